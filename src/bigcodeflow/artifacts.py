@@ -4,9 +4,9 @@ Layout: ``{store}/{stage}/{key}/part-0.parquet`` beside ``manifest.json``. An ar
 a folder without a manifest is unfinished work and is never read.
 """
 
+import gzip
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -50,6 +50,15 @@ def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: 
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def write_atomically(target: Path, content: bytes, *, compress: bool = False) -> Path:
+    """Write a file that is there whole or not at all; gzip it without a time stamp if asked to."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    aside.write_bytes(gzip.compress(content, mtime=0) if compress else content)
+    aside.replace(target)
+    return target
 
 
 def file_sha256(path: Path) -> str:
@@ -145,9 +154,9 @@ class Store:
 
 def _put_in_place(aside: Path, target: Path) -> None:
     try:
-        os.replace(aside, target)
+        aside.replace(target)
     except OSError:  # a folder stands there: a finished twin of ours, or one whose content was damaged
         displaced = target.with_name(f"{target.name}.{uuid.uuid4().hex}.old")
-        os.replace(target, displaced)
-        os.replace(aside, target)
+        target.replace(displaced)
+        aside.replace(target)
         shutil.rmtree(displaced, ignore_errors=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.resources import shipped
@@ -63,8 +63,10 @@ class LimitsConfig(_Section):
 
     time_seconds: float = Field(default=240.0, gt=0, le=86_400)
     """Wall and CPU seconds for a whole sample; raised to the ground truth's own time where that is longer."""
-    memory_mib: int = Field(default=30 * 1024, ge=64, le=1_048_576)
-    """Address space, data and resident memory of a sample, in MiB."""
+    memory_mib: int = Field(default=4096, ge=64, le=1_048_576)
+    """Resident memory of all processes of a sample, in MiB. The original bounds address space only."""
+    address_space_mib: int = Field(default=30 * 1024, ge=256, le=1_048_576)
+    """Address space and data of each process, in MiB."""
     processes: int = Field(default=512, ge=8, le=32_768)
     """Processes and threads that a sample may have at once."""
     disk_mib: int = Field(default=1024, ge=1, le=1_048_576)
@@ -93,11 +95,12 @@ class ExecutionConfig(_Section):
     allow_unisolated: bool = False
     """Run without bubblewrap where it is missing. Generated code can then harm this machine."""
 
-    @model_validator(mode="after")
-    def _has_a_variant(self) -> Self:
-        if not self.variants or len(set(self.variants)) != len(self.variants):
-            raise ValueError("variants needs one or two different entries of: calibrated, raw")
-        return self
+    @field_validator("variants")
+    @classmethod
+    def _has_a_variant(cls, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+        if not variants or len(set(variants)) != len(variants):
+            raise ValueError("needs one or two different entries of: calibrated, raw")
+        return variants
 
 
 class AggregationConfig(_Section):
@@ -106,11 +109,12 @@ class AggregationConfig(_Section):
     k: tuple[int, ...] = (1, 5, 10)
     """pass@k is reported for each k that every task has samples for."""
 
-    @model_validator(mode="after")
-    def _k_is_positive(self) -> Self:
-        if not self.k or min(self.k) < 1:
-            raise ValueError("k needs positive whole numbers, such as [1, 5, 10]")
-        return self
+    @field_validator("k")
+    @classmethod
+    def _k_is_positive(cls, k: tuple[int, ...]) -> tuple[int, ...]:
+        if not k or min(k) < 1:
+            raise ValueError("needs positive whole numbers, such as [1, 5, 10]")
+        return k
 
 
 class RunConfig(_Section):
@@ -154,6 +158,20 @@ def load_config(preset: str | Path | None = None, overrides: tuple[str, ...] = (
         ConfigError: one line for each problem, naming file or override, key, value and remedy.
     """
     settings, origin = _read_preset(preset) if preset else ({}, "defaults")
+    return load_settings(settings, origin, overrides)
+
+
+def load_settings(settings: dict[str, Any], origin: str, overrides: tuple[str, ...] = ()) -> RunConfig:
+    """Check settings that came from somewhere else, with overrides applied on top.
+
+    Args:
+        settings: sections and their values; changed in place.
+        origin: where they came from, for messages.
+        overrides: settings such as 'execution.workers=4', applied in order.
+
+    Raises:
+        ConfigError: one line for each problem, naming origin or override, key, value and remedy.
+    """
     sources: dict[tuple[str, ...], str] = {}
     for override in overrides:
         path = _apply(settings, override)

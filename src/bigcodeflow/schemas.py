@@ -4,6 +4,8 @@ Every schema states its grain first; every column its meaning and its unit. A st
 and nothing else, so that any two stages can be run on different machines or different days.
 """
 
+from typing import Any
+
 import pyarrow as pa
 
 _text = pa.string()
@@ -11,7 +13,7 @@ _count = pa.int32()
 _texts = pa.list_(pa.string())
 
 
-def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> pa.Field:
+def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> "pa.Field[Any]":
     return pa.field(name, kind, nullable=nullable, metadata={"meaning": meaning})
 
 
@@ -127,9 +129,13 @@ METRICS = pa.schema(
         _column("subset", _text, "full or hard"),
         _column("variant", _text, "calibrated or raw"),
         _column("sanitizer", _text, "none, parity or robust"),
-        _column("slice_kind", _text, "all, domain, library, status or failure_kind"),
-        _column("slice", _text, "the domain, library, status or failure kind; 'all' otherwise"),
-        _column("metric", _text, "pass@k, ground_truth_rate, sample_count"),
+        _column("slice_kind", _text, "all, domain, library, status, failure_kind or solution (its flags)"),
+        _column("slice", _text, "the domain, library, status, failure kind or flag; 'all' otherwise"),
+        _column(
+            "metric",
+            _text,
+            "pass@k, pass@k_judgeable, ground_truth_rate, sample_count, sample_share, infra_error_count",
+        ),
         _column("k", _count, "k of pass@k; null for other metrics", nullable=True),
         _column("value", pa.float64(), "a share in 0..1, or a count; NaN where n < k", nullable=True),
         _column("standard_error", pa.float64(), "across tasks; null for counts", nullable=True),

@@ -1,0 +1,79 @@
+"""The benchmark as one Prefect flow; every stage is a task of its own, cached by content."""
+
+from datetime import UTC, datetime
+
+from prefect import flow, runtime
+from prefect.states import Failed
+
+from bigcodeflow.artifacts import Store
+from bigcodeflow.config import RunConfig
+from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.outputs import write_outputs
+from bigcodeflow.stages import (
+    RunArtifacts,
+    aggregation_stage,
+    dataset_stage,
+    execution_stage,
+    generation_stage,
+    ground_truth_stage,
+    sanitizing_stage,
+)
+from flows.hooks import log_crash_remedy, log_failure_remedy
+from tasks.aggregation import aggregate_verdicts
+from tasks.cached import verified
+from tasks.dataset import load_dataset
+from tasks.execution import execute_ground_truths, execute_solutions
+from tasks.generation import generate_samples
+from tasks.result import run_title, show_result
+from tasks.sanitizing import sanitize_samples
+
+#: What runs where nothing is asked for, so that a deployment can be tried as it is.
+STARTER_SET = RunConfig()
+
+
+def _flow_run_name() -> str:
+    return run_title(RunConfig.model_validate(runtime.flow_run.parameters["config"]))
+
+
+@flow(
+    name="benchmark",
+    flow_run_name=_flow_run_name,
+    result_serializer="json",
+    on_failure=[log_failure_remedy],
+    on_crashed=[log_crash_remedy],
+)
+def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
+    """Judge answers to BigCodeBench tasks: load, sanitize, execute, aggregate. Finished stages are reused.
+
+    Args:
+        config: everything that the run can be told.
+
+    Raises:
+        BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
+    """
+    started_at = datetime.now(UTC)
+    try:
+        artifacts = perform_tasks(config)
+        outputs = write_outputs(
+            config, artifacts, Store(config.store), started_at=started_at, evaluated_at=datetime.now(UTC)
+        )
+        show_result(config, artifacts, outputs)
+    except BigCodeFlowError as error:
+        # Raised from here, the line that says what to do would be buried under a traceback; the caller still gets it.
+        return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
+    return artifacts
+
+
+def perform_tasks(config: RunConfig) -> RunArtifacts:
+    """Every stage's task in order; ground truths before samples, since both take all cores.
+
+    Raises:
+        BigCodeFlowError: what a stage raised.
+    """
+    dataset = verified(load_dataset, dataset_stage, config)
+    samples = verified(generate_samples, generation_stage, config, dataset)
+    solutions = verified(sanitize_samples, sanitizing_stage, config, dataset, samples)
+    truths = verified(execute_ground_truths, ground_truth_stage, config, dataset)
+    verdicts = verified(execute_solutions, execution_stage, config, dataset, solutions, truths)
+    metrics = verified(aggregate_verdicts, aggregation_stage, config, dataset, solutions, truths, verdicts)
+    return RunArtifacts(dataset, samples, solutions, truths, verdicts, metrics)

@@ -1,0 +1,76 @@
+"""`bigcodeflow doctor`: what is installed, what works, and what to do about the rest."""
+
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.table import Table
+
+from bigcodeflow import environments
+from bigcodeflow.cli.console import notices, out
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.errors import BigCodeFlowError
+
+_PACKAGES = ("prefect", "dask", "distributed", "duckdb", "polars", "pyarrow", "huggingface-hub")
+
+
+class Finding(NamedTuple):
+    """One thing looked at."""
+
+    what: str
+    works: bool
+    told: str
+
+
+def doctor(
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what does not work.")] = False,
+) -> None:
+    """Check packages, system programs, sandbox environments and the isolation they really have here.
+
+    Exit code 1 when the sandbox cannot be used.
+    """
+    findings = [*_packages(), *_programs(), *_environments()]
+    table = Table("", "what", "found")
+    for finding in findings:
+        if not (quiet and finding.works):
+            table.add_row("[green]✓[/green]" if finding.works else "[red]✗[/red]", finding.what, finding.told)
+    if table.row_count:
+        out.print(table)
+    if not all(finding.works for finding in findings if finding.what == "bubblewrap"):
+        notices.print("generated code cannot be isolated on this machine until bubblewrap works")
+        raise typer.Exit(1)
+
+
+def _packages() -> Iterator[Finding]:
+    for name in _PACKAGES:
+        try:
+            yield Finding(f"package {name}", works=True, told=metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield Finding(f"package {name}", works=False, told="missing: reinstall bigcodeflow")
+
+
+def _programs() -> Iterator[Finding]:
+    for name, package in (
+        ("bwrap", "bubblewrap"),
+        ("zip", "zip"),
+        ("unzip", "unzip"),
+        ("ps", "procps"),
+        ("gcc", "gcc"),
+    ):
+        path = shutil.which(name)
+        yield Finding(package, works=path is not None, told=path or f"missing: apt-get install {package}")
+
+
+def _environments() -> Iterator[Finding]:
+    from bigcodeflow.execution.backends.local import LocalBackend
+
+    for name in environments.definition_names():
+        try:
+            environment = environments.find_environment(name)
+            layers = LocalBackend(environment, LimitsConfig(), allow_unisolated=False).check().layers
+        except BigCodeFlowError as error:
+            yield Finding(f"sandbox environment {name}", works=False, told=str(error))
+        else:
+            yield Finding(f"sandbox environment {name}", works=True, told="isolated by: " + "; ".join(layers))

@@ -1,0 +1,54 @@
+"""The `bigcodeflow` command: assembles the commands and turns user errors into one line without a traceback."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import bigcodeflow
+from bigcodeflow.cli import dataset, doctor, env, evaluate, run, sanitize, syncheck
+from bigcodeflow.cli.console import notices
+from bigcodeflow.errors import BigCodeFlowError
+
+app = typer.Typer(
+    name="bigcodeflow",
+    help="Run BigCodeBench as a resumable pipeline: load tasks, sanitize answers, execute and score them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.command("evaluate")(evaluate.evaluate)
+app.command("sanitize")(sanitize.sanitize)
+app.command("syncheck")(syncheck.syncheck)
+app.add_typer(dataset.app, name="dataset")
+app.add_typer(env.app, name="env")
+app.command("doctor")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(bigcodeflow.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Entry point of the command. Exit codes: 0 done, 1 a named problem, 2 a wrong command line, 130 Ctrl-C."""
+    try:
+        app()
+    except BigCodeFlowError as error:
+        notices.print("[bold red]error:[/bold red]", end=" ")
+        notices.print(str(error), markup=False, soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        notices.print("stopped; what is finished is kept: run the same command again to go on")
+        sys.exit(130)

@@ -1,0 +1,114 @@
+"""Tasks: from the hub, from a file, or the starter set; validated, and narrowed to the part that a run judges."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
+from bigcodeflow.datasets.files import SUFFIXES, FileSource, raise_problems, read_rows
+from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
+from bigcodeflow.datasets.rows import task_rows
+from bigcodeflow.datasets.source import ResolvedDataset, SourceRow, TaskSource
+from bigcodeflow.datasets.test_ids import expected_test_ids
+from bigcodeflow.datasets.validation import validate
+from bigcodeflow.datasets.views import select
+from bigcodeflow.errors import DatasetError
+from bigcodeflow.resources import shipped
+from bigcodeflow.schemas import TASKS
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "VERSION",
+    "FileSource",
+    "HubSource",
+    "ResolvedDataset",
+    "SourceRow",
+    "TaskSource",
+    "expected_test_ids",
+    "known_task_ids",
+    "load_tasks",
+    "parse_source",
+    "resolve",
+    "validate",
+    "validate_source",
+]
+
+#: Part of every dataset artifact's key; bump when this package makes other rows of the same source.
+VERSION = 1
+
+
+def parse_source(text: str) -> TaskSource:
+    """What ``dataset.source`` means: 'starter', a file, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
+
+    A text that ends like a task file is one, even when it also looks like a hub name.
+
+    Raises:
+        DatasetError: the text is none of these.
+    """
+    if text == "starter":
+        return FileSource(shipped("data/starter/tasks.jsonl"), "starter")
+    path = Path(text).expanduser()
+    if text.endswith(SUFFIXES):
+        return FileSource(path, text)
+    if path.is_file():
+        raise DatasetError(f"{text}: is not a task file: dataset.source takes {', '.join(SUFFIXES)}")
+    if match := HUB_SOURCE.fullmatch(text):
+        return HubSource(match["repo"], match["version"] or DEFAULT_VERSION, match["commit"])
+    raise DatasetError(
+        f"dataset.source {text!r} is neither 'starter', nor a hub dataset such as "
+        f"'bigcode/bigcodebench@{DEFAULT_VERSION}', nor a file that ends in {', '.join(SUFFIXES)}"
+    )
+
+
+def resolve(config: DatasetConfig) -> ResolvedDataset:
+    """Pin the source's content, with one request to the hub at most and without reading tasks.
+
+    Raises:
+        DatasetError: the source is absent, unreachable or not permitted.
+    """
+    return parse_source(config.source).resolve(config)
+
+
+def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
+    """The view's tasks as a table of the TASKS schema, in the source's order.
+
+    Raises:
+        DatasetError: rows break the schema (every bad row is named), or the view leaves no task.
+    """
+    rows = _rows(config, resolved)
+    raise_problems(validate(rows))
+    tasks = task_rows(rows)
+    kept = select(tasks, config, _known(task["task_id"] for task in tasks))
+    return pa.Table.from_pylist(kept, schema=TASKS)
+
+
+def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:
+    """Ids whose samples are no strangers: those of the source before any view.
+
+    A part of BigCodeBench knows the ids of all of it, so that a file of all answers can be judged by the hard subset.
+
+    Raises:
+        DatasetError: the source cannot be read.
+    """
+    ids = (row.values.get("task_id") for row in _rows(config, resolved))
+    return _known(task_id for task_id in ids if isinstance(task_id, str))
+
+
+def validate_source(config: DatasetConfig) -> list[str]:
+    """Everything that is wrong with the source's rows, one line a problem; empty when all is well.
+
+    Raises:
+        DatasetError: the source cannot be read at all.
+    """
+    return validate(_rows(config, resolve(config)))
+
+
+def _rows(config: DatasetConfig, resolved: ResolvedDataset) -> list[SourceRow]:
+    return [row for path in parse_source(config.source).fetch(config, resolved) for row in read_rows(path)]
+
+
+def _known(task_ids: Iterable[str]) -> frozenset[str]:
+    ids = frozenset(task_ids)
+    return ids | BIGCODEBENCH_IDS if ids & BIGCODEBENCH_IDS else ids

@@ -1,0 +1,249 @@
+"""Tasks from the Hugging Face Hub, pinned to one commit and kept in the hub client's own cache."""
+
+import logging
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.datasets.source import ResolvedDataset
+from bigcodeflow.errors import DatasetError
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.hf_api import DatasetInfo
+
+DEFAULT_VERSION = "v0.1.4"
+HUB_SOURCE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+?)(?:@(?P<version>[\w.-]+))?(?:#(?P<commit>[0-9a-f]{40}))?", re.ASCII)
+
+_FULL_REPO = "bigcode/bigcodebench"
+_HARD_REPO = "bigcode/bigcodebench-hard"
+_SHARD = re.compile(r"data/(?P<version>.+)-\d{5}-of-(?P<shards>\d{5})\.parquet")
+_REQUEST_TIMEOUT_SECONDS = 10.0
+_TRIES = 3
+_DEFAULT_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 30.0
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERROR = 500
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
+
+_logger = logging.getLogger(__name__)
+
+
+class _HubUnreachableError(Exception):
+    """The hub did not answer, so that its cache may stand in."""
+
+
+class HubSettings(NamedTuple):
+    """Where the hub and its cache are, by the hub client's own environment variables.
+
+    The client reads them once, when it is imported; a worker that lives for days may be told later.
+    """
+
+    endpoint: str | None
+    """None takes the client's default."""
+    cache: Path
+    offline: bool
+
+    @classmethod
+    def from_environment(cls) -> "HubSettings":
+        """Settings by HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HF_HUB_OFFLINE."""
+        get = os.environ.get
+        home = get("HF_HOME") or Path(get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+        cache = Path(get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+        endpoint = get("HF_ENDPOINT", "").rstrip("/") or None
+        return cls(endpoint, cache, get("HF_HUB_OFFLINE", "").upper() in _TRUE)
+
+
+class HubSource(NamedTuple):
+    """One version (a hub split) of a dataset repository."""
+
+    repo: str
+    version: str = DEFAULT_VERSION
+    commit: str | None = None
+    """Commit to stay at; None takes the newest."""
+
+    def resolve(self, config: DatasetConfig) -> ResolvedDataset:
+        """Pin the version to a commit, with one request at most.
+
+        Where the hub does not answer, or offline was asked for, the commit last seen in the cache is taken; the
+        description and a logged warning say so.
+
+        Raises:
+            DatasetError: repository, version or commit do not exist, or there is neither a hub nor a cached copy.
+        """
+        settings = HubSettings.from_environment()
+        # A commit belongs to the repository that was named; its hard tasks are then picked by their ids.
+        hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
+        named = self._replace(repo=_HARD_REPO) if hard_twin else self
+        if self.commit and (files := _cached_files(settings.cache, named.repo, self.version, self.commit)):
+            return named.at(self.commit, files)
+        if config.offline or settings.offline:
+            return named.from_cache(settings.cache, "offline, as asked")
+        try:
+            info = _dataset_info(settings, named.repo, self.commit)
+        except _HubUnreachableError as error:
+            return named.from_cache(settings.cache, f"the hub does not answer: {error}")
+        names = [sibling.rfilename for sibling in info.siblings or ()]
+        files = tuple(name for name in names if _version_of(name) == self.version)
+        if not files or not info.sha:
+            raise _missing_version(named.repo, self.version, names)
+        return named.at(info.sha, files)
+
+    def at(self, commit: str, files: Sequence[str], notice: str = "") -> ResolvedDataset:
+        """The version as it stands in a commit."""
+        describe = f"{self.repo} {self.version} at commit {commit[:12]}{notice}"
+        fingerprint = {"hub": self.repo, "version": self.version, "commit": commit}
+        return ResolvedDataset(fingerprint, describe, tuple(files))
+
+    def from_cache(self, cache: Path, reason: str) -> ResolvedDataset:
+        """The version as it stands in the commit that the cache saw last.
+
+        Raises:
+            DatasetError: the cache holds no complete copy.
+        """
+        commits = (self.commit,) if self.commit else _cached_commits(cache, self.repo)
+        for commit in commits:
+            if files := _cached_files(cache, self.repo, self.version, commit):
+                notice = f" from the cache ({reason})"
+                _logger.warning("%s: using commit %s%s", self.repo, commit[:12], notice)
+                return self.at(commit, files, notice)
+        raise DatasetError(
+            f"{self.repo}@{self.version}: {reason}, and {cache} holds no copy: "
+            f"run once with network, or set dataset.source to a file or to 'starter'"
+        )
+
+    def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
+        """The version's Parquet files at the pinned commit; what is cached is not asked for again.
+
+        Raises:
+            DatasetError: a file cannot be downloaded.
+        """
+        settings = HubSettings.from_environment()
+        repo, commit = resolved.fingerprint["hub"], resolved.fingerprint["commit"]
+        snapshot = _snapshots(settings.cache, repo) / commit
+        missing = [name for name in resolved.files if not (snapshot / name).is_file()]
+        if missing and (config.offline or settings.offline):
+            raise DatasetError(f"{repo}: commit {commit[:12]} is not cached and offline was asked for: run once online")
+        for name in missing:
+            _download(settings, repo, commit, name)
+        return tuple(snapshot / name for name in resolved.files)
+
+
+def _snapshots(cache: Path, repo: str) -> Path:
+    return cache / f"datasets--{repo.replace('/', '--')}" / "snapshots"
+
+
+def _version_of(name: str) -> str | None:
+    match = _SHARD.fullmatch(name)
+    return match["version"] if match else None
+
+
+def _cached_files(cache: Path, repo: str, version: str, commit: str) -> tuple[str, ...]:
+    """Names of the version's files in the cached commit; none where a shard is lacking."""
+    snapshot = _snapshots(cache, repo) / commit
+    found = [path.relative_to(snapshot).as_posix() for path in sorted((snapshot / "data").glob("*.parquet"))]
+    matches = [match for name in found if (match := _SHARD.fullmatch(name)) and match["version"] == version]
+    complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
+    return tuple(match.string for match in matches) if complete else ()
+
+
+def _cached_commits(cache: Path, repo: str) -> list[str]:
+    """Cached commits, the one that was downloaded last first."""
+    folder = _snapshots(cache, repo)
+    if not folder.is_dir():
+        return []
+    snapshots = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    return [path.name for path in snapshots]
+
+
+def _missing_version(repo: str, version: str, names: Sequence[str]) -> DatasetError:
+    available = sorted({found for name in names if (found := _version_of(name))})
+    known = ", ".join(available) or "none (no data/VERSION-*.parquet)"
+    return DatasetError(f"{repo}: has no version {version!r}; available: {known}: correct dataset.source")
+
+
+def _dataset_info(settings: HubSettings, repo: str, commit: str | None, tries: int = _TRIES) -> "DatasetInfo":
+    from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        return HfApi(endpoint=settings.endpoint).dataset_info(repo, revision=commit, timeout=_REQUEST_TIMEOUT_SECONDS)
+    except HfHubHTTPError as error:
+        wait_seconds = _wait_seconds(error)
+        if wait_seconds is None or tries == 1:
+            raise _translated(error, repo, commit) from None
+    except (HTTPError, OfflineModeIsEnabled) as error:
+        raise _HubUnreachableError(_one_line(error)) from None
+    except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
+        raise DatasetError(f"{repo}: HF_ENDPOINT does not answer as a hub ({_one_line(error)})") from None
+    time.sleep(wait_seconds)
+    return _dataset_info(settings, repo, commit, tries - 1)
+
+
+def _download(settings: HubSettings, repo: str, commit: str, name: str) -> None:
+    from httpx2 import HTTPError
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+    place = f"{repo}: {name} at commit {commit[:12]}"
+    try:
+        hf_hub_download(
+            repo,
+            name,
+            repo_type="dataset",
+            revision=commit,
+            cache_dir=settings.cache,
+            endpoint=settings.endpoint,
+            etag_timeout=_REQUEST_TIMEOUT_SECONDS,
+        )
+    except LocalEntryNotFoundError:
+        raise DatasetError(
+            f"{place} is not cached and the hub does not answer: check network and HF_ENDPOINT"
+        ) from None
+    except EntryNotFoundError:
+        raise DatasetError(f"{place} is not on the hub: start a new run to take the newest commit") from None
+    except HfHubHTTPError as error:
+        problem = _translated(error, repo, commit)
+        if isinstance(problem, DatasetError):
+            raise problem from None
+        raise DatasetError(f"{place} could not be downloaded ({problem}): try again later") from None
+    except (HTTPError, OSError) as error:
+        raise DatasetError(f"{place} could not be downloaded ({_one_line(error)}): try again") from None
+
+
+def _translated(error: "HfHubHTTPError", repo: str, commit: str | None) -> Exception:
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    status = error.response.status_code
+    match error:
+        case GatedRepoError():
+            remedy = "accept its conditions on the hub, then set HF_TOKEN to a token of that account"
+            return DatasetError(f"{repo}: is gated: {remedy}")
+        case RepositoryNotFoundError():
+            return DatasetError(
+                f"{repo}: is not a dataset on the hub, or is private: correct dataset.source or set HF_TOKEN"
+            )
+        case RevisionNotFoundError():
+            return DatasetError(f"{repo}: has no commit {commit}: correct what follows # in dataset.source")
+        case _ if status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR:
+            return _HubUnreachableError(f"status {status}")
+        case _:
+            return DatasetError(f"{repo}: the hub refused the request ({_one_line(error)}): check HF_TOKEN")
+
+
+def _wait_seconds(error: "HfHubHTTPError") -> float | None:
+    """Seconds until the hub wants to be asked again; None where asking again is of no use, or takes too long."""
+    if error.response.status_code != _TOO_MANY_REQUESTS:
+        return None
+    stated = error.response.headers.get("Retry-After", "")
+    seconds = float(stated) if stated.isdecimal() else _DEFAULT_WAIT_SECONDS
+    return seconds if seconds <= _LONGEST_WAIT_SECONDS else None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

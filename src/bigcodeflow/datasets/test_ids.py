@@ -1,0 +1,148 @@
+"""Which tests a task must report, read from its text without running it.
+
+The tests that a program must pass are fixed before it runs: a program that removes, renames or replaces a test would
+otherwise be judged by fewer tests than the task has.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+_TEST_CLASS = "TestCases"
+_PREFIX = "test"
+_NOT_CALLABLE_DECORATORS = frozenset({"property", "cached_property"})
+_Namespace = dict[str, object]
+
+#: Stands for any callable; names bound to something else are kept too, since they hide an inherited test.
+_CALLABLE = "callable"
+_OTHER = "other"
+
+
+def expected_test_ids(test: str) -> tuple[str, ...] | None:
+    """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class.
+
+    Raises:
+        SyntaxError: the text is not Python.
+        ValueError: the text holds a NUL character.
+    """
+    found = _module_namespace(parse_quietly(test)).get(_TEST_CLASS)
+    if not isinstance(found, type):
+        return None
+    names = (name for name in dir(found) if name.startswith(_PREFIX))
+    return tuple(sorted(name for name in names if getattr(found, name) == _CALLABLE))
+
+
+def parse_quietly(source: str) -> ast.Module:
+    """Parse without the warnings that newer Pythons give for old escapes and comparisons.
+
+    Raises:
+        SyntaxError: the text is not Python.
+        ValueError: the text holds a NUL character.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def bound_names(module: ast.Module) -> frozenset[str]:
+    """Names that the module's own statements define, import or assign."""
+    return frozenset(_module_namespace(module))
+
+
+def _module_namespace(module: ast.Module) -> _Namespace:
+    names: _Namespace = {}
+    for statement in _statements(module.body):
+        if isinstance(statement, ast.ClassDef):
+            names[statement.name] = _class_of(statement, names)
+        else:
+            _bind(statement, names, {})
+    return names
+
+
+def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
+    """An empty stand-in class, so that Python itself resolves what is inherited and what is hidden."""
+    own: _Namespace = {}
+    for statement in _statements(definition.body):
+        if isinstance(statement, ast.ClassDef):
+            own[statement.name] = _OTHER
+        else:
+            _bind(statement, own, module)
+    tests = {name: value for name, value in own.items() if name.startswith(_PREFIX)}
+    named = [module.get(base.id) for base in definition.bases if isinstance(base, ast.Name)]
+    bases = tuple(base for base in named if isinstance(base, type))
+    try:
+        return type(definition.name, bases, tests)
+    except TypeError:  # bases in an order that Python refuses: the module will not load, its own tests still count
+        return type(definition.name, (), tests)
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements in order, those inside if, try, with, for, while and match included."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for branch in _branches(statement):
+            yield from _statements(branch)
+
+
+def _branches(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, ast.If) and isinstance(statement.test, ast.Constant):
+        yield statement.body if statement.test.value else statement.orelse
+        return
+    for part in ("body", "orelse", "finalbody"):
+        yield getattr(statement, part, [])
+    for part in ("handlers", "cases"):
+        for branch in getattr(statement, part, []):
+            yield branch.body
+
+
+def _bind(statement: ast.stmt, names: _Namespace, outer: Mapping[str, object]) -> None:
+    """Record what the statement binds in its own namespace."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            names[statement.name] = _kind_of_function(statement)
+        case ast.Import() | ast.ImportFrom():
+            for alias in statement.names:
+                names[alias.asname or alias.name.split(".")[0]] = _CALLABLE
+        case ast.Assign():
+            for target in statement.targets:
+                _bind_target(target, statement.value, names, outer)
+        case ast.AnnAssign(value=ast.expr() as value):
+            _bind_target(statement.target, value, names, outer)
+        case ast.Delete():
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    names.pop(target.id, None)
+
+
+def _kind_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    decorators = {getattr(node, "attr", getattr(node, "id", "")) for node in function.decorator_list}
+    return _OTHER if decorators & _NOT_CALLABLE_DECORATORS else _CALLABLE
+
+
+def _bind_target(target: ast.expr, value: ast.expr, names: _Namespace, outer: Mapping[str, object]) -> None:
+    if isinstance(target, ast.Name):
+        names[target.id] = _kind_of_value(value, names, outer)
+    elif isinstance(target, ast.Tuple | ast.List):
+        values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        for element, given in zip_longest(target.elts, values[: len(target.elts)]):
+            _bind_target(element, given or ast.Constant(None), names, outer)
+
+
+def _kind_of_value(value: ast.expr, names: Mapping[str, object], outer: Mapping[str, object]) -> object:
+    """What a name is bound to: a class, a callable, or something that unittest would not load."""
+    match value:
+        case ast.Lambda():
+            return _CALLABLE
+        case ast.Name():
+            return names.get(value.id, outer.get(value.id, _OTHER))
+        # Base.test_x: which class it is taken from does not change that it can be called.
+        case ast.Attribute(attr=attribute):
+            return _CALLABLE if attribute.startswith(_PREFIX) else _OTHER
+        # A decorator applied by hand, such as skip("why")(helper); any other call may return data.
+        case ast.Call(args=[ast.Name() | ast.Lambda() as wrapped]) if isinstance(value.func, ast.Call):
+            return _kind_of_value(wrapped, names, outer)
+        case _:
+            return _OTHER

@@ -1,0 +1,208 @@
+"""Builds a sandbox environment: interpreter, libraries, data, byte code; resumable at every step."""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bigcodeflow.environments.definition import DataFile, EnvironmentDefinition
+from bigcodeflow.environments.installed import (
+    MANIFEST,
+    InstalledEnvironment,
+    environment_folder,
+    read_manifest,
+)
+from bigcodeflow.errors import EnvironmentUnusableError
+
+Say = Callable[[str], None]
+_DOWNLOAD_SECONDS = 120
+
+
+def build_environment(
+    definition: EnvironmentDefinition, *, say: Say, data_folder: Path | None = None, rebuild: bool = False
+) -> InstalledEnvironment:
+    """Build what is not yet built; an interrupted build goes on where it stopped.
+
+    Args:
+        definition: what to build.
+        say: told each step in one line.
+        data_folder: where data files lie already, in the layout of their paths; others are downloaded.
+        rebuild: start from nothing.
+
+    Raises:
+        EnvironmentUnusableError: the interpreter or a library could not be had; the message ends with the tool's own.
+    """
+    root = environment_folder(definition)
+    root.mkdir(parents=True, exist_ok=True)
+    with _alone(root):
+        if rebuild:
+            (root / MANIFEST).unlink(missing_ok=True)
+            for part in ("venv", "data", "home"):
+                shutil.rmtree(root / part, ignore_errors=True)
+        finished = read_manifest(root)
+        if finished is not None and not _could_fill(finished, data_folder):
+            return finished
+        _make_interpreter(definition, root, say)
+        _install(definition, root, say)
+        missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, say)]
+        _warm_up(definition, root, say)
+        _write_manifest(definition, root, missing)
+        built = read_manifest(root)
+    if built is None:
+        raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
+    return built
+
+
+def _could_fill(environment: InstalledEnvironment, data_folder: Path | None) -> bool:
+    if data_folder is None:
+        return False
+    return any((data_folder / path).is_file() for path in environment.missing_data)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    with (root / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make_interpreter(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+    if (root / "venv" / "bin" / "python").exists():
+        return
+    say(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
+    shutil.rmtree(root / "venv", ignore_errors=True)
+    interpreter = _find_interpreter(definition.python)
+    _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], root, purpose="make the interpreter")
+
+
+def _find_interpreter(version: str) -> str:
+    """Path of an installed interpreter, or the version for uv to find or download."""
+    if not version:
+        return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv looks at its shims only
+    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    return str(found[-1]) if found else version
+
+
+def _install(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+    count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
+    say(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
+    lock = root / "requirements.lock"
+    lock.write_text(definition.lock)
+    arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", str(lock)]
+    _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], root, purpose="install the libraries")
+
+
+def _uv(arguments: list[str], root: Path, *, purpose: str) -> None:
+    command = [sys.executable, "-m", "uv", *arguments]
+    stderr = None if sys.stderr.isatty() else subprocess.PIPE  # uv shows its own progress on a terminal
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False)
+    if done.returncode:
+        told = " ".join((done.stderr or b"").decode(errors="replace").split())[-600:]
+        raise EnvironmentUnusableError(
+            f"{root.name}: could not {purpose} (uv exit {done.returncode}). {told} — mend that and build again; "
+            "it goes on where it stopped"
+        )
+
+
+def _fetch(file: DataFile, folder: Path, data_folder: Path | None, say: Say) -> bool:
+    target = folder / file.path
+    if target.is_file() and _sha256(target.read_bytes()) == file.sha256:
+        return True
+    content = _local_copy(file, data_folder) or _download(file, say)
+    if content is None:
+        return False
+    say(f"data: {file.path}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(target.name + ".tmp")
+    aside.write_bytes(content)
+    aside.replace(target)
+    return True
+
+
+def _local_copy(file: DataFile, data_folder: Path | None) -> bytes | None:
+    source = data_folder / file.path if data_folder else None
+    if source is None or not source.is_file():
+        return None
+    content = source.read_bytes()
+    if _sha256(content) != file.sha256:
+        raise EnvironmentUnusableError(f"{source}: its sha256 is not {file.sha256}; remove it or give another folder")
+    return content
+
+
+def _download(file: DataFile, say: Say) -> bytes | None:
+    say(f"data: downloading {file.path}")
+    try:
+        with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 -- pinned https address
+            content: bytes = answer.read()
+    except OSError as error:
+        say(f"data: {file.path} could not be downloaded ({error}); tasks that read it cannot be judged")
+        return None
+    if _sha256(content) != file.sha256:
+        say(
+            f"data: {file.url} is no longer the pinned file (sha256 {file.sha256}); tasks that read it cannot be judged"
+        )
+        return None
+    return content
+
+
+def _warm_up(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+    if not definition.warm_up:
+        return
+    say("first imports: font and module caches")
+    home = root / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    # The same places as inside the sandbox, relative to HOME.
+    variables = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "MPLBACKEND": "Agg", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [str(root / "venv" / "bin" / "python"), "-I", "-c", definition.warm_up],
+        env=variables,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        told = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(told)}")
+
+
+def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list[str]) -> None:
+    interpreter = _ask_interpreter(root)
+    have = {file.path: file.sha256 for file in definition.data if file.path not in missing}
+    # Two machines with the same sha give the same verdicts: interpreter, architecture, libraries and present data.
+    identity = json.dumps([definition.key, interpreter["version"], platform.machine(), have], sort_keys=True)
+    manifest = {
+        "name": definition.name,
+        "environment_sha": _sha256(identity.encode()),
+        "python": interpreter["version"],
+        "base_prefix": interpreter["base_prefix"],
+        "variables": {name: text.format(data=root / "data") for name, text in definition.variables.items()},
+        "missing_data": missing,
+        "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    aside = root / f"{MANIFEST}.tmp"
+    aside.write_text(json.dumps(manifest, indent=2))
+    aside.replace(root / MANIFEST)
+
+
+def _ask_interpreter(root: Path) -> dict[str, str]:
+    program = (
+        "import json, platform, sys;"
+        "print(json.dumps({'version': platform.python_version(), 'base_prefix': sys.base_prefix}))"
+    )
+    done = subprocess.run([str(root / "venv/bin/python"), "-I", "-c", program], capture_output=True, check=True)
+    answer: dict[str, str] = json.loads(done.stdout)
+    return answer
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

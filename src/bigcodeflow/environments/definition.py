@@ -1,0 +1,73 @@
+"""What an environment is made of: configs/environments/NAME.yaml beside NAME.lock."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from bigcodeflow.errors import EnvironmentUnusableError
+from bigcodeflow.resources import shipped
+
+#: Bump when the way of building changes what an environment holds.
+BUILD_VERSION = 1
+
+
+class DataFile(BaseModel):
+    """A file that libraries read at run time, fetched when the environment is built."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    """Place below the environment's data folder."""
+    sha256: str
+    url: str
+
+
+class EnvironmentDefinition(BaseModel):
+    """A sandbox environment as it is to be built."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    description: str
+    python: str = ""
+    """Version of the interpreter, such as '3.10'; empty takes the one that runs bigcodeflow."""
+    lock: str
+    """Text of the hash-pinned requirements."""
+    system_packages: tuple[str, ...] = ()
+    """Debian packages that tasks call as programs."""
+    data: tuple[DataFile, ...] = ()
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Environment variables inside the sandbox; '{data}' stands for the data folder."""
+    warm_up: str = ""
+    """Python program run once after the build, whose files under HOME every sample starts with."""
+
+    @property
+    def key(self) -> str:
+        """Sha256 of everything that defines the environment, as 64 hex digits."""
+        identity = self.model_dump(exclude={"name", "description", "system_packages"})
+        return hashlib.sha256(json.dumps([BUILD_VERSION, identity], sort_keys=True).encode()).hexdigest()
+
+
+def definition_names() -> list[str]:
+    """Names of the shipped definitions."""
+    return sorted(path.stem for path in shipped("configs/environments").glob("*.yaml"))
+
+
+def load_definition(name: str) -> EnvironmentDefinition:
+    """Read a shipped definition by its name.
+
+    Raises:
+        EnvironmentUnusableError: there is none of that name.
+    """
+    if name not in definition_names():
+        known = ", ".join(definition_names())
+        raise EnvironmentUnusableError(f"sandbox environment {name!r} is not defined; defined are: {known}")
+    file = shipped(f"configs/environments/{name}.yaml")
+    return EnvironmentDefinition(name=name, lock=_lock_beside(file).read_text(), **yaml.safe_load(file.read_text()))
+
+
+def _lock_beside(file: Path) -> Path:
+    return file.with_suffix(".lock")

@@ -1,0 +1,1 @@
+"""Interchangeable places where work items are executed, behind the protocol in ``base``."""

@@ -1,0 +1,48 @@
+"""What every backend offers: a check of itself, and the execution of one work item."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bigcodeflow.execution.items import WorkItem
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can promise on this machine."""
+
+    isolated: bool
+    layers: tuple[str, ...]
+    """Names of the active defences, such as 'network namespace'."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Everything that was observed of one execution; what it means is judged in ``execution.verdicts``."""
+
+    frames: list[dict[str, Any]] = field(default_factory=list)
+    """Frames of the harness, in order, each with a valid nonce and number."""
+    violations: list[str] = field(default_factory=list)
+    """Breaches of the report protocol."""
+    killed_for: str = ""
+    """Limit for which the executor ended it: wall time, cpu time, memory or report; empty if it ended by itself."""
+    exit: str = ""
+    """'exit N' as the sandbox's own process saw it, or 'signal N' where the sandbox itself was killed."""
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    max_rss_mib: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+
+
+class Backend(Protocol):
+    """A place to execute work items; used by several threads at once."""
+
+    name: str
+
+    def check(self) -> Capabilities:
+        """Raises SandboxUnavailableError where the isolation that was asked for cannot be had."""
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item to its end or to its limits; never raises for anything that the program does."""

@@ -1,0 +1,51 @@
+"""Answers to tasks: recorded ones in the original's formats, and controls that need no model."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from bigcodeflow.config import SamplesConfig
+from bigcodeflow.generation.controls import CONTROLS, control_samples
+from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
+from bigcodeflow.resources import shipped
+
+__all__ = ["CONTROLS", "VERSION", "fingerprint", "load_samples"]
+
+#: Part of every samples artifact's key; bump when this package makes other rows of the same source.
+VERSION = 1
+
+
+def fingerprint(config: SamplesConfig) -> dict[str, str]:
+    """What identifies the samples: the content of a file or folder, or the name of a control.
+
+    Raises:
+        SamplesError: the source is absent or unreadable.
+    """
+    if config.source in CONTROLS:
+        return {"control": config.source}
+    return replay_fingerprint(_path(config))
+
+
+def load_samples(
+    config: SamplesConfig, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool
+) -> pa.Table:
+    """The tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
+
+    Args:
+        config: the source.
+        tasks: rows of the TASKS schema that samples are wanted for.
+        known_task_ids: ids of the whole dataset; samples of those that are not wanted are skipped.
+        selection: single tasks were asked for, so that tasks without a sample are left out and no error.
+
+    Raises:
+        SamplesError: all defects of the source at once, each with file, line, task id and remedy.
+    """
+    if config.source in CONTROLS:
+        return control_samples(config.source, tasks)
+    return replay_samples(_path(config), tasks, known_task_ids=known_task_ids, selection=selection, name=config.source)
+
+
+def _path(config: SamplesConfig) -> Path:
+    if config.source == "starter":
+        return shipped("data/starter/answers.jsonl")
+    return Path(config.source).expanduser()

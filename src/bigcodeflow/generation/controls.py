@@ -1,0 +1,37 @@
+"""Answers that need no model: what must pass every test, and what must pass none."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from bigcodeflow.schemas import SAMPLES
+
+
+def oracle(task: Mapping[str, Any]) -> str:
+    """The task's own solution as a whole program; calibrated, it is the program of the ground truth."""
+    return f"{task['complete_prompt']}{task['canonical_solution']}"
+
+
+def stub(task: Mapping[str, Any]) -> str:
+    """The task's signature with an empty body, which any test worth its name must reject."""
+    return f"{task['code_prompt']}\n    pass\n"
+
+
+#: Programs by the name that ``samples.source`` gives them.
+CONTROLS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"oracle": oracle, "stub": stub}
+
+
+def control_samples(name: str, tasks: pa.Table) -> pa.Table:
+    """One sample a task, in task order, as a table of the SAMPLES schema.
+
+    Args:
+        name: a key of CONTROLS.
+        tasks: rows of the TASKS schema.
+    """
+    rows = []
+    for task in tasks.to_pylist():
+        program = CONTROLS[name](task)
+        sample = {"task_id": task["task_id"], "sample_index": 0, "provider": name, "attempts": 1}
+        rows.append({**sample, "raw_text": program, "given_solution": program})
+    return pa.Table.from_pylist(rows, schema=SAMPLES)

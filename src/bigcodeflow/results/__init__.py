@@ -1,0 +1,20 @@
+"""From verdicts to what a run says: metrics, result files, the catalog and the summary."""
+
+from bigcodeflow.results.aggregation import GroundTruthFailure, aggregate, ground_truth_failures
+from bigcodeflow.results.catalog import rebuild_catalog
+from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
+from bigcodeflow.results.summary import render_summary
+
+__all__ = [
+    "VERSION",
+    "GroundTruthFailure",
+    "aggregate",
+    "ground_truth_failures",
+    "rebuild_catalog",
+    "render_summary",
+    "write_eval_results",
+    "write_pass_at_k",
+]
+
+#: Part of every metrics artifact's key; bump when unchanged verdicts give other metrics.
+VERSION = 1

@@ -1,0 +1,128 @@
+"""Verdicts in, metrics out: the models in ``sql/`` count, :mod:`bigcodeflow.results.statistics` estimates."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from bigcodeflow.errors import ExecutionError
+from bigcodeflow.results import models
+from bigcodeflow.results.models import Row
+from bigcodeflow.results.statistics import Estimate, estimate
+from bigcodeflow.schemas import METRICS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SCORE_MODELS = ("task_slices", "task_counts", "task_scores")
+
+
+class GroundTruthFailure(NamedTuple):
+    """A task that cannot be judged here, because its own solution does not pass."""
+
+    task_id: str
+    status: str
+    failure_kind: str
+
+
+def aggregate(
+    *,
+    tasks: Path,
+    verdicts: Path,
+    ground_truth: Path,
+    solutions: Path,
+    split: str,
+    subset: str,
+    k: tuple[int, ...],
+) -> pa.Table:
+    """Metrics of one run over the given tasks; verdicts of other tasks are left aside.
+
+    Columns: see METRICS. Metrics: ``pass@k`` over all tasks, ``pass@k_judgeable`` over the tasks whose ground truth
+    passes, ``sample_count`` and ``sample_share`` of each status, failure kind and solution flag,
+    ``infra_error_count`` (samples that were not judged and are in no score) and ``ground_truth_rate``. A k has rows
+    only when every task was given k samples.
+
+    Raises:
+        ExecutionError: a sample without verdict, a doubled one, or a task without ground truth.
+        ArtifactError: a table that cannot be read.
+    """
+    paths = {"tasks": tasks, "verdicts": verdicts, "ground_truth": ground_truth, "solutions": solutions}
+    with models.sources(**paths) as connection:
+        _require_complete(connection, verdicts)
+        connection.execute(
+            "CREATE TEMP TABLE requested_k AS SELECT DISTINCT unnest($k::INTEGER[]) AS k", {"k": list(k)}
+        )
+        models.build(connection, _SCORE_MODELS)
+        rows = [
+            *_ground_truth_rows(connection),
+            *(_score_row(row) for row in models.rows_of(connection, "slice_scores")),
+            *(made for row in models.rows_of(connection, "outcomes") for made in _outcome_rows(row)),
+        ]
+    return pa.Table.from_pylist([{"split": split, "subset": subset, **row} for row in rows], schema=METRICS)
+
+
+def ground_truth_failures(ground_truth: Path) -> list[GroundTruthFailure]:
+    """Tasks whose ground truth does not pass here, by number, with what became of it.
+
+    Raises:
+        ArtifactError: the table cannot be read.
+    """
+    with models.sources(ground_truth=ground_truth) as connection:
+        return [GroundTruthFailure(**row) for row in models.rows_of(connection, "ground_truth_failures")]
+
+
+def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
+    """A missing or doubled verdict would still give a score, and a wrong one."""
+    problems = models.rows_of(connection, "integrity")
+    if not problems:
+        return
+    first = problems[0]
+    where = "".join(
+        f", {name} {first[name]}" for name in ("sample_index", "variant", "sanitizer") if first[name] is not None
+    )
+    more = f" and {len(problems) - 1:,} more like it" if len(problems) > 1 else ""
+    raise ExecutionError(
+        f"{verdicts}: task {first['task_id']}{where} {first['problem']}{more}: "
+        "run the execution stage again over the same tasks and solutions"
+    )
+
+
+def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
+    [counts] = models.rows_of(connection, "ground_truths")
+    failed = counts["n_tasks"] - counts["n_passed"]
+    rate = estimate([1.0] * counts["n_passed"] + [0.0] * failed, one_sample_per_task=True)
+    place = {"variant": "calibrated", "sanitizer": "none", "slice_kind": "all", "slice": "all"}
+    return [_row(place, "ground_truth_rate", rate, n_samples=rate.n_tasks)]
+
+
+def _score_row(row: Row) -> Row:
+    score = estimate(row["scores"], one_sample_per_task=row["most_samples_per_task"] == 1)
+    return _row(row, row["metric"], score, n_samples=row["n_samples"], k=row["k"])
+
+
+def _outcome_rows(row: Row) -> list[Row]:
+    behind = {"n_tasks": row["n_tasks"], "n_samples": row["n_samples"]}
+    place = _place(row)
+    made = [{**place, "metric": "sample_count", "value": float(row["n_here"]), **behind}]
+    if row["slice_kind"] == "all":
+        return [*made, {**place, "metric": "infra_error_count", "value": float(row["n_infra_errors"]), **behind}]
+    return [*made, {**place, "metric": "sample_share", "value": row["n_here"] / row["n_samples"], **behind}]
+
+
+def _row(place: Row, metric: str, score: Estimate, *, n_samples: int, k: int | None = None) -> Row:
+    low, high = score.interval or (None, None)
+    return {
+        **_place(place),
+        "metric": metric,
+        "k": k,
+        "value": score.value,
+        "standard_error": score.standard_error,
+        "ci_low": low,
+        "ci_high": high,
+        "n_tasks": score.n_tasks,
+        "n_samples": n_samples,
+    }
+
+
+def _place(row: Row) -> Row:
+    return {name: row[name] for name in ("variant", "sanitizer", "slice_kind", "slice")}

@@ -1,0 +1,117 @@
+"""Result files in the original evaluator's formats, see docs/formats.md."""
+
+import json
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bigcodeflow.artifacts import write_atomically
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.results import models
+from bigcodeflow.results.aggregation import ground_truth_failures
+from bigcodeflow.results.models import Row
+
+#: What each status is called in the original's files; every status that is not listed is a fail there.
+_EXPORTED_STATUS = {"pass": "pass", "timeout": "timeout", "infra_error": "infra_error"}
+#: Outcomes that unittest counts against a sample; "missing" is a test that never reported one.
+_FAILING_OUTCOMES = ("fail", "error", "missing")
+
+
+def write_eval_results(
+    out: Path, *, tasks: Path, solutions: Path, verdicts: Path, variant: str, sanitizer: str, evaluated_at: datetime
+) -> Path:
+    """Write ``<stem>_eval_results.json`` of one variant and sanitizer, and return its path.
+
+    A sample that was not judged keeps the status ``infra_error``, which the original does not know: written as a fail
+    it would be indistinguishable from one.
+
+    Raises:
+        ArtifactError: a table cannot be read, a solution is missing, or there are no verdicts of that kind.
+    """
+    with models.sources(tasks=tasks, solutions=solutions, verdicts=verdicts) as connection:
+        rows = models.rows_of(connection, "executed_samples", {"variant": variant, "sanitizer": sanitizer})
+    if not rows:
+        raise ArtifactError(
+            f"{verdicts}: has no verdict of variant {variant}, sanitizer {sanitizer} for the tasks in {tasks}: "
+            "export one that the run has, or run the execution stage with it"
+        )
+    results: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["program"] is None:
+            raise ArtifactError(
+                f"{solutions}: task {row['task_id']}, sample_index {row['sample_index']} has a verdict but no "
+                f"{sanitizer} solution: export with the solutions that were executed"
+            )
+        results.setdefault(row["task_id"], []).append(_sample_entry(row))
+    return write_atomically(out, _json({"date": evaluated_at.strftime("%Y-%m-%d %H:%M"), "eval": results}))
+
+
+def write_pass_at_k(
+    out: Path, *, metrics: pa.Table, ground_truth: Path, model: str, variant: str, sanitizer: str
+) -> Path:
+    """Write ``<stem>_pass_at_k.json`` of one variant and sanitizer, and return its path.
+
+    Keys: ``pass@1`` (and each further k reported), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
+    ``failed_tasks``; ``infra_error_count`` only where samples were left unjudged. A score that no task can
+    give is null.
+
+    Raises:
+        ArtifactError: the metrics have no row of that variant and sanitizer, or ground_truth cannot be read.
+    """
+    overall = [row for row in metrics.to_pylist() if row["slice_kind"] == "all"]
+    ours = [row for row in overall if (row["variant"], row["sanitizer"]) == (variant, sanitizer)]
+    counts = {row["metric"]: row for row in ours}
+    if "sample_count" not in counts:
+        raise ArtifactError(
+            f"metrics have no row of variant {variant}, sanitizer {sanitizer}, so {out.name} cannot be written: "
+            "export one that the run has, or run the execution stage with it"
+        )
+    scores = sorted((row["k"], row["value"]) for row in ours if row["metric"] == "pass@k")
+    infra_errors = int(counts["infra_error_count"]["value"])
+    content = {
+        **{f"pass@{k}": _finite(value) for k, value in scores},
+        "model": model,
+        "split": counts["sample_count"]["split"],
+        "subset": counts["sample_count"]["subset"],
+        "calibrated": variant == "calibrated",
+        "gt_pass_rate": _finite(_ground_truth_rate(overall)),
+        "failed_tasks": [failure.task_id for failure in ground_truth_failures(ground_truth)],
+        **({"infra_error_count": infra_errors} if infra_errors else {}),
+    }
+    return write_atomically(out, _json(content))
+
+
+def _sample_entry(row: Row) -> dict[str, Any]:
+    return {
+        "task_id": row["task_id"],
+        "solution": row["program"],
+        "status": _EXPORTED_STATUS.get(row["status"], "fail"),
+        "details": _details(row),
+    }
+
+
+def _details(row: Row) -> dict[str, str]:
+    if row["status"] in {"pass", "timeout"}:  # the original has nothing to say of either
+        return {}
+    if row["module_trace"]:
+        return {"ALL": row["module_trace"]}
+    # A sandbox that died reports no test; a fail without any reason would be of no use to a reader.
+    reason = f"{row['status']} ({row['failure_kind'] or 'no cause recorded'}): {row['exit']}\n"
+    failing = [test for test in row["tests"] or () if test["outcome"] in _FAILING_OUTCOMES]
+    return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}
+
+
+def _ground_truth_rate(overall: Iterable[Row]) -> float:
+    return next((float(row["value"]) for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isnan(value) else value  # NaN is no JSON
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, indent=2).encode()

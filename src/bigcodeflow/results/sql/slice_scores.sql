@@ -1,0 +1,29 @@
+-- Grain: one row a variant, sanitizer, slice, metric and k: the pass@k of every task that counts, as a list.
+with
+
+slices as (select task_id, slice_kind, slice from task_slices),
+
+scores as (select variant, sanitizer, task_id, k, n_judged, judgeable, pass_at_k from task_scores),
+
+metrics (metric, judgeable_only) as (values ('pass@k', false), ('pass@k_judgeable', true)),
+
+candidates as (
+    select
+        variant, sanitizer, slice_kind, slice, metric, k, n_judged, pass_at_k,
+        not isnan(pass_at_k) and (judgeable or not judgeable_only) as counts
+    from scores join slices using (task_id) cross join metrics
+)
+
+select
+    variant,
+    sanitizer,
+    slice_kind,
+    slice,
+    metric,
+    k,
+    coalesce(list(pass_at_k) filter (counts), []) as scores,
+    coalesce(sum(n_judged) filter (counts), 0) as n_samples,
+    coalesce(max(n_judged) filter (counts), 0) as most_samples_per_task
+from candidates
+group by all
+order by variant, sanitizer, slice_kind, slice, metric, k

@@ -1,0 +1,214 @@
+"""The longest stretch of lines of an answer that is a program.
+
+The definition is the original's: of all ranges of at least two lines that parse, the one with the most non-blank lines,
+then the first start, then the first end. It tries every pair of lines; here the work grows with the text instead:
+
+- A range parses when it is a row of top-level statements that each parse, because neither layout nor grammar carries
+  anything from one top-level statement to the next. So each statement is parsed once, and from a start the furthest
+  end is known from the furthest end of the line after its first statement.
+- A statement that does not parse may have a beginning that does. A beginning that can still be completed (an open
+  header by a body, an open ``try`` by a handler) has only beginnings that can, too: the longest is found by bisection.
+"""
+
+import re
+from typing import NamedTuple
+
+from bigcodeflow.sanitizing.grammar import parse_or_none
+from bigcodeflow.sanitizing.scanning import LogicalLine, logical_lines
+
+_LINE_BREAK = re.compile(r"\r\n?|\n")
+_DECORATED = re.compile(r"@|(?:async\b(?![ \t\f]+(?:for|with)\b)|def|class)\b")
+_NOWHERE = -1
+
+
+class LineRange(NamedTuple):
+    """Lines of a text, 0-based, both included; only newlines end lines here."""
+
+    first: int
+    last: int
+
+
+def longest_program(text: str) -> str:
+    """The longest range of lines that is a program; the first line where there is none."""
+    found = longest_program_range(text) or LineRange(0, 0)
+    return "\n".join(text.split("\n")[found.first : found.last + 1])
+
+
+def longest_program_range(text: str) -> LineRange | None:
+    """Where the longest range of at least two lines that is a program lies; None: there is none."""
+    lines = text.split("\n")
+    layout = _layout(lines)
+    reach = _Reach(layout)
+    code_before = [0]
+    for line in lines:
+        code_before.append(code_before[-1] + bool(line.strip()))
+    best, most = None, 0
+    for first in range(len(lines) - 1):
+        end = reach.furthest[layout.first_of[first]]
+        last = layout.line_of[end] if end >= 0 else first
+        code = code_before[last + 1] - code_before[first]
+        if last > first and code > most:
+            best, most = LineRange(first, last), code
+    return _without_blank_end(lines, best) if best else None
+
+
+def _without_blank_end(lines: list[str], found: LineRange) -> LineRange:
+    last = found.last
+    while last > found.first + 1 and not lines[last].strip():
+        last -= 1
+    # A backslash on the last line of code needs a blank line after it.
+    while last < found.last and parse_or_none("\n".join(lines[found.first : last + 1])) is None:
+        last += 1
+    return LineRange(found.first, last)
+
+
+class _Layout(NamedTuple):
+    """Lines as Python sees them: a carriage return ends one, although the original counts only newlines."""
+
+    lines: list[str]
+    line_of: list[int]  # original line of each
+    first_of: list[int]  # first of each original line
+    is_end: list[bool]  # the last of its original line
+    is_broken: list[bool]  # a carriage return ends it
+
+
+def _layout(lines: list[str]) -> _Layout:
+    layout = _Layout([], [], [], [], [])
+    for number, line in enumerate(lines):
+        parts = _LINE_BREAK.split(line.removesuffix("\r"))
+        layout.first_of.append(len(layout.lines))
+        layout.lines.extend(parts)
+        layout.line_of.extend([number] * len(parts))
+        layout.is_end.extend([False] * (len(parts) - 1) + [True])
+        layout.is_broken.extend([True] * (len(parts) - 1) + [line.endswith("\r")])
+    return layout
+
+
+class _Statement(NamedTuple):
+    """A top-level statement; lines are 0-based and included."""
+
+    end: int  # of the whole statement where it parses, else -1
+    prefix_end: int  # furthest permitted end within it up to which it parses, else -1
+
+
+class _Reach:
+    """For every line the furthest permitted end of a program that starts there, -1 where none does."""
+
+    def __init__(self, layout: _Layout) -> None:
+        self._layout = layout
+        self._lines = layout.lines
+        count = len(self._lines)
+        self._logical = [*logical_lines(self._lines), None]
+        self._statements: dict[int, _Statement] = {}
+        self.furthest = [_NOWHERE] * (count + 1)
+        for start in range(count - 1, -1, -1):
+            self.furthest[start] = self._from(start)
+
+    def _from(self, start: int) -> int:
+        line = self._logical[start]
+        if line is None:
+            return _NOWHERE
+        if not line.last:
+            onward = self.furthest[line.end + 1]
+            return onward if onward >= 0 else self._permitted(line)
+        if line.column or line.is_clause:
+            return _NOWHERE
+        statement = self._statement(line)
+        self._statements[start] = statement
+        onward = self.furthest[statement.end + 1] if statement.end >= 0 else _NOWHERE
+        return onward if onward >= 0 else statement.prefix_end
+
+    def _permitted(self, line: LogicalLine) -> int:
+        # A backslash joins a next line that is empty only where yet another line follows.
+        joined_to_nothing = line.end > line.start and not self._lines[line.end] and not self._layout.is_broken[line.end]
+        return line.end if self._layout.is_end[line.end] and not joined_to_nothing else _NOWHERE
+
+    def _statement(self, line: LogicalLine) -> _Statement:
+        if line.word == "@":
+            return self._decorated(line)
+        members = self._members(line)
+        end = members[-1].end
+        whole = self._parses(line.start, end)
+        if whole and self._permitted(members[-1]) >= 0:
+            return _Statement(end, end)
+        if len(members) == 1 and not whole:
+            return _Statement(_NOWHERE, _NOWHERE)
+        return _Statement(end if whole else _NOWHERE, self._prefix_end(members))
+
+    def _decorated(self, line: LogicalLine) -> _Statement:
+        """A decorator is judged apart from what it decorates, or a tower of them would be parsed once per storey."""
+        following = self._code_from(line.end + 1)
+        if following is None or following.column or not _DECORATED.match(self._lines[following.start]):
+            return _Statement(_NOWHERE, _NOWHERE)
+        if not self._parses(line.start, line.end, "\ndef _(): pass"):
+            return _Statement(_NOWHERE, _NOWHERE)
+        return self._statements[following.start]
+
+    def _code_from(self, start: int) -> LogicalLine | None:
+        line = self._logical[start]
+        while line is not None and not line.last:
+            line = self._logical[line.end + 1]
+        return line
+
+    def _members(self, head: LogicalLine) -> list[LogicalLine]:
+        members = [head]
+        line = self._code_from(head.end + 1)
+        while line is not None and (line.column or line.is_clause):
+            members.append(line)
+            line = self._code_from(line.end + 1)
+        return members
+
+    def _parses(self, start: int, end: int, completion: str = "") -> bool:
+        return parse_or_none("\n".join(self._lines[start : end + 1]) + completion + "\n") is not None
+
+    def _prefix_end(self, members: list[LogicalLine]) -> int:
+        start = members[0].start
+        completions = _completions(members)
+        viable, refused = -1, len(members)
+        while refused - viable > 1:
+            middle = (viable + refused) // 2
+            if self._parses(start, members[middle].end, completions[middle]):
+                viable = middle
+            else:
+                refused = middle
+        for index in range(viable, -1, -1):
+            if completions[index]:
+                continue
+            end = self._last_permitted(members[index])
+            if end >= 0:
+                return end
+        return _NOWHERE
+
+    def _last_permitted(self, line: LogicalLine) -> int:
+        """The furthest permitted end that adds only lines without code."""
+        found = self._permitted(line)
+        following = self._logical[line.end + 1]
+        while following is not None and not following.last:
+            found = max(found, self._permitted(following))
+            following = self._logical[following.end + 1]
+        return found
+
+
+def _completions(members: list[LogicalLine]) -> list[str]:
+    """What would make a whole statement of each beginning that can still become one; empty: it is one already."""
+    completions = []
+    waiting: list[LogicalLine] = []  # try statements without a handler, outermost first
+    for line in members:
+        while waiting and (
+            line.column < waiting[-1].column or (line.column == waiting[-1].column and not line.is_clause)
+        ):
+            waiting.pop()
+        if line.word in {"except", "finally"} and waiting and waiting[-1].column == line.column:
+            waiting.pop()
+        if line.word == "try":
+            waiting.append(line)
+        parts = [_body(line)] if line.last == ":" or line.word == "@" else []
+        parts += [f"\n{statement.indent}except: pass" for statement in reversed(waiting)]
+        completions.append("".join(parts))
+    return completions
+
+
+def _body(line: LogicalLine) -> str:
+    if line.word == "@":
+        return f"\n{line.indent}def _(): pass"
+    return f"\n{line.indent} case _: pass" if line.word == "match" else f"\n{line.indent} pass"

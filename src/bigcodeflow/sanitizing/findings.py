@@ -1,0 +1,233 @@
+"""Safety findings: what a program writes that reaches beyond its task, found in its syntax tree.
+
+A finding is a reason to look, not a proof: the sandbox is what protects the machine. Names are followed through
+imports, plain assignments and ``getattr`` with a constant; a program that hides what it calls is not found out here.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bigcodeflow.config import SafetyPolicy
+from bigcodeflow.sanitizing.grammar import parse_or_none
+
+#: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are
+#: not among them: the sandbox has no network, and its environment holds nothing that is worth reading.
+BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import"})
+
+_FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
+_OS_PROCESS = (
+    *("system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile"),
+    *("posix_spawn", "posix_spawnp", *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS)),
+)
+
+#: Dotted names by rule; a name stands for everything below it, too. The longest name decides.
+_NAMES_BY_RULE = {
+    "dynamic_code": (
+        *("eval", "exec", "compile", "__import__", "importlib", "runpy", "imp", "code.InteractiveInterpreter"),
+        *("builtins.eval", "builtins.exec", "builtins.compile", "builtins.__import__"),
+    ),
+    "process": (
+        *(f"os.{name}" for name in _OS_PROCESS),
+        *("subprocess", "multiprocessing", "pty", "pexpect", "concurrent.futures.ProcessPoolExecutor"),
+        *("signal.pthread_kill", "signal.raise_signal"),
+    ),
+    "deletion": (
+        *("os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree", "send2trash"),
+        *("pathlib.Path.unlink", "pathlib.Path.rmdir"),
+    ),
+    "network": (
+        *("socket", "ssl", "socketserver", "requests", "urllib", "urllib3", "http.client", "http.server", "httpx"),
+        *("aiohttp", "ftplib", "smtplib", "poplib", "imaplib", "telnetlib", "nntplib", "xmlrpc", "paramiko", "pysftp"),
+        *("websocket", "websockets"),
+    ),
+    "environment": ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv", "dotenv"),
+    "import": (
+        *("ctypes", "cffi", "gc", "builtins", "__builtins__", "unittest.mock"),
+        *("sys._getframe", "sys._current_frames", "sys.modules", "sys.meta_path", "sys.path_hooks"),
+        *("sys.settrace", "sys.setprofile"),
+        *("inspect.currentframe", "inspect.stack", "inspect.getouterframes", "inspect.trace"),
+    ),
+    "": ("importlib.resources", "importlib.metadata", "urllib.parse", "urllib.error", "requests.exceptions"),
+}
+_RULES = {name: rule for rule, names in _NAMES_BY_RULE.items() for name in names}
+
+#: Modules whose import alone is a finding: a task's solution has no harmless use for them.
+_IMPORTED = {
+    **dict.fromkeys(("ctypes", "cffi", "gc", "importlib", "imp", "runpy", "builtins", "unittest.mock"), "import"),
+    **dict.fromkeys(("importlib.resources", "importlib.metadata"), ""),
+}
+
+#: What judges a solution; to change an attribute of it is a finding.
+_JUDGES = ("unittest", "builtins", "sys")
+
+#: Attributes that lead from any object to the interpreter's own state.
+_INNER_ATTRIBUTES = frozenset(
+    {"__subclasses__", "__globals__", "__code__", "__closure__", "__builtins__"}
+    | {"f_globals", "f_locals", "f_builtins", "f_back", "tb_frame"}
+)
+_DELETING_METHODS = frozenset({"unlink", "rmdir", "rmtree"})
+
+
+class Finding(NamedTuple):
+    """One risky place: rule, line (1-based), and what is written there."""
+
+    line: int
+    rule: str
+    detail: str
+
+
+class Safety(NamedTuple):
+    """What a policy makes of a program."""
+
+    findings: list[Finding]
+    blocked: bool
+
+
+def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
+    """Findings under a policy: 'off' does not look, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
+
+    Args:
+        program: the solution; one that does not parse has no findings, as it cannot be executed either.
+        policy: what to do.
+        setup: text that runs before it, such as a code_prompt, whose imports the program may use.
+    """
+    found = [] if policy == "off" else find_risks(program, setup=setup)
+    return Safety(found, policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
+
+
+def find_risks(program: str, *, setup: str = "") -> list[Finding]:
+    """All findings of a program in line order, each place once."""
+    tree = parse_or_none(program)
+    if tree is None:
+        return []
+    before = parse_or_none(setup) if setup else None
+    names = _Names(tree, before)
+    return sorted(set(_imports(tree)) | set(_uses(tree, names)))
+
+
+class _Names:
+    """What the names of a program stand for, as dotted names."""
+
+    def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
+        self.stars: set[str] = set()
+        self._meanings: dict[str, str] = {}
+        self._bound = {name for module in (setup, tree) if module for name in _bound(module)}
+        for module in (setup, tree):
+            for node in ast.walk(module) if module else ():
+                self._follow(node)
+
+    def _follow(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for item in node.names:
+                top = item.name.partition(".")[0]
+                self._meanings[item.asname or top] = item.name if item.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            self.stars |= {node.module for item in node.names if item.name == "*"}
+            self._meanings |= {item.asname or item.name: f"{node.module}.{item.name}" for item in node.names}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            meaning = self.dotted(node.value)
+            if _rule(meaning):
+                self._meanings |= {target.id: meaning for target in node.targets if isinstance(target, ast.Name)}
+
+    def dotted(self, node: ast.expr) -> str:
+        """The dotted name that an expression stands for; empty: none that is known."""
+        if isinstance(node, ast.Name):
+            return self._meaning(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.dotted(node.value)
+            return f"{owner}.{node.attr}" if owner else ""
+        if isinstance(node, ast.Call):
+            called = self.dotted(node.func)
+            if called == "getattr":
+                return self._attribute(node)
+            return called if called == "pathlib.Path" else ""
+        return ""
+
+    def _meaning(self, name: str) -> str:
+        if name in self._meanings:
+            return self._meanings[name]
+        if name in self._bound:
+            return ""
+        starred = (f"{module}.{name}" for module in sorted(self.stars))
+        return next((dotted for dotted in starred if dotted in _RULES), name)
+
+    def _attribute(self, call: ast.Call) -> str:
+        name = call.args[1] if len(call.args) > 1 else None
+        owner = self.dotted(call.args[0]) if call.args else ""
+        return (
+            f"{owner}.{name.value}" if owner and isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+        )
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Names that the program itself gives a meaning to: a variable called `socket` is no module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
+    """The rule of the longest known beginning of a dotted name; None: nothing of it is known."""
+    while dotted:
+        if dotted in rules:
+            return rules[dotted]
+        dotted = dotted.rpartition(".")[0]
+    return None
+
+
+def _imports(tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [item.name for item in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules = [f"{node.module}.{item.name}" for item in node.names]
+        else:
+            continue
+        for module in modules:
+            rule = _rule(module, _IMPORTED)
+            if rule is None and isinstance(node, ast.ImportFrom):
+                rule = _rule(module)
+            if rule:
+                yield Finding(node.lineno, rule, f"import {module}")
+
+
+def _uses(tree: ast.Module, names: _Names) -> Iterator[Finding]:
+    within: set[int] = set()  # parts of a dotted name that was judged as a whole
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += ast.iter_child_nodes(node)
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Call) or id(node) in within:
+            continue
+        dotted = names.dotted(node)
+        if _rule(dotted) is not None:
+            within |= {id(part) for part in _parts(node)}
+        rule, detail = _judge(node, dotted, names)
+        if rule:
+            yield Finding(node.lineno, rule, detail)
+
+
+def _judge(node: ast.Name | ast.Attribute | ast.Call, dotted: str, names: _Names) -> tuple[str, str]:
+    rule = _rule(dotted)
+    if rule:
+        return rule, dotted
+    if isinstance(node, ast.Attribute):
+        if node.attr in _INNER_ATTRIBUTES:
+            return "import", f".{node.attr}"
+        if not isinstance(node.ctx, ast.Load) and dotted.partition(".")[0] in _JUDGES:
+            return "import", f"{dotted} = …"
+    # A method that deletes, of an object whose type the text does not tell.
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not names.dotted(node.func):
+        return ("deletion", f".{node.func.attr}()") if node.func.attr in _DELETING_METHODS else ("", "")
+    return "", ""
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        yield node

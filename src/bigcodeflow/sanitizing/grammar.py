@@ -1,0 +1,125 @@
+"""Python 3.10's grammar, whichever Python runs this: the sandbox executes 3.10, so its grammar decides.
+
+``ast.parse`` with a feature version refuses newer statements, but not the f-strings of Python 3.12 and later, which may
+reuse their own quotes. Those are found by reading strings the way 3.10 does.
+"""
+
+import ast
+import re
+import sys
+import warnings
+from typing import NamedTuple
+
+#: The sandbox's Python.
+FEATURE_VERSION = (3, 10)
+
+_STRING_START = re.compile(r"""#|\\.|([A-Za-z_0-9]*)(\"\"\"|'''|"|')""", re.DOTALL)
+_F_PREFIXES = frozenset({"f", "rf", "fr"})
+_QUOTES = ("'''", '"""', "'", '"')
+
+
+class FStringError(SyntaxError):
+    """An f-string that only Python 3.12 and later can read."""
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a program under Python 3.10's grammar, without leaking warnings.
+
+    Raises:
+        SyntaxError: the text is not a program.
+        ValueError: the text holds NUL bytes or lone surrogates.
+        RecursionError: it nests deeper than the parser can follow.
+        MemoryError: likewise.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text, feature_version=FEATURE_VERSION)
+    if sys.version_info >= (3, 12):
+        line = newer_fstring_line(text)
+        if line:
+            raise FStringError("f-string reuses its quotes, or holds a backslash or comment", ("", line, 1, None))
+    return tree
+
+
+def parse_or_none(text: str) -> ast.Module | None:
+    """The syntax tree of a program, or None where the text is not one."""
+    try:
+        return parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def newer_fstring_line(text: str) -> int:
+    """Line (1-based) of the first f-string that needs Python 3.12, in a text that parses there; 0: none."""
+    position = 0
+    while match := _STRING_START.search(text, position):
+        if match[0] == "#":
+            end = text.find("\n", match.end())
+            position = len(text) if end < 0 else end
+        elif match[2] is None:
+            position = match.end()
+        else:
+            position = _closing(text, match.end(), match[2])
+            content = text[match.end() : max(match.end(), position - len(match[2]))]
+            if match[1].lower() in _F_PREFIXES and not _readable_by_310(content):
+                return text.count("\n", 0, match.start()) + 1
+    return 0
+
+
+def _closing(text: str, start: int, quote: str) -> int:
+    """Position after the quote that closes a string for Python 3.10, where a field's quotes count as well."""
+    stop = re.compile(rf"\\.|{quote}" if len(quote) > 1 else rf"\\.|{quote}|\n", re.DOTALL)
+    while match := stop.search(text, start):
+        start = match.end()
+        if match[0][0] != "\\":
+            return start
+    return len(text)
+
+
+class _Field(NamedTuple):
+    end: int  # position of the character that ends the expression, -1 where 3.10 refuses it
+    opens_format: bool
+
+
+def _readable_by_310(content: str) -> bool:
+    formats = 0  # replacement fields whose format specification is being read
+    position = 0
+    while position < len(content):
+        char = content[position]
+        if char == "{" and not formats and content[position + 1 : position + 2] == "{":
+            position += 2
+        elif char == "{":
+            field = _expression(content, position + 1)
+            if field.end < 0:
+                return False
+            formats += field.opens_format
+            position = field.end + 1
+        elif char == "}" and formats:
+            formats -= 1
+            position += 1
+        else:
+            position += 1
+    return not formats
+
+
+def _expression(content: str, position: int) -> _Field:
+    depth = 0
+    quote = ""
+    while position < len(content):
+        char = content[position]
+        if char == "\\" or (char == "#" and not quote):
+            break
+        if quote:
+            closes = content.startswith(quote, position)
+            position += len(quote) if closes else 1
+            quote = "" if closes else quote
+            continue
+        quote = next((mark for mark in _QUOTES if content.startswith(mark, position)), "")
+        if quote:
+            position += len(quote)
+            continue
+        if not depth and char in ":}":
+            return _Field(position, opens_format=char == ":")
+        depth += (char in "([{") - (char in ")]}")
+        position += 1
+    return _Field(-1, opens_format=False)

@@ -1,0 +1,86 @@
+"""The sanitizing stage: answers in, solutions out."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from bigcodeflow.config import SanitizingConfig
+from bigcodeflow.errors import SamplesError
+from bigcodeflow.sanitizing.answers import storable
+from bigcodeflow.sanitizing.findings import assess
+from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
+from bigcodeflow.sanitizing.parity import parity_solution
+from bigcodeflow.sanitizing.robust import robust_solution
+from bigcodeflow.sanitizing.syntax import syntax_error
+from bigcodeflow.schemas import SOLUTIONS
+
+Progress = Callable[[int, int], None]
+
+
+def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
+    """The program in an answer; it can be stored as UTF-8 whatever the answer holds.
+
+    'parity' gives what the original gives, 'robust' keeps what the original loses, 'none' gives the text.
+    """
+    text = storable(text)
+    if mode == "parity":
+        return parity_solution(text, entry_point)
+    if mode == "robust":
+        return robust_solution(text, entry_point)
+    return text
+
+
+def sanitize_samples(
+    samples: pa.Table, tasks: pa.Table, config: SanitizingConfig, *, progress: Progress | None = None
+) -> pa.Table:
+    """The solutions of all samples, in the samples' order.
+
+    Mode 'none' takes `given_solution`, and `raw_text` where none is given.
+
+    Args:
+        samples: SAMPLES schema.
+        tasks: TASKS schema; must hold every task that a sample answers.
+        config: mode and safety policy.
+        progress: called with the samples done and the samples in all, after each.
+
+    Raises:
+        SamplesError: a sample answers a task that is not among the tasks.
+    """
+    known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
+    columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]
+    rows = []
+    for number, sample in enumerate(samples.select(columns).to_pylist(), start=1):
+        task = known.get(sample["task_id"])
+        if task is None:
+            raise SamplesError(
+                f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
+                "select the task, or leave the sample out"
+            )
+        rows.append(_solution(sample, task, config))
+        if progress:
+            progress(number, samples.num_rows)
+    return pa.Table.from_pylist(rows, schema=SOLUTIONS)
+
+
+def _solution(sample: dict[str, Any], task: dict[str, Any], config: SanitizingConfig) -> dict[str, Any]:
+    entry_point, code_prompt = task["entry_point"], task["code_prompt"]
+    text = sample["raw_text"] or ""
+    if config.mode == "none" and sample["given_solution"] is not None:
+        text = sample["given_solution"]
+    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
+    error = syntax_error(solution)
+    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
+    return {
+        "task_id": sample["task_id"],
+        "sample_index": sample["sample_index"],
+        "sanitizer": config.mode,
+        "solution": solution,
+        "syntax_ok": not error,
+        "syntax_error": error,
+        "findings": [finding._asdict() for finding in safety.findings],
+        "blocked": safety.blocked,
+        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
+        "placeholder": placeholder(solution, entry_point),
+        "truncated": sample["finish_reason"] == "length",
+    }

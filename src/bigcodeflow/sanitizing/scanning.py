@@ -1,0 +1,200 @@
+"""Logical lines of a text that need not be a program, read the way Python's tokenizer reads them.
+
+A text can be entered at any line, and what follows depends on where it was entered: a line within a docstring is prose
+for one reader and code for another. Readers are therefore started from the last line backwards, and one that comes
+to a line outside a string goes on from what the reader that started there found out.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+_CLAUSES = frozenset({"else", "elif", "except", "finally"})
+_MAX_NESTING = 200  # brackets; Python's tokenizer refuses more
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+_TAB_COLUMNS = 8
+
+_CODE_STOP = re.compile(r"""\"\"\"|'''|["'#()\[\]{}\\]""")
+_STRING_STOP = {quote: re.compile(rf"\\(?:.|$)|{quote}", re.DOTALL) for quote in ('"""', "'''", '"', "'")}
+_FIRST_WORD = re.compile(r"(?:[ \t\f]|\\\n)*(@|\w*)")
+_INDENT = re.compile(r"[ \t\f]*")
+
+
+class LogicalLine(NamedTuple):
+    """A statement's or a clause's lines, or one line without code. Lines are 0-based, `end` included."""
+
+    start: int
+    end: int
+    indent: str
+    column: int  # of the indentation
+    word: str  # first word, or '@'; empty: none
+    last: str  # last character of code; empty: the line holds no code
+
+    @property
+    def is_clause(self) -> bool:
+        """Continues a compound statement at the statement's own indentation."""
+        return self.word in _CLAUSES
+
+
+def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
+    """For every line the logical line that starts there; None where it is never complete or cannot be read."""
+    readers = _Readers(lines)
+    return [_logical_line(lines, start, found) for start, found in enumerate(readers.findings)]
+
+
+class _Finding(NamedTuple):
+    """How far a reader came that started at a line."""
+
+    kind: Literal["complete", "unreadable", "closes_foreign"]
+    line: int = -1  # complete: last line. closes_foreign: the line that closes a bracket of an outer reader
+    last: str = ""
+    depth: int = 0  # most brackets open at once
+    brackets: str = ""  # closes_foreign: open at the start of `line`
+    quote: str = ""  # closes_foreign: of the string open there
+
+
+_UNREADABLE = _Finding("unreadable")
+
+
+class _Line(NamedTuple):
+    """What reading one line led to."""
+
+    outcome: Literal["open", "unreadable", "closes_foreign"]
+    brackets: str = ""
+    quote: str = ""
+    joined: bool = False  # a backslash joins the next line
+    last: str = ""
+    depth: int = 0
+
+
+class _Readers:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self.findings = [_UNREADABLE] * len(lines)
+        for start in range(len(lines) - 1, -1, -1):
+            self.findings[start] = self._read_from(start)
+
+    def _read_from(self, start: int) -> _Finding:
+        if not self._lines[start]:
+            return _Finding("complete", start)
+        reader = _Reader(start)
+        while reader.number < len(self._lines):
+            finding = reader.read(self._lines[reader.number])
+            # Outside strings, whoever started at the next line has already found what comes there.
+            while finding is None and not reader.quote and reader.number < len(self._lines):
+                known = self.findings[reader.number]
+                finding = reader.learn(known)
+                if known.kind == "closes_foreign":
+                    break
+            if finding is not None:
+                return finding
+        return _UNREADABLE
+
+
+@dataclass
+class _Reader:
+    """A reader on the way; both steps return what it found once it has found it."""
+
+    number: int
+    brackets: str = ""
+    quote: str = ""
+    last: str = ""
+    depth: int = 0
+
+    def read(self, text: str) -> _Finding | None:
+        """Read the line where the reader stands."""
+        line = _read(text, self.brackets, self.quote)
+        if line.outcome == "closes_foreign":
+            return _Finding("closes_foreign", self.number, self.last, self.depth, self.brackets, self.quote)
+        self.depth = max(self.depth, line.depth)
+        if line.outcome == "unreadable":
+            return _UNREADABLE
+        self.brackets, self.quote, self.last = line.brackets, line.quote, line.last or self.last
+        self.number += 1
+        complete = not (line.brackets or line.quote or line.joined)
+        return _Finding("complete", self.number - 1, self.last, self.depth) if complete else None
+
+    def learn(self, known: _Finding) -> _Finding | None:
+        """Go where the reader came that started at the line where this one stands."""
+        self.depth = max(self.depth, len(self.brackets) + known.depth)
+        if known.kind == "unreadable" or self.depth > _MAX_NESTING:
+            return _UNREADABLE
+        self.last = known.last or self.last
+        if not self.brackets:
+            return known._replace(last=self.last, depth=self.depth)
+        if known.kind == "closes_foreign":
+            self.number, self.brackets, self.quote = known.line, self.brackets + known.brackets, known.quote
+        else:
+            self.number = known.line + 1
+        return None
+
+
+def _read(line: str, brackets: str, quote: str) -> _Line:
+    position, depth = 0, 0
+    while True:
+        if quote:
+            end = _string_end(line, position, quote)
+            if end < 0:
+                goes_on = len(quote) > 1 or _ends_in_backslash(line, position)
+                return _Line("open" if goes_on else "unreadable", brackets, quote, last=quote[0], depth=depth)
+            quote, position = "", end
+        match = _CODE_STOP.search(line, position)
+        mark, stop = (match[0], match.start()) if match else ("", len(line))
+        if mark in {"", "#", "\\"}:
+            ended = mark != "\\" or stop == len(line) - 1
+            code = line[:stop].rstrip(" \t\f")
+            return _Line("open" if ended else "unreadable", brackets, "", mark == "\\", code[-1:], depth)
+        position = stop + len(mark)
+        if mark in _STRING_STOP:
+            quote = mark
+        elif mark in "([{":
+            brackets += mark
+            depth = max(depth, len(brackets))
+            if depth > _MAX_NESTING:
+                return _Line("unreadable")
+        elif brackets[-1:] == _CLOSES[mark]:
+            brackets = brackets[:-1]
+        else:
+            return _Line("unreadable" if brackets else "closes_foreign")
+
+
+def _string_end(line: str, position: int, quote: str) -> int:
+    for match in _STRING_STOP[quote].finditer(line, position):
+        if match[0][0] != "\\":
+            return match.end()
+    return -1
+
+
+def _ends_in_backslash(line: str, position: int) -> bool:
+    tail = line[position:]
+    return (len(tail) - len(tail.rstrip("\\"))) % 2 == 1
+
+
+def _logical_line(lines: list[str], start: int, found: _Finding) -> LogicalLine | None:
+    if found.kind != "complete":
+        return None
+    if not found.last:
+        return LogicalLine(start, found.line, "", 0, "", "")
+    # A line that begins with a backslash is indented as the first line of the join that is indented at all.
+    end = start
+    indent = _indent(lines[start])
+    while not indent and end < found.line and lines[end].lstrip(" \t\f").startswith("\\"):
+        end += 1
+        indent = _indent(lines[end])
+    text = lines[start]
+    if text.lstrip(" \t\f").startswith("\\"):
+        text = "\n".join(lines[start : found.line + 1])
+    word = _FIRST_WORD.match(text)
+    return LogicalLine(start, found.line, indent, _column(indent), word[1] if word else "", found.last)
+
+
+def _indent(line: str) -> str:
+    blanks = _INDENT.match(line)
+    return blanks[0].rpartition("\f")[2] if blanks else ""
+
+
+def _column(indent: str) -> int:
+    column = 0
+    for char in indent:
+        column = column + 1 if char == " " else (column // _TAB_COLUMNS + 1) * _TAB_COLUMNS
+    return column

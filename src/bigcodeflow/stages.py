@@ -1,0 +1,246 @@
+"""The stages of a run, each as a key and a computation; Prefect's tasks and `bigcodeflow evaluate` perform these.
+
+dataset → generation → sanitizing → execution → aggregation, with the ground truths executed beside the samples.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from bigcodeflow import datasets, generation, sanitizing
+from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key
+from bigcodeflow.config import RunConfig
+from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+
+Progress = Callable[[int, int], None]
+"""Called with units finished and units in all, as often as the stage likes."""
+
+Computed = tuple[pa.Table, Mapping[str, Any]]
+
+
+class Listener(Protocol):
+    """Told of a run's way through its stages."""
+
+    def begin(self, title: str) -> Progress:
+        """A stage has work to do; what is returned is called as it goes on."""
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        """A stage's artifact is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of one run: what identifies its artifact, and how to make it."""
+
+    title: str
+    """What people read: dataset, generation, ground truth, sanitizing, execution or aggregation."""
+    folder: str
+    """The stage's folder in the store; ground truths and samples share one, so that they share verdicts."""
+    settings: Mapping[str, Any]
+    inputs: tuple[ArtifactRef, ...]
+    version: int
+    compute: Callable[[Store, Progress], Computed]
+
+    @property
+    def key(self) -> str:
+        """Identity of the artifact."""
+        return artifact_key(self.folder, self.version, self.settings, [ref.key for ref in self.inputs])
+
+
+class RunArtifacts(NamedTuple):
+    """The artifacts of one whole run."""
+
+    dataset: ArtifactRef
+    generation: ArtifactRef
+    sanitizing: ArtifactRef
+    ground_truth: ArtifactRef
+    execution: ArtifactRef
+    aggregation: ArtifactRef
+
+
+def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:
+    """The stage's artifact, if it is there, intact, and holds no infrastructure error that is worth another try."""
+    ref = store.find(stage.folder, stage.key)
+    return None if ref is None or ref.statistics.get("infra_errors") else ref
+
+
+def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
+    """Return the stage's artifact, computing and publishing it only if it is not there."""
+    ref = finished_artifact(stage, store)
+    reused = ref is not None
+    if ref is None:
+        table, statistics = stage.compute(store, listener.begin(stage.title))
+        ref = store.publish(
+            stage.folder, stage.key, table, settings=stage.settings, inputs=stage.inputs, statistics=statistics
+        )
+    listener.end(stage.title, ref, reused=reused)
+    return ref
+
+
+def pinned(config: RunConfig) -> RunConfig:
+    """The same run on one content of its dataset: a hub version becomes the commit that it is now.
+
+    Every stage then reads the same tasks, and what is cached of them is found without asking the hub again.
+    """
+    content = datasets.resolve(config.dataset).fingerprint
+    if "commit" not in content:
+        return config
+    source = f"{content['hub']}@{content['version']}#{content['commit']}"
+    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
+
+
+def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
+    """Every stage in order, in this process, without Prefect."""
+    config = pinned(config)
+    store = Store(config.store)
+    dataset = perform(dataset_stage(config), store, listener)
+    samples = perform(generation_stage(config, dataset), store, listener)
+    solutions = perform(sanitizing_stage(config, dataset, samples), store, listener)
+    truths = perform(ground_truth_stage(config, dataset), store, listener)
+    verdicts = perform(execution_stage(config, dataset, solutions, truths), store, listener)
+    metrics = perform(aggregation_stage(config, dataset, solutions, truths, verdicts), store, listener)
+    return RunArtifacts(dataset, samples, solutions, truths, verdicts, metrics)
+
+
+def dataset_stage(config: RunConfig) -> Stage:
+    """Tasks of the chosen source and view."""
+    resolved = datasets.resolve(config.dataset)
+    settings = config.dataset.model_dump(mode="json", exclude={"source", "split", "offline"})
+
+    def compute(_store: Store, _progress: Progress) -> Computed:
+        return datasets.load_tasks(config.dataset, resolved), {"source": resolved.describe}
+
+    return Stage("dataset", "dataset", settings | {"content": resolved.fingerprint}, (), datasets.VERSION, compute)
+
+
+def generation_stage(config: RunConfig, dataset: ArtifactRef) -> Stage:
+    """Samples: recorded answers or controls."""
+    settings = generation.fingerprint(config.samples)
+
+    def compute(store: Store, _progress: Progress) -> Computed:
+        known = datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
+        view = config.dataset
+        selection = bool(view.ids or view.libraries or view.domains)
+        tasks = store.read(dataset)
+        return generation.load_samples(config.samples, tasks, known_task_ids=known, selection=selection), {}
+
+    return Stage("generation", "generation", settings, (dataset,), generation.VERSION, compute)
+
+
+def sanitizing_stage(config: RunConfig, dataset: ArtifactRef, samples: ArtifactRef) -> Stage:
+    """Solutions: the program in each answer."""
+    settings = config.sanitizing.model_dump(mode="json")
+
+    def compute(store: Store, progress: Progress) -> Computed:
+        table = sanitizing.sanitize_samples(
+            store.read(samples), store.read(dataset), config.sanitizing, progress=progress
+        )
+        return table, {}
+
+    return Stage("sanitizing", "sanitizing", settings, (dataset, samples), sanitizing.VERSION, compute)
+
+
+def ground_truth_stage(config: RunConfig, dataset: ArtifactRef) -> Stage:
+    """Verdicts of the canonical solutions: the environment's gate and the expected durations."""
+    from bigcodeflow.execution import judging
+
+    environment = find_environment(config.execution.environment)
+    settings = {"of": "ground truths"} | _execution_settings(config, environment)
+
+    def compute(store: Store, progress: Progress) -> Computed:
+        planned = judging.plan_ground_truths(
+            store.read(dataset), config=config.execution, environment=environment, calibrate=sanitizing.calibrate
+        )
+        return _judge(stage, planned, config, environment, store=store, progress=progress)
+
+    stage = Stage("ground truth", "execution", settings, (dataset,), judging.VERSION, compute)
+    return stage
+
+
+def execution_stage(
+    config: RunConfig, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef
+) -> Stage:
+    """Verdicts of the samples in every variant asked for."""
+    from bigcodeflow.execution import judging
+
+    environment = find_environment(config.execution.environment)
+    settings = {"of": "samples", "variants": list(config.execution.variants)} | _execution_settings(config, environment)
+
+    def compute(store: Store, progress: Progress) -> Computed:
+        planned = judging.plan_solutions(
+            store.read(solutions),
+            store.read(dataset),
+            store.read(ground_truth, ["task_id", "wall_seconds"]),
+            config=config.execution,
+            environment=environment,
+            calibrate=sanitizing.calibrate,
+        )
+        return _judge(stage, planned, config, environment, store=store, progress=progress)
+
+    stage = Stage("execution", "execution", settings, (dataset, solutions, ground_truth), judging.VERSION, compute)
+    return stage
+
+
+def aggregation_stage(
+    config: RunConfig,
+    dataset: ArtifactRef,
+    solutions: ArtifactRef,
+    ground_truth: ArtifactRef,
+    verdicts: ArtifactRef,
+) -> Stage:
+    """Scores with their intervals, by slice."""
+    from bigcodeflow import results
+
+    view = config.dataset
+    settings = {"k": list(config.aggregation.k), "split": view.split, "subset": view.subset}
+
+    def compute(store: Store, _progress: Progress) -> Computed:
+        table = results.aggregate(
+            tasks=store.path(dataset),
+            verdicts=store.path(verdicts),
+            ground_truth=store.path(ground_truth),
+            solutions=store.path(solutions),
+            split=view.split,
+            subset=view.subset,
+            k=config.aggregation.k,
+        )
+        return table, {}
+
+    inputs = (dataset, solutions, ground_truth, verdicts)
+    return Stage("aggregation", "aggregation", settings, inputs, results.VERSION, compute)
+
+
+def _execution_settings(config: RunConfig, environment: InstalledEnvironment) -> dict[str, Any]:
+    return {
+        "backend": config.execution.backend,
+        "environment_sha": environment.environment_sha,
+        "limits": config.execution.limits.model_dump(mode="json"),
+        "harness_version": HARNESS_VERSION,
+    }
+
+
+def _judge(
+    stage: Stage,
+    planned: list[Any],
+    config: RunConfig,
+    environment: InstalledEnvironment,
+    *,
+    store: Store,
+    progress: Progress,
+) -> Computed:
+    from bigcodeflow.execution import judging
+
+    ledger_folder = store.workspace(stage.folder, stage.key)
+    others = [folder for folder in store.root.glob(f"{stage.folder}/*.partial") if folder != ledger_folder]
+    return judging.judge(
+        planned,
+        config=config.execution,
+        environment=environment,
+        ledger_folder=ledger_folder,
+        known=store.published(stage.folder),
+        other_ledgers=others,
+        progress=progress,
+    )

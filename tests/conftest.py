@@ -1,0 +1,68 @@
+"""Fixtures that several rooms share: real environments, real data, and a command line to call."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.errors import EnvironmentUnusableError
+
+ROOT = Path(__file__).parents[1]
+REFERENCE_DATA = ROOT.parent / "shared" / "data"
+COMMAND_SECONDS = 240
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def _environment(name: str) -> InstalledEnvironment:
+    try:
+        return find_environment(name)
+    except EnvironmentUnusableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def starter_environment() -> InstalledEnvironment:
+    return _environment("starter")
+
+
+@pytest.fixture(scope="session")
+def bigcodebench_environment() -> InstalledEnvironment:
+    return _environment("bigcodebench")
+
+
+@pytest.fixture(scope="session")
+def starter_python(starter_environment: InstalledEnvironment) -> Path:
+    return starter_environment.python
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    if not REFERENCE_DATA.is_dir():
+        pytest.skip("the reference data is not beside this checkout")
+    return REFERENCE_DATA
+
+
+@pytest.fixture
+def bigcodeflow(tmp_path: Path) -> Command:
+    """Calls the installed command in an empty folder, as a user would."""
+
+    def call(*arguments: str | Path, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("bigcodeflow")), *map(str, arguments)],
+            cwd=tmp_path,
+            env=os.environ | {"COLUMNS": "160", "NO_COLOR": "1"} | variables,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return call

@@ -1,0 +1,203 @@
+"""Task files are read whole or refused with every reason."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.datasets import FileSource, HubSource, known_task_ids, load_tasks, parse_source, resolve
+from bigcodeflow.datasets.files import read_rows
+from bigcodeflow.errors import DatasetError
+from bigcodeflow.schemas import HUB_COLUMNS, TASKS
+
+
+def _load(path: Path | str, **view: Any) -> pa.Table:
+    config = DatasetConfig(source=str(path), **view)
+    return load_tasks(config, resolve(config))
+
+
+def _write_jsonl(path: Path, rows: list[dict]) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def test_all_formats_give_the_same_table(tmp_path: Path, make_task, write_parquet) -> None:
+    """Parquet, JSONL and JSONL.gz of the same rows are the same tasks."""
+    rows = [make_task(number) for number in range(3)]
+    paths = [
+        write_parquet(rows),
+        _write_jsonl(tmp_path / "tasks.jsonl", rows),
+        _write_jsonl(tmp_path / "t.jsonl.gz", rows),
+    ]
+    first, *others = [_load(path) for path in paths]
+    assert first.schema.equals(TASKS)
+    assert all(first.equals(other) for other in others)
+    assert first["task_id"].to_pylist() == ["Mine/0", "Mine/1", "Mine/2"]
+
+
+def test_derived_columns_are_computed(make_task, write_parquet) -> None:
+    """Libraries come from the text of a list, domains from the table, tests from the text, in sorted order."""
+    task = _load(write_parquet([make_task(libs="['json', 'numpy', 'nobody_knows_me', 'sklearn.svm']")])).to_pylist()[0]
+    assert task["libs"] == ["json", "numpy", "nobody_knows_me", "sklearn.svm"]
+    assert task["domains"] == ["Computation", "General", "System"]
+    assert task["expected_tests"] == ["test_two"]
+    assert task["hard"] is False
+    assert task["position"] == 0
+
+
+def test_own_columns_win_over_derived_ones(make_task, tmp_path: Path) -> None:
+    """A file may state libs as a list, domains, hard and expected tests itself; nulls are computed."""
+    own = {"libs": ["json"], "domains": ["Zoo", "Art", "Zoo"], "hard": True, "expected_tests": ["test_z", "test_a"]}
+    path = _write_jsonl(tmp_path / "t.jsonl", [make_task(0, **own), make_task(1, **{**dict.fromkeys(own), "libs": []})])
+    stated, computed = _load(path).to_pylist()
+    assert stated["domains"] == ["Art", "Zoo"]
+    assert stated["hard"] is True
+    assert stated["expected_tests"] == ["test_a", "test_z"]
+    assert (computed["domains"], computed["hard"], computed["expected_tests"]) == ([], False, ["test_two"])
+
+
+def test_the_table_can_be_read_back_as_a_source(make_task, write_parquet, tmp_path: Path) -> None:
+    """A tasks table that was written by the pipeline is a valid task file."""
+    table = _load(write_parquet([make_task(0), make_task(1, hard=True)]))
+    again = tmp_path / "again.parquet"
+    pa.parquet.write_table(table, again)
+    assert _load(again).equals(table)
+
+
+def test_blank_lines_and_a_byte_order_mark_are_no_defects(make_task, tmp_path: Path) -> None:
+    """Editors' leftovers do not keep a file from being read, and line numbers count them."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(make_task()).encode() + b"\r\n\n" + json.dumps(make_task(1)).encode())
+    assert [row.place for row in read_rows(path)] == [f"{path}, line 1", f"{path}, line 3"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+)
+
+
+@given(st.lists(st.dictionaries(st.text(), _JSON), min_size=1, max_size=5), st.sampled_from(["t.jsonl", "t.jsonl.gz"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_objects_survive_a_jsonl_file(tmp_path: Path, rows: list[dict], name: str) -> None:
+    """Whatever text rows hold, unusual line separators included, they are read as they were written."""
+    assert [row.values for row in read_rows(_write_jsonl(tmp_path / name, rows))] == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.jsonl", b"", "holds no tasks"),
+        ("t.jsonl", b'{"task_id": "a"}\n{"task_id": \n[1]\n', "line 2: is not JSON"),
+        ("t.jsonl", b'{"task_id": "a"}\n{"task_id": \n[1]\n', "line 3: holds a list"),
+        ("t.jsonl", b'{"task_id": "\xff"}\n', "line 1: is not JSON in UTF-8"),
+        ("t.jsonl", b"[" * 100_000, "line 1: is not JSON"),
+        ("t.jsonl.gz", gzip.compress(b"{}" * 9999)[:-20], "cannot be read to its end"),
+        ("t.jsonl.gz", b"plain text", "cannot be read to its end"),
+        ("t.parquet", b"PAR1 nothing", "is not a readable Parquet file"),
+    ],
+)
+def test_damaged_files_are_refused_with_place_and_reason(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    """A file that cannot be read says which line or what about it is wrong."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match=said) as caught:
+        _load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
+    """Twenty problems are spelled out, the rest is a number."""
+    path = tmp_path / "t.jsonl"
+    path.write_text("no\n" * 33, encoding="utf-8")
+    with pytest.raises(DatasetError) as caught:
+        _load(path)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 21
+    assert "13 more" in lines[-1]
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    """A path that leads nowhere names itself and the setting to correct."""
+    with pytest.raises(DatasetError, match=r"nowhere\.jsonl: cannot be opened .* correct dataset\.source"):
+        _load(tmp_path / "nowhere.jsonl")
+
+
+def test_a_file_changed_after_it_was_pinned_is_refused(make_task, tmp_path: Path) -> None:
+    """Tasks are never read from other bytes than those the artifact key stands for."""
+    path = _write_jsonl(tmp_path / "t.jsonl", [make_task()])
+    config = DatasetConfig(source=str(path))
+    resolved = resolve(config)
+    _write_jsonl(path, [make_task(1)])
+    with pytest.raises(DatasetError, match="was changed"):
+        load_tasks(config, resolved)
+
+
+def test_the_fingerprint_is_the_content(make_task, tmp_path: Path) -> None:
+    """Equal bytes have equal fingerprints wherever they lie, and can be stored as JSON."""
+    paths = [_write_jsonl(tmp_path / name, [make_task()]) for name in ("a.jsonl", "b.jsonl")]
+    first, second = [resolve(DatasetConfig(source=str(path))) for path in paths]
+    assert first.fingerprint == second.fingerprint == json.loads(json.dumps(first.fingerprint))
+    assert str(paths[0]) in first.describe
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("bigcode/bigcodebench", HubSource("bigcode/bigcodebench")),
+        ("bigcode/bigcodebench@v0.1.0_hf", HubSource("bigcode/bigcodebench", "v0.1.0_hf")),
+        ("me/own.set@v1#" + "a" * 40, HubSource("me/own.set", "v1", "a" * 40)),
+        ("folder/tasks.jsonl", FileSource(Path("folder/tasks.jsonl"), "folder/tasks.jsonl")),
+        ("tasks.jsonl.gz", FileSource(Path("tasks.jsonl.gz"), "tasks.jsonl.gz")),
+    ],
+)
+def test_source_texts_are_told_apart(text: str, source: object) -> None:
+    """The ending of a file wins over the shape of a hub name; the version defaults to v0.1.4."""
+    assert parse_source(text) == source
+
+
+@pytest.mark.parametrize("text", ["", "nothing", "a/b/c", "a/b@", "a b/c", "a/b#123", "tasks.csv"])
+def test_other_source_texts_are_refused_with_the_choices(text: str) -> None:
+    """A text that means nothing is answered by what is possible."""
+    with pytest.raises(DatasetError, match=r"starter.*bigcode/bigcodebench@v0\.1\.4.*\.jsonl\.gz"):
+        parse_source(text)
+
+
+def test_a_file_of_another_kind_is_refused_by_its_ending(tmp_path: Path) -> None:
+    """An existing file is never mistaken for a hub name."""
+    path = tmp_path / "tasks.csv"
+    path.touch()
+    with pytest.raises(DatasetError, match=r"takes \.parquet"):
+        parse_source(str(path))
+
+
+def test_known_ids_of_an_own_file_are_its_own(make_task, write_parquet) -> None:
+    """Ids are those before any view."""
+    config = DatasetConfig(source=str(write_parquet([make_task(1), make_task(2)])), ids="1")
+    assert known_task_ids(config, resolve(config)) == {"Mine/1", "Mine/2"}
+
+
+def test_a_part_of_bigcodebench_knows_all_its_ids(make_task, write_parquet) -> None:
+    """Answers to all of BigCodeBench are no strangers to a file that holds a few of its tasks."""
+    config = DatasetConfig(source=str(write_parquet([make_task(task_id="BigCodeBench/13")])))
+    assert len(known_task_ids(config, resolve(config))) == 1140
+
+
+@pytest.mark.real_data
+def test_the_real_dataset_loads(reference: Path) -> None:
+    """All 1,140 tasks are sound, in order, 148 of them hard, with the domains that their authors state."""
+    path = reference / "bigcodebench-v0.1.4.parquet"
+    table = _load(path)
+    assert table["task_id"].to_pylist() == [f"BigCodeBench/{number}" for number in range(1140)]
+    assert set(HUB_COLUMNS) < set(table.schema.names)
+    stated = json.loads((reference / "task_domains.json").read_text(encoding="utf-8"))
+    domains = zip(table["task_id"].to_pylist(), table["domains"].to_pylist(), strict=True)
+    assert {task_id: found for task_id, found in domains if found != sorted(set(stated[task_id]))} == {}
+    hard = json.loads((reference / "hard_task_ids.json").read_text(encoding="utf-8"))
+    assert sorted(_load(path, subset="hard")["task_id"].to_pylist()) == sorted(hard)

@@ -1,0 +1,182 @@
+"""Tests are read from the text exactly as unittest would load them, without running it."""
+
+import csv
+import unittest
+import warnings
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.datasets import expected_test_ids
+
+_HEAD = "import unittest\n"
+
+
+def _loaded(text: str) -> tuple[str, ...]:
+    """What unittest itself loads, by running the text."""
+    namespace: dict = {}
+    exec(compile(_HEAD + text, "<test>", "exec", dont_inherit=True), namespace)
+    return tuple(unittest.TestLoader().getTestCaseNames(namespace["TestCases"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "class TestCases(unittest.TestCase):\n  def test_b(self): pass\n  def test_a(self): pass\n",
+            ("test_a", "test_b"),
+        ),
+        ("class TestCases(unittest.TestCase):\n  def test_a(self): pass\n  def test_a(self): 1\n", ("test_a",)),
+        (
+            "class TestCases(unittest.TestCase):\n  async def test_a(self): pass\n  def helper(self): pass\n",
+            ("test_a",),
+        ),
+        ("def f(self): pass\nclass TestCases(unittest.TestCase):\n  test_a = f\n  test_data = [1]\n", ("test_a",)),
+        ("class TestCases(unittest.TestCase):\n  test_a = test_b = lambda self: 0\n", ("test_a", "test_b")),
+        ("class TestCases(unittest.TestCase):\n  test_a, test_n = (lambda self: 0), 3\n", ("test_a",)),
+        ("class TestCases(unittest.TestCase):\n  test_a: object = lambda self: 0\n  test_b: int\n", ("test_a",)),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  def f(self): pass\n  test_a = unittest.skip('why')(f)\n"
+                "  test_dir = str(3)\n"
+            ),
+            ("test_a",),
+        ),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  if 1 < 2:\n    def test_a(self): pass\n"
+                "  try:\n    def test_b(self): pass\n  except ValueError: pass\n"
+                "  finally:\n    def test_c(self): pass\n"
+            ),
+            ("test_a", "test_b", "test_c"),
+        ),
+        ("class TestCases(unittest.TestCase):\n  if False:\n    def test_a(self): pass\n  else:\n    x = 1\n", ()),
+        (
+            (
+                "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  def test_b(self): pass\n"
+                "class TestCases(B):\n  def test_c(self): pass\n"
+            ),
+            ("test_a", "test_b", "test_c"),
+        ),
+        (
+            (
+                "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  test_a = None\n"
+                "class C(A): pass\nclass TestCases(C, B): pass\n"
+            ),
+            (),
+        ),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  def test_a(self): pass\n"
+                "class TestCases(unittest.TestCase):\n  def test_b(self): pass\n"
+            ),
+            ("test_b",),
+        ),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  def test_a(self): pass\n"
+                "class TestCases(TestCases):\n  def test_b(self): pass\n"
+            ),
+            ("test_a", "test_b"),
+        ),
+        (
+            (
+                "class Other(unittest.TestCase):\n  def test_a(self): pass\nTestCases = Other\n"
+                "class More(unittest.TestCase):\n  def test_b(self): pass\n"
+            ),
+            ("test_a",),
+        ),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  class Inner(unittest.TestCase):\n    def test_in(self): pass\n"
+                "  def test_out(self):\n    def test_local(): pass\n"
+            ),
+            ("test_out",),
+        ),
+        (
+            (
+                "class TestCases(unittest.TestCase):\n  @property\n  def test_a(self): return 1\n"
+                "  @staticmethod\n  def test_b(): pass\n"
+            ),
+            ("test_b",),
+        ),
+        ("class TestCases(unittest.TestCase):\n  def test_a(self): pass\n  del test_a\n", ()),
+        ("class TestCases(unittest.TestCase):\n  from os.path import join as test_join\n", ("test_join",)),
+        ("if True:\n  class TestCases(unittest.TestCase):\n    def test_a(self): pass\n", ("test_a",)),
+    ],
+)
+def test_reads_what_unittest_loads(text: str, names: tuple[str, ...]) -> None:
+    """Each way to write a test method is read as unittest's loader finds it after running the text."""
+    assert expected_test_ids(_HEAD + text) == names
+    assert _loaded(text) == names
+
+
+_NAMES = st.sampled_from(["test_a", "test_b", "testC", "helper", "setUp"])
+_MEMBERS = st.one_of(
+    _NAMES.map("def {}(self): pass".format),
+    _NAMES.map("async def {}(self): pass".format),
+    _NAMES.map("{} = None".format),
+    _NAMES.map("{} = lambda self: 0".format),
+    _NAMES.map("{} = function".format),
+    _NAMES.map("if True: {} = function".format),
+)
+_CLASSES = st.tuples(
+    st.sampled_from(["A", "B", "TestCases"]),
+    st.lists(st.sampled_from(["A", "B", "TestCases"]), max_size=1),
+    st.lists(_MEMBERS, max_size=5),
+)
+
+
+@given(st.lists(_CLASSES, max_size=4), st.lists(_MEMBERS, max_size=4))
+def test_agrees_with_unittest_on_any_chain_of_classes(
+    classes: list[tuple[str, list[str], list[str]]], members: list[str]
+) -> None:
+    """However classes inherit, hide and redefine methods, the text says what the loader says."""
+    text, defined = "def function(self): pass\n", set()
+    for name, bases, body in [*classes, ("TestCases", ["A"], members)]:
+        base = bases[0] if bases and bases[0] in defined else "unittest.TestCase"
+        text += f"class {name}({base}):\n  pass\n" + "".join(f"  {line}\n" for line in body)
+        defined.add(name)
+    assert expected_test_ids(_HEAD + text) == _loaded(text)
+
+
+def test_a_text_without_the_class_has_no_expectation() -> None:
+    """None tells a missing class from a class without tests."""
+    assert expected_test_ids("def test_a(): pass\n") is None
+    assert expected_test_ids("TestCases = 3\n") is None
+    assert expected_test_ids("class TestCases: pass\n") == ()
+
+
+def test_bases_that_python_refuses_leave_the_own_tests() -> None:
+    """A class that cannot be made still names its own tests, so that its task fails for all of them."""
+    text = "class A: pass\nclass TestCases(A, A):\n  def test_a(self): pass\n"
+    assert expected_test_ids(text) == ("test_a",)
+
+
+def test_old_escapes_raise_no_warning() -> None:
+    """Texts written for Python 3.10 are read without the warnings of newer Pythons."""
+    text = "class TestCases:\n  def test_a(self): return '\\d' is 3\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert expected_test_ids(text) == ("test_a",)
+
+
+@pytest.mark.parametrize("text", ["class TestCases(:\n", "x = '\0'"])
+def test_text_that_is_no_python_is_refused(text: str) -> None:
+    """Broken text raises instead of expecting nothing."""
+    with pytest.raises((SyntaxError, ValueError)):
+        expected_test_ids(text)
+
+
+@pytest.mark.real_data
+def test_counts_equal_those_of_real_executions(reference: Path) -> None:
+    """All 1,140 tasks of BigCodeBench have as many tests as ran when their ground truths were executed."""
+    with (reference.parent / "env" / "ground_truth.csv").open(encoding="utf-8") as file:
+        ran = {row["task_id"]: int(row["tests"]) for row in csv.DictReader(file) if row["tests"]}
+    tasks = pq.read_table(reference / "bigcodebench-v0.1.4.parquet", columns=["task_id", "test"]).to_pylist()
+    read = {task["task_id"]: len(expected_test_ids(task["test"]) or ()) for task in tasks}
+    assert read == ran
+    assert len(read) == 1140

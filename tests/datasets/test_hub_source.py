@@ -1,0 +1,286 @@
+"""The hub is asked once, its cache stands in for it, and every refusal says what to do."""
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.datasets import known_task_ids, load_tasks, resolve
+from bigcodeflow.errors import DatasetError
+from tests.doubles.hub import HubDouble
+
+_REPO = "bigcode/bigcodebench"
+_HARD = "bigcode/bigcodebench-hard"
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), buffer)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def files(make_task) -> dict[str, bytes]:
+    """A repository with a version in one shard and a version in two."""
+    tasks = [make_task(task_id=f"BigCodeBench/{number}") for number in (13, 0, 15)]
+    return {
+        "README.md": b"# tasks\n",
+        "data/v0.1.4-00000-of-00001.parquet": _parquet(tasks),
+        "data/v0.1.0_hf-00000-of-00002.parquet": _parquet(tasks[:1]),
+        "data/v0.1.0_hf-00001-of-00002.parquet": _parquet(tasks[1:2]),
+    }
+
+
+def _config(source: str = _REPO, **settings: Any) -> DatasetConfig:
+    return DatasetConfig(source=source, **settings)
+
+
+def _ids(config: DatasetConfig) -> list[str]:
+    return load_tasks(config, resolve(config))["task_id"].to_pylist()
+
+
+def test_resolving_takes_one_request_and_reads_no_file(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """The commit is pinned by one question to the hub, and the fingerprint can be stored as JSON."""
+    sha = hub.commit(_REPO, files)
+    resolved = resolve(_config())
+    assert resolved.fingerprint == {"hub": _REPO, "version": "v0.1.4", "commit": sha}
+    assert json.loads(json.dumps(resolved.fingerprint)) == resolved.fingerprint
+    assert resolved.describe == f"{_REPO} v0.1.4 at commit {sha[:12]}"
+    assert [request.path for request in hub.requests] == [f"/api/datasets/{_REPO}"]
+
+
+def test_tasks_are_read_at_the_pinned_commit(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+    """A commit that is pushed between resolving and loading changes nothing."""
+    hub.commit(_REPO, files)
+    resolved = resolve(_config())
+    hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task()])})
+    assert load_tasks(_config(), resolved)["task_id"].to_pylist() == [f"BigCodeBench/{n}" for n in (13, 0, 15)]
+
+
+def test_all_shards_of_a_version_are_read_in_order(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """The number of shards is the repository's affair."""
+    hub.commit(_REPO, files)
+    assert _ids(_config(f"{_REPO}@v0.1.0_hf")) == ["BigCodeBench/13", "BigCodeBench/0"]
+
+
+def test_what_is_cached_at_a_pinned_commit_needs_no_request(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """Loading again at the same commit, or naming it in the source, never asks the hub."""
+    sha = hub.commit(_REPO, files)
+    resolved = resolve(_config())
+    load_tasks(_config(), resolved)
+    hub.requests.clear()
+    load_tasks(_config(), resolved)
+    pinned = _config(f"{_REPO}@v0.1.4#{sha}")
+    assert resolve(pinned) == resolved
+    load_tasks(pinned, resolve(pinned))
+    assert hub.requests == []
+
+
+def test_an_older_commit_can_be_named(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+    """A run of last month can be repeated although the repository moved on."""
+    old = hub.commit(_REPO, files)
+    hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task()])})
+    assert len(_ids(_config(f"{_REPO}@v0.1.4#{old}"))) == 3
+
+
+def test_the_hard_subset_comes_from_its_own_repository(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+    """Hard reads bigcodebench-hard at the same version, and still knows the ids of the whole benchmark."""
+    hub.commit(_REPO, files)
+    hard = hub.commit(_HARD, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task(task_id="BigCodeBench/13")])})
+    config = _config(subset="hard")
+    resolved = resolve(config)
+    assert resolved.fingerprint == {"hub": _HARD, "version": "v0.1.4", "commit": hard}
+    assert load_tasks(config, resolved)["task_id"].to_pylist() == ["BigCodeBench/13"]
+    assert "BigCodeBench/1139" in known_task_ids(config, resolved)
+
+
+def test_a_named_commit_keeps_the_hard_subset_in_its_repository(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """A commit belongs to one repository, so hard is picked there by task id."""
+    sha = hub.commit(_REPO, files)
+    assert _ids(_config(f"{_REPO}@v0.1.4#{sha}", subset="hard")) == ["BigCodeBench/13", "BigCodeBench/15"]
+
+
+@pytest.mark.parametrize("way", ["setting", "variable", "no network", "server errors", "rate limit"])
+def test_the_cache_stands_in_and_says_so(
+    hub: HubDouble,
+    files: Mapping[str, bytes],
+    way: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Offline, without network or with an ailing hub the commit last seen is used, with a notice."""
+    hub.commit(_REPO, files)
+    online = resolve(_config())
+    tasks = load_tasks(_config(), online)
+    hub.requests.clear()
+    if way == "variable":
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    elif way == "no network":
+        hub.stop()
+    elif way == "server errors":
+        hub.server_errors = 9
+    elif way == "rate limit":
+        hub.rate_limits = ["3600"]
+    config = _config(offline=way == "setting")
+    with caplog.at_level(logging.WARNING):
+        resolved = resolve(config)
+    assert resolved.fingerprint == online.fingerprint
+    assert "from the cache" in resolved.describe
+    assert "from the cache" in caplog.text
+    assert load_tasks(config, resolved).equals(tasks)
+    if way in {"setting", "variable"}:
+        assert hub.requests == []
+
+
+def test_offline_takes_the_newest_complete_copy(hub: HubDouble, files: Mapping[str, bytes], tmp_path: Path) -> None:
+    """A later commit whose shards were not all downloaded is passed over."""
+    config = _config(f"{_REPO}@v0.1.0_hf")
+    complete = hub.commit(_REPO, files)
+    _ids(config)
+    hub.commit(_REPO, {**files, "more.txt": b""})
+    _ids(config)
+    newest = resolve(config).fingerprint["commit"]
+    next((tmp_path / "hf").rglob(f"snapshots/{newest}/data/*-00001-of-00002.parquet")).unlink()
+    resolved = resolve(_config(f"{_REPO}@v0.1.0_hf", offline=True))
+    assert resolved.fingerprint["commit"] == complete
+
+
+def test_a_rate_limit_is_waited_for(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """Short Retry-After times are honoured when resolving and when downloading."""
+    hub.commit(_REPO, files)
+    hub.rate_limits = ["0", "0"]
+    resolved = resolve(_config())
+    assert len(hub.requests) == 3
+    hub.rate_limits = ["0"]
+    assert load_tasks(_config(), resolved).num_rows == 3
+
+
+def test_a_dropped_connection_resumes(hub: HubDouble, make_task) -> None:
+    """A large file that breaks off is fetched on from where it stopped."""
+    large = _parquet([make_task(doc_struct=os.urandom(6_000_000).hex())])
+    hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": large})
+    hub.drops = [11_000_000]
+    assert _ids(_config()) == ["Mine/0"]
+    starts = [int(request.range[6:-1]) for request in hub.requests if request.range]
+    assert len(starts) == 1
+    assert 0 < starts[0] <= 11_000_000
+
+
+def test_a_missing_repository_is_named(hub: HubDouble) -> None:
+    """A wrong name leads to the setting and to the token of private datasets."""
+    with pytest.raises(DatasetError, match=r"no/such: is not a dataset on the hub.*dataset\.source.*HF_TOKEN"):
+        resolve(_config("no/such"))
+
+
+def test_a_missing_version_lists_those_there_are(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """A version that was never published is answered by the published ones."""
+    hub.commit(_REPO, files)
+    with pytest.raises(DatasetError, match=r"has no version 'v9'; available: v0\.1\.0_hf, v0\.1\.4:"):
+        resolve(_config(f"{_REPO}@v9"))
+
+
+def test_a_repository_without_task_files_says_what_it_lacks(hub: HubDouble) -> None:
+    """A dataset in another layout is told apart from a missing version."""
+    hub.commit("me/empty", {"README.md": b""})
+    with pytest.raises(DatasetError, match=r"available: none \(no data/VERSION-\*\.parquet\)"):
+        resolve(_config("me/empty@v1"))
+
+
+def test_a_missing_commit_is_named(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """A mistyped commit is reported as such."""
+    hub.commit(_REPO, files)
+    with pytest.raises(DatasetError, match=f"has no commit {'a' * 40}"):
+        resolve(_config(f"{_REPO}@v0.1.4#{'a' * 40}"))
+
+
+def test_a_gated_repository_opens_with_a_token(
+    hub: HubDouble, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the account's token the way to get one is told; with it the tasks are read."""
+    hub.commit(_REPO, files)
+    hub.gated.add(_REPO)
+    with pytest.raises(DatasetError, match=r"is gated: accept its conditions.*HF_TOKEN"):
+        _ids(_config())
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    assert len(_ids(_config())) == 3
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_neither_network_nor_cache_is_one_clear_error(hub: HubDouble, offline: bool) -> None:  # noqa: FBT001
+    """With nothing to fall back on, the choices are told."""
+    hub.stop()
+    with pytest.raises(DatasetError, match=r"holds no copy: run once with network, or set dataset\.source to a file"):
+        resolve(_config(offline=offline))
+
+
+def test_a_network_lost_before_the_download_is_told(
+    hub: HubDouble, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that goes away between resolving and loading gives a typed error, online and offline."""
+    hub.commit(_REPO, files)
+    resolved = resolve(_config())
+    with pytest.raises(DatasetError, match="is not cached and offline was asked for"):
+        load_tasks(_config(offline=True), resolved)
+    hub.stop()
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # the client tries again for 23 s
+    with pytest.raises(DatasetError, match="is not cached and the hub does not answer"):
+        load_tasks(_config(), resolved)
+
+
+def test_a_file_gone_from_the_commit_is_told(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """A repository whose history was rewritten gives a typed error."""
+    hub.commit(_REPO, files)
+    resolved = resolve(_config())._replace(files=("data/v0.1.4-00000-of-00009.parquet",))
+    with pytest.raises(DatasetError, match="is not on the hub: start a new run"):
+        load_tasks(_config(), resolved)
+
+
+def test_a_bad_file_from_the_hub_is_named(hub: HubDouble) -> None:
+    """What is no Parquet file is reported with its path in the cache."""
+    hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": b"PAR1 broken"})
+    with pytest.raises(DatasetError, match=r"00000-of-00001\.parquet: is not a readable Parquet file"):
+        _ids(_config())
+
+
+def test_an_endpoint_that_is_no_hub_is_told(hub: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy's error page or a wrong address is not mistaken for a missing dataset."""
+    monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/elsewhere")
+    with pytest.raises(DatasetError, match="bigcode/bigcodebench: the hub refused the request"):
+        resolve(_config())
+
+
+def test_a_fresh_interpreter_reads_the_environment_and_imports_the_client_late(
+    hub: HubDouble, files: Mapping[str, bytes]
+) -> None:
+    """Importing the package does not load the hub client; HF_ENDPOINT and HF_HOME of the process are used."""
+    hub.commit(_REPO, files)
+    program = (
+        "import sys\nfrom bigcodeflow import datasets\nfrom bigcodeflow.config import DatasetConfig\n"
+        "assert 'huggingface_hub' not in sys.modules\n"
+        f"config = DatasetConfig(source={_REPO!r})\n"
+        "sys.stdout.write(str(datasets.load_tasks(config, datasets.resolve(config)).num_rows))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=dict(os.environ), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "3"), done.stderr
+
+
+def test_the_double_lists_trees_as_the_hub_does(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+    """The real client reads the double's listing of a commit."""
+    from huggingface_hub import HfApi
+
+    sha = hub.commit(_REPO, files)
+    found = HfApi(endpoint=hub.url).list_repo_files(_REPO, repo_type="dataset", revision=sha)
+    assert sorted(found) == sorted(files)

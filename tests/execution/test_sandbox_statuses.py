@@ -1,0 +1,188 @@
+"""Programs in real sandboxes: every status, every failure kind, and what is told about them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import RIGHT
+
+pytestmark = pytest.mark.sandbox
+
+Judge = Callable[..., dict]
+
+PROGRAMS = [
+    ("a right answer", RIGHT, "pass", ""),
+    ("a wrong answer", "def task_func():\n    return 41\n", "fail", "assertion"),
+    ("an exception", "def task_func():\n    raise KeyError(1)\n", "fail", "exception"),
+    ("a wrong method", "def task_func():\n    return 'x'.nothing()\n", "fail", "wrong_api"),
+    ("a missing name", "def task_func():\n    return np.sum(1)\n", "fail", "missing_setup"),
+    ("an import that nobody has", "import nosuchlibrary\n" + RIGHT, "fail", "import"),
+    ("a library that the task needs", "import needed\n" + RIGHT, "infra_error", "infrastructure"),
+    ("no Python", "Sure! Here is the code:\n", "syntax_error", "syntax"),
+    ("a NUL byte", RIGHT + "\x00", "syntax_error", "syntax"),
+    ("no function", "x = 1\n", "fail", "missing_setup"),
+    ("an endless loop", "def task_func():\n    while True:\n        pass\n", "timeout", "timeout"),
+    ("endless sleep", "import time\ndef task_func():\n    time.sleep(9999)\n", "timeout", "timeout"),
+    ("endless work at import", "while True:\n    pass\n", "timeout", "timeout"),
+    ("an endless list", "def task_func():\n    x = []\n    while True:\n        x.append(bytes(10**7))\n", "out_of_memory", "memory"),
+    ("one giant block", "def task_func():\n    return bytearray(1 << 40)\n", "out_of_memory", "memory"),
+    ("a segmentation fault", "import ctypes\ndef task_func():\n    ctypes.string_at(0)\n", "crash", "crash"),
+    ("an abort", "import os\ndef task_func():\n    os.abort()\n", "crash", "crash"),
+    ("leaving at import", "import os\nos._exit(0)\n", "crash", "crash"),
+    ("leaving in a test", "import os\ndef task_func():\n    os._exit(0)\n", "crash", "crash"),
+    ("sys.exit at import", "import sys\nsys.exit(0)\n", "fail", "exception"),
+    ("sys.exit in a test", "import sys\ndef task_func():\n    sys.exit(0)\n", "fail", "exception"),
+    ("exit, which is None", "def task_func():\n    exit(0)\n", "fail", "wrong_api"),
+    ("killing itself", "import os\ndef task_func():\n    os.kill(os.getpid(), 9)\n", "crash", "crash"),
+    ("a fork bomb", "import os\ndef task_func():\n    while True:\n        os.fork()\n", "fail", "exception"),
+    ("endless threads", "import threading, time\ndef task_func():\n    while True:\n        threading.Thread(target=time.sleep, args=(99,)).start()\n", "fail", "exception"),
+    ("filling the disk", "def task_func():\n    with open('x', 'wb') as f:\n        while True:\n            f.write(bytes(10**6))\n", "fail", "exception"),
+    ("the network", "import socket\ndef task_func():\n    socket.create_connection(('192.0.2.1', 80), 1)\n", "fail", "exception"),
+    ("reading standard input", "def task_func():\n    return input()\n", "fail", "exception"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "status", "kind"), [row[1:] for row in PROGRAMS], ids=[row[0] for row in PROGRAMS])
+def test_status_and_failure_kind(judge: Judge, program: str, status: str, kind: str) -> None:
+    """What happens inside is told by the right status and failure kind, and in bounded time."""
+    found = judge(program)
+    assert (found["status"], found["failure_kind"]) == (status, kind), found
+    assert found["wall_seconds"] < 8
+
+
+def test_every_test_is_reported_with_its_own_outcome(judge: Judge) -> None:
+    """One failing test does not hide the others, and its traceback starts in the program."""
+    found = judge("def task_func():\n    return 41\n")
+    assert [(test["name"], test["outcome"]) for test in found["tests"]] == [
+        ("test_answer", "fail"),
+        ("test_nothing", "pass"),
+    ]
+    assert "AssertionError: 41 != 42" in found["tests"][0]["trace"]
+    assert "harness" not in found["tests"][0]["trace"]
+    assert (found["tests_expected"], found["tests_run"]) == (2, 2)
+
+
+def test_a_test_that_hangs_is_the_one_missing(judge: Judge) -> None:
+    """After a timeout one sees which tests had ended."""
+    test = """import unittest
+class TestCases(unittest.TestCase):
+    def test_a(self): pass
+    def test_b(self): task_func()
+    def test_c(self): pass
+"""
+    found = judge("def task_func():\n    while True:\n        pass\n", test, expected=("test_a", "test_b", "test_c"))
+    assert [test["outcome"] for test in found["tests"]] == ["pass", "missing", "missing"]
+    assert found["exit"] in ("killed: wall time", "killed: cpu time")
+
+
+def test_module_failures_carry_the_trace(judge: Judge) -> None:
+    """A program that raises at import says so in module_trace, with the line of the program."""
+    found = judge("x = 1\ny = x / 0\n")
+    assert 'File "__test__.py", line 2' in found["module_trace"]
+    assert "ZeroDivisionError" in found["module_trace"]
+
+
+def test_set_up_class_failing_is_no_pass(judge: Judge) -> None:
+    """A class whose fixture raises runs no test, and is a fail with the trace."""
+    test = """import unittest
+class TestCases(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): raise RuntimeError("broken fixture")
+    def test_a(self): pass
+"""
+    found = judge(RIGHT, test, expected=("test_a",))
+    assert (found["status"], found["failure_kind"]) == ("fail", "exception")
+    assert "broken fixture" in found["module_trace"]
+
+
+def test_tear_down_class_failing_is_no_pass(judge: Judge) -> None:
+    """The original counts an error of tearDownClass too."""
+    test = """import unittest
+class TestCases(unittest.TestCase):
+    @classmethod
+    def tearDownClass(cls): raise RuntimeError("broken fixture")
+    def test_a(self): pass
+"""
+    assert judge(RIGHT, test, expected=("test_a",))["status"] == "fail"
+
+
+def test_subtests_count(judge: Judge) -> None:
+    """A failing subtest fails its test."""
+    test = """import unittest
+class TestCases(unittest.TestCase):
+    def test_a(self):
+        for n in (42, 43):
+            with self.subTest(n=n):
+                self.assertEqual(task_func(), n)
+"""
+    found = judge(RIGHT, test, expected=("test_a",))
+    assert found["tests"][0]["outcome"] == "fail"
+    assert "43" in found["tests"][0]["trace"]
+
+
+def test_output_keeps_its_tail(judge: Judge) -> None:
+    """Gigabytes of output are drained, the end is kept, and the cut is marked."""
+    program = "import sys\ndef task_func():\n    for i in range(100000):\n        print('x' * 100)\n    print('the end')\n    print('oops', file=sys.stderr)\n    return 42\n"
+    found = judge(program)
+    assert found["status"] == "pass"
+    assert found["stdout"].endswith("the end\n")
+    assert found["stdout_truncated"]
+    assert len(found["stdout"]) <= 4096
+    assert (found["stderr"], found["stderr_truncated"]) == ("oops\n", False)
+
+
+def test_time_and_memory_are_measured(judge: Judge) -> None:
+    """CPU seconds and peak memory are those of the program, not of the executor."""
+    busy = judge(
+        "import time\ndef task_func():\n    x = bytearray(150 << 20)\n    end = time.process_time() + 0.6\n    while time.process_time() < end:\n        pass\n    return 42\n"
+    )
+    idle = judge(RIGHT)
+    assert 0.5 < busy["cpu_seconds"] < 2.5
+    assert idle["cpu_seconds"] < 0.5
+    assert busy["max_rss_mib"] > 150
+    assert 5 < idle["max_rss_mib"] < 100
+    assert idle["wall_seconds"] > 0
+
+
+def test_children_count_towards_memory(judge: Judge) -> None:
+    """The limit holds for the sum of all processes of a sample."""
+    program = """import os, time
+def task_func():
+    for _ in range(4):
+        if os.fork() == 0:
+            x = bytearray(b'x') * (120 << 20)
+            time.sleep(30)
+    time.sleep(30)
+"""
+    assert judge(program)["status"] == "out_of_memory"
+
+
+def test_a_program_of_several_processes_is_honest(judge: Judge) -> None:
+    """Forks, subprocesses, threads, temporary files and loopback sockets are what tasks use."""
+    program = """import multiprocessing, os, socket, subprocess, sys, tempfile, threading
+def square(n):
+    return n * n
+def task_func():
+    with multiprocessing.Pool(2) as pool:
+        assert pool.map(square, [1, 2]) == [1, 4]
+    assert subprocess.run([sys.executable, '-c', 'print(6 * 7)'], capture_output=True, text=True).stdout == '42\\n'
+    with tempfile.TemporaryDirectory() as folder:
+        open(os.path.join(folder, 'x'), 'w').close()
+    server = socket.create_server(('127.0.0.1', 0))
+    client = socket.create_connection(server.getsockname())
+    thread = threading.Thread(target=client.sendall, args=(b'42',))
+    thread.start()
+    connection, _ = server.accept()
+    thread.join()
+    return int(connection.recv(2))
+"""
+    found = judge(program)
+    assert (found["status"], found["tampering"]) == ("pass", []), found
+
+
+def test_a_daemon_left_behind_does_not_hold_the_run(judge: Judge) -> None:
+    """The sandbox ends with its tests, whatever still runs in it."""
+    program = "import os, time\ndef task_func():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n    return 42\n"
+    found = judge(program)
+    assert found["status"] == "pass"
+    assert found["wall_seconds"] < 3

@@ -1,0 +1,168 @@
+"""Judging without a sandbox: reports that lie, break off or repeat themselves never become a pass."""
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.backends.process import Bounds, observe
+from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
+
+from .conftest import RIGHT, TEST, item
+
+NAMES = ("test_answer", "test_nothing")
+
+
+def _test(name: str, outcome: str = "pass") -> dict[str, Any]:
+    return {
+        "event": "test",
+        "name": name,
+        "outcome": outcome,
+        "seconds": 0.1,
+        "exception": "AssertionError",
+        "missing_module": "",
+        "trace": "",
+    }
+
+
+LOADED = {"event": "loaded", "tests": list(NAMES)}
+HONEST = [{"event": "started"}, LOADED, _test(NAMES[0]), _test(NAMES[1]), {"event": "end"}]
+
+
+def _judge(frames: list[dict[str, Any]], **outcome: Any) -> dict[str, Any]:
+    observed = Outcome(frames=frames, **({"exit": "exit 0"} | outcome))
+    return verdict(item(RIGHT), observed, backend="local", environment_sha="sha")
+
+
+def test_an_honest_report_passes() -> None:
+    """The frames of an untouched harness are a pass, so the cases below are about what they change."""
+    found = _judge(HONEST)
+    assert (found["status"], found["failure_kind"], found["tests_run"]) == ("pass", "", 2)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *HONEST,
+                _test("test_answer", "fail"),
+                _test("other"),
+                _test("test_answer", "skip"),
+                {"event": "tampering", "what": "x"},
+            ]
+        ),
+        max_size=7,
+    )
+)
+def test_no_other_report_passes(frames: list[dict[str, Any]]) -> None:
+    """Only the whole honest sequence is a pass: dropping, repeating or adding a frame never is."""
+    if _judge(frames)["status"] == "pass":
+        assert [frame for frame in frames if frame["event"] == "test"] in (HONEST[2:4], HONEST[3:1:-1])
+        assert frames[-1] == {"event": "end"}
+        assert {"event": "started"} in frames
+
+
+@pytest.mark.parametrize("violation", ["a frame was forged or damaged"])
+def test_a_protocol_violation_is_tampering(violation: str) -> None:
+    """Even when every frame that was accepted says pass."""
+    found = _judge(HONEST, violations=[violation])
+    assert (found["status"], found["tampering"]) == ("tampered", [violation])
+
+
+def test_an_empty_task_never_passes() -> None:
+    """With nothing to fail, nothing would fail."""
+    work = item(RIGHT, "import unittest\nclass TestCases(unittest.TestCase): pass\n", expected=())
+    observed = Outcome(frames=[{"event": "started"}, {"event": "loaded", "tests": []}, {"event": "end"}], exit="exit 0")
+    found = verdict(work, observed, backend="local", environment_sha="sha")
+    assert (found["status"], found["failure_kind"]) == ("fail", "no_tests")
+
+
+def test_a_skip_that_the_task_asks_for_is_no_tampering() -> None:
+    """It is still no pass: the test said nothing about the solution."""
+    work = item(RIGHT, TEST + "# unittest.skipIf\n")
+    frames = [*HONEST[:2], _test(NAMES[0], "skip"), *HONEST[3:]]
+    found = verdict(work, Outcome(frames=frames, exit="exit 0"), backend="local", environment_sha="sha")
+    assert (found["status"], found["tampering"]) == ("fail", [])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "repeat", "status"),
+    [
+        (Outcome(exit="exit 1"), True, "infra_error"),
+        (Outcome(frames=HONEST[:2], exit="exit 137"), True, "crash"),
+        (Outcome(frames=HONEST[:2], exit="signal 9"), True, "infra_error"),
+        (Outcome(frames=HONEST[:2], exit="exit 139"), False, "crash"),
+        (Outcome(frames=HONEST[:2], exit="signal 9", killed_for="wall time"), False, "timeout"),
+        (Outcome(frames=HONEST[:1], exit="signal 9", killed_for="memory"), False, "out_of_memory"),
+        (Outcome(exit="signal 9", killed_for="wall time"), False, "timeout"),
+        (Outcome(frames=HONEST, exit="signal 9"), False, "pass"),
+        (Outcome(frames=HONEST, exit="exit 0"), False, "pass"),
+    ],
+)
+def test_what_was_ended_from_outside_is_repeated(outcome: Outcome, *, repeat: bool, status: str) -> None:
+    """A kill that nobody here sent says nothing about the program until it happens again."""
+    assert worth_repeating(outcome) is repeat
+    assert verdict(item(RIGHT), outcome, backend="local", environment_sha="sha")["status"] == status
+
+
+def test_what_never_ran_says_why() -> None:
+    """A blocked sample is a fail with its reason; a lost one is never the model's failure."""
+    blocked = blocked_verdict(item(RIGHT), "blocked: os.system", backend="local", environment_sha="sha")
+    lost = lost_verdict(item(RIGHT), "worker lost", backend="local", environment_sha="sha")
+    assert (blocked["status"], blocked["failure_kind"], blocked["module_trace"]) == (
+        "fail",
+        "safety_policy",
+        "blocked: os.system",
+    )
+    assert (lost["status"], lost["failure_kind"], lost["exit"]) == ("infra_error", "infrastructure", "worker lost")
+    assert [test["outcome"] for test in blocked["tests"]] == ["missing", "missing"]
+
+
+_REPORTER = """
+import json, os, sys
+job = json.load(sys.stdin)
+def raw(data):
+    os.write(job["report_fd"], data)
+def say(number, event, nonce=job["nonce"]):
+    frame = {"event": event, "nonce": nonce, "number": number, "cpu_seconds": 0, "max_rss_mib": 0}
+    raw(json.dumps(frame).encode() + b"\\n")
+"""
+
+
+def _reported(script: str) -> Outcome:
+    """Run a script in the harness's place, on the real pipe."""
+    return observe(
+        [sys.executable, "-c", _REPORTER + script],
+        job={"nonce": "secret"},
+        bounds=Bounds(wall_seconds=10, cpu_seconds=10, rss_mib=500, output_bytes=100),
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "violated"),
+    [
+        ("say(0, 'started'); say(1, 'end')", False),
+        ("say(0, 'started', 'guess')", True),
+        ("say(1, 'started')", True),
+        ("say(0, 'started'); say(0, 'started')", True),
+        ("say(0, 'started'); say(1, 'end'); say(2, 'test')", True),
+        ("raw(b'nonsense\\n')", True),
+        ("raw(b'[1]\\n')", True),
+        ("raw(b'{')", True),
+        ("raw(bytes(3_000_000))", True),
+    ],
+)
+def test_the_report_is_read_closed(script: str, *, violated: bool) -> None:
+    """Whatever is not exactly the next frame, with the right nonce and number, is a violation."""
+    outcome = _reported(script)
+    assert bool(outcome.violations) is violated, outcome
+
+
+def test_an_endless_report_is_ended() -> None:
+    """Flooding the report neither fills the executor's memory nor runs to the time limit."""
+    outcome = _reported("while True: raw(b'x' * 1000)")
+    assert outcome.killed_for == "report"
+    assert outcome.wall_seconds < 5

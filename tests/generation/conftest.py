@@ -1,0 +1,67 @@
+"""Small tasks, sample files of them, and the reference data."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bigcodeflow.schemas import TASKS
+
+_REFERENCE = Path(__file__).parents[3] / "shared" / "data"
+
+MakeTasks = Callable[..., pa.Table]
+WriteLines = Callable[..., Path]
+
+
+@pytest.fixture
+def make_tasks() -> MakeTasks:
+    """A TASKS table of the given ids, in that order."""
+
+    def make(*task_ids: str) -> pa.Table:
+        rows = [
+            {
+                "task_id": task_id,
+                "position": position,
+                "complete_prompt": f'def task_func(x):\n    """{task_id}"""\n',
+                "instruct_prompt": "Double a number.",
+                "canonical_solution": "    return 2 * x",
+                "code_prompt": "def task_func(x):",
+                "test": "",
+                "entry_point": "task_func",
+                "doc_struct": "{}",
+                "libs": [],
+                "domains": [],
+                "hard": False,
+                "expected_tests": ["test_a"],
+            }
+            for position, task_id in enumerate(task_ids)
+        ]
+        return pa.Table.from_pylist(rows, schema=TASKS)
+
+    return make
+
+
+@pytest.fixture
+def write_lines(tmp_path: Path) -> WriteLines:
+    """Write a sample file: objects become JSON, text and bytes are written as they are."""
+
+    def write(*lines: Any, name: str = "samples.jsonl") -> Path:
+        texts = [line if isinstance(line, str | bytes) else json.dumps(line) for line in lines]
+        content = b"".join((text.encode() if isinstance(text, str) else text) + b"\n" for text in texts)
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def reference() -> Path:
+    """The folder of the reference data."""
+    if not _REFERENCE.is_dir():
+        pytest.skip("the reference data is not there")
+    return _REFERENCE

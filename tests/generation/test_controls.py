@@ -1,0 +1,51 @@
+"""Controls answer every task without a model."""
+
+import warnings
+
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.config import SamplesConfig
+from bigcodeflow.generation import fingerprint, load_samples
+from bigcodeflow.generation.controls import oracle, stub
+from bigcodeflow.schemas import SAMPLES
+
+
+def _load(source: str, tasks):
+    return load_samples(SamplesConfig(source=source), tasks, known_task_ids=frozenset(), selection=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "program"),
+    [
+        ("oracle", 'def task_func(x):\n    """A/1"""\n    return 2 * x'),
+        ("stub", "def task_func(x):\n    pass\n"),
+    ],
+)
+def test_controls_give_one_program_a_task(make_tasks, source: str, program: str) -> None:
+    """Oracle joins prompt and canonical solution, stub leaves the body empty; raw and given text are the same."""
+    table = _load(source, make_tasks("A/1", "A/0"))
+    assert table.schema.equals(SAMPLES)
+    assert table["task_id"].to_pylist() == ["A/1", "A/0"]
+    first = table.to_pylist()[0]
+    assert first["raw_text"] == first["given_solution"] == program
+    assert (first["sample_index"], first["provider"], first["attempts"]) == (0, source, 1)
+    assert first["error"] is None
+
+
+def test_fingerprints_are_the_names() -> None:
+    """A control is identified by what it is; its content follows from the tasks."""
+    assert fingerprint(SamplesConfig(source="oracle")) == {"control": "oracle"}
+    assert fingerprint(SamplesConfig(source="stub")) == {"control": "stub"}
+
+
+@pytest.mark.real_data
+def test_oracle_programs_compile_for_all_real_tasks(reference) -> None:
+    """Each calibrated oracle and each stub of BigCodeBench is a program."""
+    rows = pq.read_table(reference / "bigcodebench-v0.1.4.parquet").to_pylist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the docstrings of some tasks hold old escapes
+        for row in rows:
+            for program in (f"{row['code_prompt']}\n    pass\n{oracle(row)}", stub(row)):
+                assert compile(program, row["task_id"], "exec", dont_inherit=True)
+    assert len(rows) == 1140

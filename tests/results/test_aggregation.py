@@ -1,0 +1,313 @@
+"""Verdicts in, metrics out, with real DuckDB over real Parquet files."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.errors import ArtifactError, ExecutionError
+from bigcodeflow.results import models
+from bigcodeflow.results.aggregation import aggregate, ground_truth_failures
+from bigcodeflow.results.statistics import wilson_interval
+from bigcodeflow.schemas import METRICS
+
+
+def find(metrics, metric, slice_kind="all", slice_="all", *, k=None, variant="calibrated", sanitizer="parity"):
+    """The one row of that identity."""
+    wanted = {
+        "metric": metric,
+        "slice_kind": slice_kind,
+        "slice": slice_,
+        "k": k,
+        "variant": variant,
+        "sanitizer": sanitizer,
+    }
+    [row] = [row for row in metrics.to_pylist() if {name: row[name] for name in wanted} == wanted]
+    return row
+
+
+def reported(metrics, metric="pass@k"):
+    return sorted({row["k"] for row in metrics.to_pylist() if row["metric"] == metric})
+
+
+def test_the_table_is_metrics_and_says_what_it_is_of(three_tasks):
+    """The result has the METRICS schema and repeats split and subset in every row."""
+    metrics = three_tasks.metrics(split="instruct", subset="hard")
+    assert metrics.schema == METRICS
+    assert {(row["split"], row["subset"]) for row in metrics.to_pylist()} == {("instruct", "hard")}
+
+
+def test_every_row_has_its_own_identity(three_tasks):
+    """No two rows share variant, sanitizer, slice, metric and k."""
+    rows = three_tasks.metrics().to_pylist()
+    identities = {tuple(row[n] for n in ("variant", "sanitizer", "slice_kind", "slice", "metric", "k")) for row in rows}
+    assert len(identities) == len(rows)
+
+
+def test_pass_at_1_counts_every_task(three_tasks):
+    """Two of three pass: the score is 2/3 over three tasks with Wilson's interval."""
+    row = find(three_tasks.metrics(), "pass@k", k=1)
+    assert row["value"] == 2 / 3
+    assert (row["ci_low"], row["ci_high"]) == wilson_interval(2 / 3, 3)
+    assert (row["n_tasks"], row["n_samples"]) == (3, 3)
+
+
+def test_judgeable_score_leaves_out_tasks_whose_ground_truth_fails(three_tasks):
+    """The task whose own solution fails here is in pass@k and not in pass@k_judgeable."""
+    row = find(three_tasks.metrics(), "pass@k_judgeable", k=1)
+    assert (row["value"], row["n_tasks"], row["n_samples"]) == (0.5, 2, 2)
+
+
+def test_a_task_counts_in_each_of_its_domains_and_libraries(three_tasks):
+    """Slices by domain and library hold every task that has them."""
+    metrics = three_tasks.metrics()
+    assert find(metrics, "pass@k", "domain", "Math", k=1)["value"] == 0.5
+    assert find(metrics, "pass@k", "domain", "Network", k=1)["n_tasks"] == 2
+    assert find(metrics, "pass@k", "library", "random", k=1)["value"] == 1.0
+    assert find(metrics, "pass@k_judgeable", "library", "socket", k=1)["value"] == 0.0
+
+
+def test_a_slice_without_judgeable_tasks_has_no_score(tables):
+    """Where every ground truth fails the judgeable score is NaN over 0 tasks, not 0."""
+    tables.task("Demo/1", ground_truth="timeout", kind="timeout")
+    tables.sample("Demo/1", "fail")
+    row = find(tables.metrics(), "pass@k_judgeable", k=1)
+    assert math.isnan(row["value"])
+    assert (row["n_tasks"], row["standard_error"], row["ci_low"]) == (0, None, None)
+
+
+def test_ground_truth_rate_is_over_all_tasks(three_tasks):
+    """The rate has the number of tasks beside it and an interval."""
+    row = find(three_tasks.metrics(), "ground_truth_rate", sanitizer="none")
+    assert (row["value"], row["n_tasks"]) == (2 / 3, 3)
+    assert row["ci_low"] < 2 / 3 < row["ci_high"]
+
+
+def test_ground_truth_failures_come_in_the_order_of_numbers(tables):
+    """Failing tasks are listed by number, so that 3 stands before 10, with what became of each."""
+    tables.task("Demo/10", ground_truth="fail", kind="import")
+    tables.task("Demo/3", ground_truth="timeout", kind="timeout")
+    tables.task("Demo/1")
+    tables.task("custom", ground_truth="crash", kind="crash")
+    tables.sample("Demo/1")
+    assert ground_truth_failures(tables.paths()["ground_truth"]) == [
+        ("Demo/3", "timeout", "timeout"),
+        ("Demo/10", "fail", "import"),
+        ("custom", "crash", "crash"),
+    ]
+
+
+def test_k_is_reported_only_where_every_task_has_samples_for_it(tables):
+    """Two samples for one task and three for the other leave out k = 3."""
+    for task_id, n_samples in (("Demo/1", 2), ("Demo/2", 3)):
+        tables.task(task_id)
+        for index in range(n_samples):
+            tables.sample(task_id, "pass" if index == 0 else "fail", index=index)
+    metrics = tables.metrics(k=(3, 2, 1, 1))
+    assert reported(metrics) == reported(metrics, "pass@k_judgeable") == [1, 2]
+    assert find(metrics, "pass@k", k=2)["value"] == pytest.approx((1 + 2 / 3) / 2, abs=1e-12)
+    assert find(metrics, "pass@k", k=1)["n_samples"] == 5
+
+
+def test_infra_errors_are_counted_out_and_shown(tables):
+    """An unjudged sample is neither a fail nor a pass: its task leaves the score and the count says so."""
+    tables.task("Demo/1")
+    tables.task("Demo/2")
+    tables.sample("Demo/1", "pass")
+    tables.sample("Demo/2", "infra_error", kind="infrastructure")
+    metrics = tables.metrics()
+    score = find(metrics, "pass@k", k=1)
+    assert (score["value"], score["n_tasks"], score["n_samples"]) == (1.0, 1, 1)
+    assert find(metrics, "infra_error_count")["value"] == 1.0
+    assert find(metrics, "infra_error_count")["n_samples"] == 2
+
+
+def test_an_infra_error_among_several_samples_shrinks_n(tables):
+    """One pass, one fail and one unjudged sample make pass@1 one half, and pass@3 unknown although k = 3 was given."""
+    tables.task("Demo/1")
+    for index, status in enumerate(("pass", "fail", "infra_error")):
+        tables.sample("Demo/1", status, index=index)
+    metrics = tables.metrics(k=(1, 3))
+    assert find(metrics, "pass@k", k=1)["value"] == 0.5
+    assert math.isnan(find(metrics, "pass@k", k=3)["value"])
+
+
+def test_a_run_without_infra_errors_says_zero(three_tasks):
+    """The count is there even when it is 0, so that its absence cannot be read as 0."""
+    assert find(three_tasks.metrics(), "infra_error_count")["value"] == 0.0
+
+
+def test_outcomes_are_counted_and_shared(three_tasks):
+    """Each status, failure kind and solution flag has its count and its share of all samples."""
+    metrics = three_tasks.metrics()
+    assert find(metrics, "sample_count")["value"] == 3.0
+    assert find(metrics, "sample_count", "status", "pass")["value"] == 2.0
+    assert find(metrics, "sample_share", "status", "fail")["value"] == 1 / 3
+    assert find(metrics, "sample_count", "failure_kind", "assertion")["value"] == 1.0
+    assert find(metrics, "sample_share", "solution", "truncated")["n_samples"] == 3
+    assert {row["slice"] for row in metrics.to_pylist() if row["slice_kind"] == "failure_kind"} == {"assertion"}
+
+
+def test_flags_of_a_solution_each_count_once(tables):
+    """A solution with several flags and findings is one sample in each of them."""
+    tables.task("Demo/1")
+    findings = [{"rule": "process", "line": 1, "detail": "os.system"}] * 2
+    tables.sample("Demo/1", "fail", syntax_ok=False, placeholder=True, blocked=True, findings=findings)
+    rows = [row for row in tables.metrics().to_pylist() if row["slice_kind"] == "solution"]
+    assert {(row["slice"], row["value"]) for row in rows if row["metric"] == "sample_count"} == {
+        ("syntax_error", 1.0),
+        ("placeholder", 1.0),
+        ("blocked", 1.0),
+        ("safety_finding", 1.0),
+    }
+
+
+def test_variants_and_sanitizers_are_scored_apart(tables):
+    """Each pair of variant and sanitizer has its own score, ks and counts."""
+    tables.task("Demo/1")
+    tables.sample("Demo/1", "pass", variants=("calibrated", "raw"))
+    for index in range(2):
+        tables.sample("Demo/1", "fail", index=index, variants=("calibrated", "raw"), sanitizer="robust")
+    metrics = tables.metrics(k=(1, 2))
+    assert find(metrics, "pass@k", k=1, variant="raw")["value"] == 1.0
+    assert find(metrics, "pass@k", k=2, variant="raw", sanitizer="robust")["value"] == 0.0
+    assert find(metrics, "sample_count", sanitizer="robust")["value"] == 2.0
+    assert len([row for row in metrics.to_pylist() if row["metric"] == "pass@k" and row["slice_kind"] == "all"]) == 6
+
+
+def test_verdicts_of_other_tasks_are_left_aside(three_tasks, tables_in, tmp_path):
+    """Full verdicts over a subset's tasks give the subset's score."""
+    subset = tables_in(tmp_path / "subset")
+    subset.task("Demo/2")
+    paths = {**three_tasks.paths(), "tasks": subset.paths()["tasks"]}
+    metrics = aggregate(**paths, split="complete", subset="hard", k=(1,))
+    assert find(metrics, "pass@k", k=1)["n_tasks"] == 1
+    assert find(metrics, "sample_count")["value"] == 1.0
+    assert find(metrics, "ground_truth_rate", sanitizer="none")["value"] == 1.0
+
+
+def test_the_same_verdicts_give_the_same_table_in_any_order(three_tasks):
+    """The order of rows in the files changes no digit and no row."""
+    first = three_tasks.metrics()
+    for rows in three_tasks.rows.values():
+        rows.reverse()
+    assert three_tasks.metrics().equals(first)
+
+
+class TestIncomplete:
+    """Tables from which a score would be wrong are refused, naming the first problem."""
+
+    def test_a_solution_without_verdict(self, three_tasks):
+        """A sample that was never executed is an error, not a smaller n."""
+        del three_tasks.rows["verdicts"][1]
+        expected = r"Demo/10, sample_index 0, variant calibrated, sanitizer parity has no verdict: run the execution"
+        with pytest.raises(ExecutionError, match=expected):
+            three_tasks.metrics()
+
+    def test_a_variant_that_covers_a_part(self, tables):
+        """A variant with verdicts for one task only lacks the others'."""
+        tables.task("Demo/1")
+        tables.task("Demo/2")
+        tables.sample("Demo/1", variants=("calibrated", "raw"))
+        tables.sample("Demo/2")
+        with pytest.raises(
+            ExecutionError, match="Demo/2, sample_index 0, variant raw, sanitizer parity has no verdict"
+        ):
+            tables.metrics()
+
+    def test_a_task_without_solution(self, three_tasks):
+        """A task that nobody answered is an error, not a smaller number of tasks."""
+        three_tasks.task("Demo/99")
+        with pytest.raises(ExecutionError, match="task Demo/99 has no solution"):
+            three_tasks.metrics()
+
+    def test_a_verdict_without_solution(self, three_tasks):
+        """Verdicts of other samples than the solutions are refused."""
+        three_tasks.verdict("Demo/2", "pass", index=7)
+        with pytest.raises(ExecutionError, match=r"sample_index 7, .* has a verdict but no solution"):
+            three_tasks.metrics()
+
+    def test_a_doubled_verdict(self, three_tasks):
+        """The same sample twice would count twice."""
+        three_tasks.verdict("Demo/2", "pass")
+        with pytest.raises(ExecutionError, match=r"Demo/2, .* has 2 verdicts"):
+            three_tasks.metrics()
+
+    def test_no_verdict_at_all(self, three_tasks):
+        """An empty table of verdicts is unfinished work; the message says how much is missing and in which file."""
+        three_tasks.rows["verdicts"].clear()
+        with pytest.raises(ExecutionError, match=r"verdicts\.parquet: task .* has no verdict and 2 more like it"):
+            three_tasks.metrics()
+
+    @pytest.mark.parametrize(("status", "problem"), [(None, "has no ground-truth"), ("pass", "has 2 ground-truth")])
+    def test_ground_truths_that_do_not_fit(self, three_tasks, status, problem):
+        """Each task needs exactly one verdict of its own solution."""
+        if status:
+            three_tasks.verdict("Demo/2", status, sanitizer="none", table="ground_truth")
+        else:
+            del three_tasks.rows["ground_truth"][0]
+        with pytest.raises(ExecutionError, match=f"task Demo/2 {problem} verdict"):
+            three_tasks.metrics()
+
+    def test_a_missing_file(self, three_tasks):
+        """A Parquet file that is gone is named."""
+        paths = three_tasks.paths()
+        paths["verdicts"].unlink()
+        with pytest.raises(ArtifactError, match=r"verdicts\.parquet"):
+            aggregate(**paths, split="complete", subset="full", k=(1,))
+
+    def test_a_file_of_another_kind(self, three_tasks):
+        """A table that lacks the columns is an error of one line."""
+        paths = three_tasks.paths()
+        with pytest.raises(ArtifactError) as caught:
+            aggregate(**{**paths, "verdicts": paths["tasks"]}, split="complete", subset="full", k=(1,))
+        assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=9), min_size=1, max_size=6), st.integers(1, 9))
+def test_scores_equal_exact_arithmetic(tables_in, tmp_path_factory, outcomes, k):
+    """Through Parquet, SQL and the mean, pass@k agrees with exact fractions to 1e-12, for every k that is reported."""
+    tables = tables_in(tmp_path_factory.mktemp("tables"))
+    for number, passes in enumerate(outcomes):
+        tables.task(f"Demo/{number}")
+        for index, passed in enumerate(passes):
+            tables.sample(f"Demo/{number}", "pass" if passed else "fail", index=index)
+    metrics = tables.metrics(k=(k,))
+    if min(map(len, outcomes)) < k:
+        assert reported(metrics) == []
+        return
+    exact = [1 - Fraction(math.comb(len(passes) - sum(passes), k), math.comb(len(passes), k)) for passes in outcomes]
+    value = find(metrics, "pass@k", k=k)["value"]
+    assert abs(Fraction(value) - sum(exact) / len(exact)) < Fraction(1, 10**12)
+
+
+def test_sql_and_python_agree_on_every_small_count():
+    """The SQL model gives what the Python formula gives, for all n up to 60, all c and several k."""
+    import duckdb
+
+    from bigcodeflow.results.statistics import pass_at_k
+
+    with duckdb.connect() as connection:
+        connection.execute("""
+            CREATE TABLE task_counts AS
+            SELECT 'calibrated' AS variant, 'none' AS sanitizer, n || '/' || c AS task_id, 60 AS n_given,
+                   n AS n_judged, c AS n_passed, true AS judgeable
+            FROM range(0, 61) AS ns(n), range(0, n + 1) AS cs(c)
+        """)
+        connection.execute("CREATE TABLE requested_k AS SELECT unnest([1, 2, 5, 10, 60])::INTEGER AS k")
+        rows = models.rows_of(connection, "task_scores")
+    assert len(rows) == 5 * 61 * 62 // 2
+    for row in rows:
+        n_samples, n_passed = map(int, row["task_id"].split("/"))
+        expected = pass_at_k(n_samples, n_passed, row["k"])
+        assert row["pass_at_k"] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_every_model_states_its_grain_first():
+    """The first line of every SQL file says what one row of it is."""
+    files = sorted(models._SQL.rglob("*.sql"))
+    assert len(files) > 10
+    assert [file.name for file in files if not file.read_text().startswith("-- Grain: one row")] == []

@@ -1,0 +1,219 @@
+"""The original's result files: their keys, their statuses and, from recorded verdicts, their very numbers."""
+
+import gzip
+import json
+from datetime import datetime
+
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
+
+EVALUATED_AT = datetime(2025, 5, 7, 20, 56, 31)  # noqa: DTZ001 - the files carry local time without zone
+
+
+def eval_results(tables, out, variant="calibrated", sanitizer="parity"):
+    paths = tables.paths()
+    del paths["ground_truth"]
+    write_eval_results(out, **paths, variant=variant, sanitizer=sanitizer, evaluated_at=EVALUATED_AT)
+    return json.loads(out.read_text())
+
+
+def pass_at_k(tables, out, k=(1,), variant="calibrated", sanitizer="parity"):
+    metrics, ground_truth = tables.metrics(k), tables.paths()["ground_truth"]
+    write_pass_at_k(
+        out, metrics=metrics, ground_truth=ground_truth, model="m--main", variant=variant, sanitizer=sanitizer
+    )
+    return json.loads(out.read_text())
+
+
+def outcome(name, outcome, trace=""):
+    return {"name": name, "outcome": outcome, "seconds": 0.1, "trace": trace}
+
+
+class TestEvalResults:
+    """``<stem>_eval_results.json``."""
+
+    def test_file_has_date_and_samples_by_task(self, tables, tmp_path):
+        """Tasks stand in dataset order, the samples of a task by index, the date to the minute."""
+        for task_id in ("Demo/7", "Demo/3"):
+            tables.task(task_id)
+            for index in (1, 0):
+                tables.sample(task_id, index=index)
+        content = eval_results(tables, tmp_path / "new" / "x_eval_results.json")
+        assert list(content) == ["date", "eval"]
+        assert content["date"] == "2025-05-07 20:56"
+        assert list(content["eval"]) == ["Demo/7", "Demo/3"]
+        assert [entry["solution"][-1] for entry in content["eval"]["Demo/3"]] == ["0", "1"]
+        assert list(content["eval"]["Demo/3"][0]) == ["task_id", "solution", "status", "details"]
+
+    def test_solution_is_the_executed_text(self, tables, tmp_path):
+        """Calibrated text has the task's imports and signature in front, raw text is the solution alone."""
+        tables.task("Demo/1", code_prompt="import os\ndef task_func():\n")
+        tables.sample("Demo/1", variants=("calibrated", "raw"), solution="def task_func(): ...")
+        out = tmp_path / "out.json"
+        [calibrated] = eval_results(tables, out)["eval"]["Demo/1"]
+        [raw] = eval_results(tables, out, variant="raw")["eval"]["Demo/1"]
+        assert calibrated["solution"] == "import os\ndef task_func():\n\n    pass\ndef task_func(): ..."
+        assert raw["solution"] == "def task_func(): ..."
+
+    @pytest.mark.parametrize(
+        ("status", "exported"),
+        [
+            ("pass", "pass"),
+            ("fail", "fail"),
+            ("timeout", "timeout"),
+            ("out_of_memory", "fail"),
+            ("syntax_error", "fail"),
+            ("crash", "fail"),
+            ("tampered", "fail"),
+            ("infra_error", "infra_error"),
+        ],
+    )
+    def test_status_is_the_originals(self, tables, tmp_path, status, exported):
+        """Everything but pass and timeout is a fail; a sample that was not judged never becomes one."""
+        tables.task("Demo/1")
+        tables.sample("Demo/1", status)
+        assert eval_results(tables, tmp_path / "out.json")["eval"]["Demo/1"][0]["status"] == exported
+
+    @pytest.mark.parametrize(
+        ("verdict", "details"),
+        [
+            ({"status": "pass", "tests": [outcome("test_a", "pass")]}, {}),
+            ({"status": "timeout", "tests": [outcome("test_a", "missing")], "kind": "timeout"}, {}),
+            (
+                {
+                    "status": "fail",
+                    "tests": [outcome("test_a", "fail", "T1"), outcome("b", "pass"), outcome("c", "error", "T2")],
+                },
+                {"test_a": "T1", "c": "T2"},
+            ),
+            (
+                {"status": "fail", "module_trace": "ImportError", "tests": [outcome("test_a", "missing")]},
+                {"ALL": "ImportError"},
+            ),
+            ({"status": "crash", "kind": "crash", "exit": "signal 11"}, {"ALL": "crash (crash): signal 11\n"}),
+            (
+                {"status": "out_of_memory", "kind": "memory", "exit": "signal 9", "tests": [outcome("a", "missing")]},
+                {"a": "out_of_memory (memory): signal 9\n"},
+            ),
+            (
+                {"status": "fail", "tests": [outcome("a", "unexpected_success")]},
+                {"ALL": "fail (no cause recorded): exit 0\n"},
+            ),
+        ],
+    )  # fmt: skip
+    def test_details_say_why(self, tables, tmp_path, verdict, details):
+        """A fail names its failing tests or the module's own trace and never comes without a reason."""
+        tables.task("Demo/1")
+        tables.sample("Demo/1", **verdict)
+        assert eval_results(tables, tmp_path / "out.json")["eval"]["Demo/1"][0]["details"] == details
+
+    def test_a_solution_that_is_gone(self, three_tasks, tmp_path):
+        """Verdicts beside foreign solutions are refused; nothing is written."""
+        del three_tasks.rows["solutions"][0]
+        with pytest.raises(ArtifactError, match="task Demo/2, sample_index 0 has a verdict but no parity solution"):
+            eval_results(three_tasks, tmp_path / "out.json")
+        assert not (tmp_path / "out.json").exists()
+
+    def test_a_variant_that_was_not_run(self, three_tasks, tmp_path):
+        """Asking for a variant without verdicts names it instead of writing an empty file."""
+        with pytest.raises(ArtifactError, match="no verdict of variant raw, sanitizer parity"):
+            eval_results(three_tasks, tmp_path / "out.json", variant="raw")
+
+    def test_the_file_appears_whole(self, three_tasks, tmp_path):
+        """An existing file is replaced and nothing else is left in the folder."""
+        out = tmp_path / "files" / "out.json"
+        out.parent.mkdir()
+        out.write_text("old")
+        assert "eval" in eval_results(three_tasks, out)
+        assert list(out.parent.iterdir()) == [out]
+
+
+class TestPassAtK:
+    """``<stem>_pass_at_k.json``."""
+
+    def test_keys_are_the_originals_in_its_order(self, three_tasks, tmp_path):
+        """A judged run has exactly the original's keys."""
+        assert list(pass_at_k(three_tasks, tmp_path / "out.json").items()) == [
+            ("pass@1", 2 / 3),
+            ("model", "m--main"),
+            ("split", "complete"),
+            ("subset", "full"),
+            ("calibrated", True),
+            ("gt_pass_rate", 2 / 3),
+            ("failed_tasks", ["Demo/3"]),
+        ]
+
+    def test_every_reported_k_has_a_key(self, tables, tmp_path):
+        """Ks stand in ascending order, those without enough samples are absent."""
+        tables.task("Demo/1")
+        for index in range(10):
+            tables.sample("Demo/1", "pass" if index < 3 else "fail", index=index)
+        content = pass_at_k(tables, tmp_path / "out.json", k=(10, 100, 2, 1))
+        assert [key for key in content if key.startswith("pass@")] == ["pass@1", "pass@2", "pass@10"]
+        assert content["pass@10"] == 1.0
+
+    def test_raw_is_not_calibrated(self, tables, tmp_path):
+        """The raw variant's file says calibrated false and carries the raw score."""
+        tables.task("Demo/1")
+        tables.sample("Demo/1", "fail")
+        tables.verdict("Demo/1", "pass", variant="raw")
+        content = pass_at_k(tables, tmp_path / "out.json", variant="raw")
+        assert (content["calibrated"], content["pass@1"]) == (False, 1.0)
+
+    def test_unjudged_samples_are_said(self, tables, tmp_path):
+        """Where nothing was judged the score is null, not 0 and not NaN, and the count of such samples stands there."""
+        tables.task("Demo/1")
+        tables.sample("Demo/1", "infra_error")
+        content = pass_at_k(tables, tmp_path / "out.json")
+        assert content["pass@1"] is None
+        assert content["infra_error_count"] == 1
+
+    def test_a_sanitizer_that_was_not_run(self, three_tasks, tmp_path):
+        """Asking for a sanitizer without metrics names it."""
+        with pytest.raises(ArtifactError, match="variant calibrated, sanitizer robust"):
+            pass_at_k(three_tasks, tmp_path / "out.json", sanitizer="robust")
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("model", ["qwen2.5-coder-7b-instruct", "gemma-3-4b-it"])
+class TestRecordedRuns:
+    """Verdicts that the original evaluator recorded, taken in as tables and written out again."""
+
+    @pytest.fixture
+    def recorded(self, reference_data, model, tables):
+        """The recorded files, with the tables filled from them, from the sample file and from the dataset."""
+        folder = reference_data / "samples" / model
+        [results_file] = folder.glob("*_eval_results.json.gz")
+        [scores_file] = folder.glob("*_pass_at_k.json")
+        [samples_file] = folder.glob("*_calibrated.jsonl.gz")
+        lines = gzip.decompress(samples_file.read_bytes()).splitlines()
+        solutions = {sample["task_id"]: sample["solution"] for sample in map(json.loads, lines)}
+        results = json.loads(gzip.decompress(results_file.read_bytes()))
+        scores = json.loads(scores_file.read_text())
+        hub = {row["task_id"]: row for row in pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet").to_pylist()}
+        domains = json.loads((reference_data / "task_domains.json").read_text())
+        for task_id, row in hub.items():
+            failed = task_id in scores["failed_tasks"]
+            [entry] = results["eval"][task_id]
+            ground_truth = "fail" if failed else "pass"
+            tables.task(task_id, ground_truth=ground_truth, domains=domains[task_id], code_prompt=row["code_prompt"])
+            tests = [outcome(name, "fail", trace) for name, trace in entry["details"].items()]
+            tables.sample(task_id, entry["status"], solution=solutions[task_id], tests=tests)
+        return tables, results, scores
+
+    def test_recorded_scores_come_out_to_the_last_digit(self, recorded, tmp_path):
+        """pass@1 and the ground-truth rate equal the recorded ones exactly, and the same tasks are listed."""
+        tables, _, scores = recorded
+        content = pass_at_k(tables, tmp_path / "out.json", k=(1, 5, 10))
+        assert list(content) == list(scores)
+        assert (content["pass@1"], content["gt_pass_rate"]) == (scores["pass@1"], scores["gt_pass_rate"])
+        assert sorted(content["failed_tasks"]) == sorted(scores["failed_tasks"])
+        assert [content[key] for key in ("split", "subset", "calibrated")] == ["complete", "full", True]
+
+    def test_recorded_samples_come_out_as_they_were(self, recorded, tmp_path):
+        """Program text, status and traces of all 1,140 samples equal the recorded ones."""
+        tables, results, _ = recorded
+        assert eval_results(tables, tmp_path / "out.json")["eval"] == results["eval"]

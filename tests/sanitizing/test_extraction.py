@@ -1,0 +1,96 @@
+"""The longest program of an answer: what the original's exhaustive search finds, without the search."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.sanitizing.extraction import LineRange, longest_program, longest_program_range
+from tests.sanitizing.conftest import BruteForce
+from tests.sanitizing.golden import Pair, layouts
+
+_LINES = 2_000
+_TOWER = 90
+_SECONDS = 5.0  # the aim is 1; this machine may be busy, and the exhaustive search would take minutes
+
+
+@settings(deadline=None, max_examples=400)
+@given(text=layouts)
+@example(text="\\\n\nfor i in x:")
+@example(text="def f():\n\\\n      b")
+@example(text="    \\\n\r")
+@example(text="if x:\r  y\nelse:\n  z")
+@example(text="try:\n  x\nelse:\n  y\nexcept: z")
+@example(text="class A:\n  def f(): pass\n  @d\n\nx")
+@example(text='x = """\n"""; y = 1\n  z')
+def test_equals_the_exhaustive_search_on_any_layout(text: str, brute_force: BruteForce) -> None:
+    """Whatever lines follow one another, the range is the one that trying every pair of lines finds."""
+    assert longest_program(text) == brute_force(text)
+
+
+@pytest.mark.real_data
+def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair], brute_force: BruteForce) -> None:
+    """A window of a real answer, cut anywhere and pierced by a stray line, gives what the exhaustive search finds."""
+    strays = st.sampled_from(["'''", '"""', "(", "]", "```", "else:", "  x", "prose and more prose", "@d", "\\"])
+
+    @settings(deadline=None, max_examples=60, database=None)
+    @given(pair=st.sampled_from(golden_pairs), data=st.data())
+    def check(pair: Pair, data: st.DataObject) -> None:
+        lines = pair.raw.split("\n")
+        start = data.draw(st.integers(0, max(0, len(lines) - 8)))
+        window = lines[start : start + data.draw(st.integers(1, 24))]
+        window.insert(data.draw(st.integers(0, len(window))), data.draw(strays))
+        text = "\n".join(window)
+        assert longest_program(text) == brute_force(text)
+
+    check()
+
+
+def test_first_of_equally_long_ranges_wins() -> None:
+    """Of two programs with as many lines of code, the one that starts first is taken."""
+    assert longest_program("a = 1\nb = 2\nnot a program\nc = 3\nd = 4") == "a = 1\nb = 2"
+
+
+def test_blank_lines_neither_count_nor_trail() -> None:
+    """Blank lines within a program are kept, those after it are not, and none makes it longer."""
+    assert longest_program("x y\na = 1\n\n\nb = 2\n\n\nx y") == "a = 1\n\n\nb = 2"
+
+
+def test_single_line_is_a_program_only_with_a_blank_one() -> None:
+    """A range has two lines at least, so that a lone statement is found together with the blank line after it."""
+    assert longest_program_range("x y\na = 1\nx y") is None
+    assert longest_program_range("x y\na = 1\n\nx y") == LineRange(1, 2)
+
+
+def test_first_line_is_taken_where_nothing_parses() -> None:
+    """An answer without a program gives its first line, as in the original."""
+    assert longest_program("I am sorry,\nI cannot help.") == "I am sorry,"
+    assert longest_program("") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("This is prose, with words (and such).\n" * _LINES, id="prose"),
+        pytest.param("It's \"quoted\" and 'unfinished\n" * _LINES, id="quotes"),
+        pytest.param("foo(\n" * _LINES, id="open brackets"),
+        pytest.param("foo(\n" + "1,\n" * _LINES, id="one open bracket"),
+        pytest.param(("[\n" * 190 + "1\n" + "]\n" * 190) * 5, id="nested brackets"),
+        pytest.param('"""\n' * (_LINES + 1), id="triple quotes"),
+        pytest.param('x = (""" b\n' * _LINES, id="triple quotes within brackets"),
+        pytest.param("'''\n\"\"\"\n" * (_LINES // 2), id="both triple quotes"),
+        pytest.param("x = \\\n" * _LINES + "1", id="joined lines"),
+        pytest.param("@d\n" * _LINES + "def f(): pass", id="decorators"),
+        pytest.param("if x: pass\n" + "elif x: pass\n" * _LINES, id="clauses"),
+        pytest.param("def f():\n" + "  y = 1\n" * _LINES + "  1 1\n" + "  y = 1\n" * _LINES, id="error in a long body"),
+        pytest.param(
+            "\n".join(" " * depth + "try:" for depth in range(_TOWER)) + "\n" + " " * _TOWER + "x\n", id="tower"
+        ),
+    ],
+)
+def test_work_grows_with_the_text(text: str) -> None:
+    """Some 2,000 lines take about a second at most, however they are arranged."""
+    started = time.perf_counter()
+    longest_program(text)
+    assert time.perf_counter() - started < _SECONDS

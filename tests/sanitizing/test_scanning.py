@@ -1,0 +1,62 @@
+"""Logical lines as Python's own tokenizer sees them."""
+
+import ast
+import warnings
+
+from hypothesis import example, given, settings
+
+from bigcodeflow.sanitizing.scanning import logical_lines
+from tests.sanitizing.golden import layouts
+
+
+def test_brackets_strings_and_backslashes_hold_lines_together() -> None:
+    """A logical line ends where all that was opened is closed."""
+    found = logical_lines(["f(", "  1)", "x = '''", "'''", "y = \\", "  1", "z"])
+    assert [found[start].end if found[start] else None for start in (0, 2, 4, 6)] == [1, 3, 5, 6]
+
+
+def test_line_that_never_completes_is_none() -> None:
+    """Unclosed, foreign and mismatched brackets and unfinished strings make no logical line."""
+    for line in ("f(", ")", "(]", "'abc", '"""', "x = \\", "a \\ b", "(" * 201 + ")" * 201):
+        assert logical_lines([line]) == [None]
+
+
+def test_reader_within_a_bracket_uses_what_later_readers_found() -> None:
+    """A bracket that closes beyond other complete lines is found, and so is one that closes in a torn line."""
+    found = logical_lines(["x = [", "  f(", "  )", '  """', '"""] + (', ")"])
+    assert found[0] is not None
+    assert found[0].end == 5
+    assert found[1] is not None
+    assert found[1].end == 2
+
+
+def test_lines_without_code_have_no_last_character() -> None:
+    """Blank lines and comments hold no code; a colon at the end opens a block, before a comment, too."""
+    found = logical_lines(["", "  # c", "if x:  # why", "x[1:]"])
+    assert [line.last if line else None for line in found] == ["", "", ":", "]"]
+
+
+def test_indentation_is_measured_in_columns() -> None:
+    """Tabs reach to the next multiple of eight and a form feed starts over, as in Python."""
+    found = logical_lines(["\tx", "  \tx", "  \x0c x", "  \\", "x"])
+    assert [line.column if line else None for line in found[:4]] == [8, 8, 1, 2]
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=layouts)
+@example(text="x = 1\\\n\ny")
+def test_statements_of_a_program_begin_at_logical_lines(text: str) -> None:
+    """In a text that parses, each statement's first line starts a logical line that ends within it or at its header."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    found = logical_lines(lines)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError):
+        return
+    for statement in tree.body:
+        line = found[statement.lineno - 1]
+        if statement.col_offset == 0 and not getattr(statement, "decorator_list", []):
+            assert line is not None
+            assert line.end + 1 <= (statement.end_lineno or 0) or ";" in lines[line.end] or not lines[line.end].strip()

@@ -1,0 +1,91 @@
+"""What the product promises about the recorded answers of the starter set."""
+
+from collections import Counter, defaultdict
+from types import ModuleType
+
+COLUMNS = {
+    "task_id",
+    "raw_solution",
+    "provenance",
+    "expected_status",
+    "expected_failure_kind",
+    "expected_status_robust",
+    "note",
+}
+
+
+def test_every_task_has_the_same_number_of_answers(answers: list[dict], tasks: list[dict]) -> None:
+    """Each task has two answers, so that a run over the starter set is complete and has pass@1 and pass@2."""
+    counts = Counter(answer["task_id"] for answer in answers)
+    assert counts == {task["task_id"]: 2 for task in tasks}
+
+
+def test_answers_are_in_task_order(answers: list[dict], tasks: list[dict]) -> None:
+    """Answers stand in the order of their tasks, so that sample numbers are those of the files."""
+    assert [answer["task_id"] for answer in answers[::2]] == [task["task_id"] for task in tasks]
+    assert [answer["task_id"] for answer in answers[1::2]] == [task["task_id"] for task in tasks]
+
+
+def test_rows_are_labelled_text(answers: list[dict]) -> None:
+    """Every row has the seven columns, all of them text, and says where the answer comes from."""
+    for answer in answers:
+        assert set(answer) == COLUMNS
+        assert all(isinstance(value, str) for value in answer.values())
+        assert answer["provenance"] == "hand-written"
+        assert answer["raw_solution"].strip()
+        assert answer["note"]
+
+
+def test_no_two_answers_are_the_same(answers: list[dict]) -> None:
+    """Each answer is a case of its own; a copy would be executed once and counted twice."""
+    assert len({answer["raw_solution"] for answer in answers}) == len(answers)
+
+
+def test_every_status_occurs(answers: list[dict], build: ModuleType) -> None:
+    """Among the expected verdicts is every status that a model can cause."""
+    assert {answer["expected_status"] for answer in answers} == set(build.STATUSES)
+
+
+def test_every_failure_kind_occurs(answers: list[dict], build: ModuleType) -> None:
+    """Among the expected verdicts is every failure kind that a model can cause, and none for a pass."""
+    assert {answer["expected_failure_kind"] for answer in answers} == {*build.FAILURE_KINDS, ""}
+    for answer in answers:
+        assert (answer["expected_failure_kind"] == "") == (answer["expected_status"] == "pass")
+
+
+def test_status_and_kind_fit_each_other(answers: list[dict]) -> None:
+    """A status that has one cause only carries that cause, and no other status does."""
+    kinds = defaultdict(set)
+    for answer in answers:
+        kinds[answer["expected_status"]].add(answer["expected_failure_kind"])
+    own = {"timeout": "timeout", "out_of_memory": "memory", "syntax_error": "syntax", "crash": "crash"}
+    for status, kind in {**own, "tampered": "tampering"}.items():
+        assert kinds[status] == {kind}
+        assert kind not in kinds["fail"]
+
+
+def test_about_sixty_percent_pass(answers: list[dict]) -> None:
+    """The share of passes lies near 60 percent, where a score can move both ways."""
+    share = sum(answer["expected_status"] == "pass" for answer in answers) / len(answers)
+    assert 0.55 <= share <= 0.65
+
+
+def test_the_robust_sanitizer_never_does_worse(answers: list[dict]) -> None:
+    """No answer that passes in parity is expected to fail in robust mode, and several are rescued by it."""
+    rescued = [answer for answer in answers if answer["expected_status"] != answer["expected_status_robust"]]
+    assert all(answer["expected_status_robust"] == "pass" for answer in rescued)
+    assert len(rescued) >= 8
+
+
+def test_answers_have_the_habits_of_models(answers: list[dict]) -> None:
+    """The set shows thinking tags, several fences, no fence at all, tabs, omitted imports, lambdas and decorators."""
+    texts = [answer["raw_solution"] for answer in answers]
+    assert any("<think>" in text for text in texts)
+    assert any(text.count("```python") > 1 for text in texts)
+    assert any("```" not in text and "def task_func" in text for text in texts)
+    assert any("\n\treturn" in text for text in texts)
+    assert any("import" not in text and "def task_func" in text for text in texts)
+    assert any("task_func = lambda" in text for text in texts)
+    assert any("\n@" in text for text in texts)
+    assert any("def task_func" not in text and "task_func =" not in text for text in texts)
+    assert any(text.count("```") % 2 == 1 or text.rstrip()[-1] in '("' for text in texts)

@@ -1,0 +1,283 @@
+"""The build script: its files are up to date, its columns are the hub's, and its errors say where and what to do."""
+
+import ast
+import json
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.errors import DatasetError
+
+STARTER = Path(__file__).parents[2] / "data" / "starter"
+SOURCE = '''import os
+
+LIMIT = 3
+
+
+def task_func(a):
+    """
+    Do it.
+
+    Parameters:
+    - a (int): The number.
+
+    Returns:
+    - int: The result.
+
+    Raises:
+    - ValueError: If it cannot be done.
+
+    Requirements:
+    - os
+
+    Example:
+    >>> task_func(1)
+    1
+    """
+    return a
+
+
+# --- tests ---
+import unittest
+
+
+class TestCases(unittest.TestCase):
+    def test_one(self):
+        self.assertEqual(task_func(1), 1)
+'''
+ANSWERS = "=== answer 0: pass — good ===\ncode\n=== answer 1: fail/assertion, robust: pass — bad ===\n\nother\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "tasks" / "00_one.py").write_text(SOURCE)
+    (tmp_path / "answers" / "00_one.md").write_text(ANSWERS)
+    return tmp_path
+
+
+def refused(build: ModuleType, folder: Path) -> str:
+    with pytest.raises(DatasetError) as caught:
+        build.outputs(folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_derived_files_are_up_to_date(build: ModuleType) -> None:
+    """tasks.jsonl and answers.jsonl are byte for byte what the readable files give."""
+    assert build.stale() == []
+
+
+def test_a_task_is_cut_into_the_hubs_columns(build: ModuleType, folder: Path) -> None:
+    """Prompt, code prompt, solution and test are the parts of the file, with the hub's blank lines and line ends."""
+    (row,) = build.build_tasks(folder)
+    head, tail = SOURCE.split("\n\n\n# --- tests ---\n")
+    assert row["complete_prompt"] + row["canonical_solution"] == head
+    assert row["canonical_solution"] == "    return a"
+    assert row["code_prompt"] == "import os\nLIMIT = 3\ndef task_func(a):\n"
+    assert row["test"] == tail.rstrip("\n")
+    assert (row["libs"], row["domains"], row["hard"]) == ("['os']", ["System"], False)
+
+
+def test_instruct_prompt_has_the_hubs_wording(build: ModuleType, folder: Path) -> None:
+    """The prose prompt has the hub's sentences in the hub's order."""
+    (row,) = build.build_tasks(folder)
+    assert row["instruct_prompt"] == (
+        "Do it.\n"
+        "The function should raise the exception for: ValueError: If it cannot be done.\n"
+        "The function should output with:\n"
+        "    int: The result.\n"
+        "You should write self-contained code starting with:\n"
+        "```\nimport os\nLIMIT = 3\ndef task_func(a):\n```"
+    )
+
+
+def test_a_hard_task_says_so_in_its_first_line(build: ModuleType, folder: Path) -> None:
+    """The first line '# hard' sets the mark and does not enter the prompt."""
+    (folder / "tasks" / "00_one.py").write_text("# hard\n" + SOURCE)
+    (row,) = build.build_tasks(folder)
+    assert row["hard"] is True
+    assert row["complete_prompt"].startswith("import os\n")
+
+
+def test_notes_enter_the_prose_prompt(build: ModuleType, folder: Path) -> None:
+    """A Notes section becomes the hub's 'Note that:' sentence, before the errors."""
+    text = SOURCE.replace("    Example:\n", "    Notes:\n    - Mind the gap.\n\n    Example:\n")
+    (folder / "tasks" / "00_one.py").write_text(text)
+    (row,) = build.build_tasks(folder)
+    assert "Do it.\nNote that: Mind the gap.\nThe function should raise" in row["instruct_prompt"]
+
+
+def test_answers_carry_their_labels(build: ModuleType, folder: Path) -> None:
+    """The line above an answer gives its expected verdicts and its note; the robust one defaults to the other."""
+    first, second = build.build_answers(folder)
+    assert first == {
+        "task_id": "Starter/0",
+        "raw_solution": "code",
+        "provenance": "hand-written",
+        "expected_status": "pass",
+        "expected_failure_kind": "",
+        "expected_status_robust": "pass",
+        "note": "good",
+    }
+    labels = [second[key] for key in ("expected_status", "expected_failure_kind", "expected_status_robust")]
+    assert labels == ["fail", "assertion", "pass"]
+    assert second["raw_solution"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# --- tests ---", "# tests", "has no line '# --- tests ---'"),
+        ("def task_func", "def other", "must end with 'def task_func'"),
+        ("return a", "return (", "a task file must be valid Python"),
+        ("    return a", "", "needs a docstring and a body"),
+        ("import os\n", "import zebra\n", "no domain is known for zebra"),
+    ],
+)
+def test_bad_task_files_are_refused(build: ModuleType, folder: Path, old: str, new: str, message: str) -> None:
+    """A task file of another form is an error of one line that names the file and the remedy."""
+    (folder / "tasks" / "00_one.py").write_text(SOURCE.replace(old, new))
+    error = refused(build, folder)
+    assert "00_one.py" in error
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("code without a line of its own", ":1: must be of the form"),
+        (ANSWERS.replace("answer 1", "answer 2"), ":3: is answer 2"),
+        (ANSWERS.replace("fail/", "failed/"), ":3: status 'failed' is not one of"),
+        (ANSWERS.replace("robust: pass", "robust: passed"), ":3: status 'passed' is not one of"),
+        (ANSWERS.replace("/assertion", "/laziness"), ":3: failure kind 'laziness' is not one of"),
+        (ANSWERS.replace("/assertion", ""), ":3: failure kind None is not one of"),
+        (ANSWERS.replace("pass — good", "pass/assertion — good"), ":1: a pass has no failure kind"),
+    ],
+)
+def test_bad_answer_files_are_refused(build: ModuleType, folder: Path, text: str, message: str) -> None:
+    """A wrong label is an error of one line that names file, line and label."""
+    (folder / "answers" / "00_one.md").write_text(text)
+    error = refused(build, folder)
+    assert "00_one.md" in error
+    assert message in error
+
+
+def test_task_numbers_have_no_gaps(build: ModuleType, folder: Path) -> None:
+    """A file whose number is not the next one is refused, since ids would otherwise shift silently."""
+    shutil.copy(folder / "tasks" / "00_one.py", folder / "tasks" / "02_two.py")
+    assert "01_ is due" in refused(build, folder)
+
+
+def test_a_task_without_answers_is_refused(build: ModuleType, folder: Path) -> None:
+    """A run over the starter set must be complete, so a task without answers is an error."""
+    (folder / "answers" / "00_one.md").unlink()
+    assert "write at least one answer for 00_one.py" in refused(build, folder)
+
+
+def test_check_reports_stale_files_and_writes_nothing(
+    build: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --check missing or changed files end in exit status 1 and a line each; after a build it is silent."""
+    arguments = ["--folder", str(folder)]
+    assert build.main([*arguments, "--check"]) == 1
+    assert capsys.readouterr().err.count("out of date") == 2
+    assert not (folder / "tasks.jsonl").exists()
+    assert build.main(arguments) == 0
+    assert capsys.readouterr().out == "tasks.jsonl: 1 rows\nanswers.jsonl: 2 rows\n"
+    assert build.main([*arguments, "--check"]) == 0
+    (folder / "answers.jsonl").write_text("changed")
+    assert build.main([*arguments, "--check"]) == 1
+    assert "answers.jsonl: out of date" in capsys.readouterr().err
+
+
+def test_errors_are_one_line_on_standard_error(
+    build: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake in a file is shown as one line without a traceback, with exit status 1."""
+    (folder / "tasks" / "00_one.py").write_text("")
+    assert build.main(["--folder", str(folder)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\x1c\x1d\x1e\x85\u2028\u2029\x0b\x0c"))
+
+
+@given(st.lists(texts, min_size=1, max_size=4))
+def test_any_answer_text_survives(build: ModuleType, tmp_path_factory: pytest.TempPathFactory, raw: list[str]) -> None:
+    """Whatever an answer says, apart from blank lines at its ends, comes back unchanged."""
+    wanted = [text.replace("=== answer", "").strip("\n") for text in raw]
+    path = tmp_path_factory.mktemp("answers") / "00_any.md"
+    heads = [f"=== answer {number}: pass — any ===" for number in range(len(wanted))]
+    blocks = [f"{head}\n{text}\n" for head, text in zip(heads, wanted, strict=True)]
+    path.write_text("".join(blocks), encoding="utf-8", newline="\n")
+    assert [row["raw_solution"] for row in build.answer_rows(path, "Starter/0")] == wanted
+
+
+words = st.lists(st.text("abc-: ", min_size=1).map(str.strip).filter(bool), max_size=3)
+
+
+@given(words.filter(bool), words, words)
+def test_docstring_lines_keep_their_section(
+    build: ModuleType, first: list[str], second: list[str], third: list
+) -> None:
+    """Each line of a docstring ends up in the section whose heading stands above it, in order, without its bullet."""
+    sections = {"params": first, "raises": second, "notes": third}
+    headings = {"params": "Parameters:", "raises": "Raises:", "notes": "Notes:"}
+    lines = ["Title."]
+    for key, items in sections.items():
+        lines += ["", headings[key], *(f"- {item}" for item in items)]
+    parts = build.doc_struct("\n".join(lines))
+    assert {key: parts[key] for key in sections} == sections
+    assert parts["description"] == ["Title."]
+
+
+@pytest.fixture(scope="session")
+def hub_rows(reference_data: Path) -> list[dict]:
+    return pl.read_parquet(reference_data / "bigcodebench-v0.1.4.parquet").to_dicts()
+
+
+@pytest.mark.real_data
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
+def test_the_conventions_are_the_hubs(build: ModuleType, hub_rows: list[dict]) -> None:
+    """Cut by this script, the hub's own programs give the hub's own columns, but for four rows that its authors edited."""
+    differing = set()
+    for row in hub_rows:
+        prompt = build.cut(Path(row["task_id"]), f"{row['complete_prompt']}{row['canonical_solution']}\n")
+        assert prompt.complete_prompt == row["complete_prompt"]
+        assert prompt.canonical_solution == row["canonical_solution"]
+        instruct = build.instruct_prompt(json.loads(row["doc_struct"]), row["code_prompt"])
+        if (prompt.code_prompt, instruct) != (row["code_prompt"], row["instruct_prompt"]):
+            differing.add(row["task_id"])
+    assert differing == {"BigCodeBench/37", "BigCodeBench/241", "BigCodeBench/267", "BigCodeBench/363"}
+
+
+@pytest.mark.real_data
+def test_domains_are_those_of_the_benchmark(build: ModuleType, reference_data: Path) -> None:
+    """Every library in DOMAINS that the benchmark knows has the benchmark's domain."""
+    known = json.loads((reference_data / "lib_domains.json").read_text())
+    for domain, libraries in build.DOMAINS.items():
+        assert {known.get(library, domain) for library in libraries} == {domain}
+
+
+@pytest.mark.real_data
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
+def test_no_task_is_taken_from_the_benchmark(hub_rows: list[dict], tasks: list[dict]) -> None:
+    """No task shares its description or its solution with a task of the benchmark."""
+    solutions = {ast.dump(ast.parse("def f():\n" + row["canonical_solution"])) for row in hub_rows}
+    descriptions = {" ".join(json.loads(row["doc_struct"])["description"]) for row in hub_rows}
+    for task in tasks:
+        assert ast.dump(ast.parse("def f():\n" + task["canonical_solution"])) not in solutions
+        assert " ".join(json.loads(task["doc_struct"])["description"]) not in descriptions
+
+
+def test_the_set_ships_its_own_sources(build: ModuleType) -> None:
+    """Each task file has an answer file of the same name and the other way round."""
+    assert {path.stem for path in STARTER.glob("tasks/*.py")} == {path.stem for path in STARTER.glob("answers/*.md")}
+    assert build.FOLDER == STARTER

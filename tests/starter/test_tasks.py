@@ -1,0 +1,164 @@
+"""What the product promises about the starter set's tasks, measured on the files and in the starter environment."""
+
+import ast
+import json
+from collections import Counter
+
+import pytest
+
+from bigcodeflow.schemas import HUB_COLUMNS
+
+DOMAINS = {"Computation", "General", "Visualization", "System", "Time", "Network", "Cryptography"}
+LIGHT_LIBRARIES = {"bs4", "dateutil", "matplotlib", "numpy", "pandas", "pytz", "requests", "yaml"}
+
+
+def methods(test: str) -> list[str]:
+    classes = [node for node in ast.parse(test).body if isinstance(node, ast.ClassDef) and node.name == "TestCases"]
+    return [
+        node.name for node in classes[-1].body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+    ]
+
+
+def test_there_are_at_least_forty_tasks_numbered_from_zero(tasks: list[dict]) -> None:
+    """The set holds forty tasks or more, and their ids count from Starter/0 without gaps."""
+    assert len(tasks) >= 40
+    assert [task["task_id"] for task in tasks] == [f"Starter/{number}" for number in range(len(tasks))]
+
+
+def test_each_domain_has_at_least_five_tasks(tasks: list[dict]) -> None:
+    """All seven domains of the benchmark occur, five times or more each, and no other does."""
+    counts = Counter(domain for task in tasks for domain in task["domains"])
+    assert set(counts) == DOMAINS
+    assert min(counts.values()) >= 5
+
+
+def test_rows_have_the_hubs_columns_as_text(tasks: list[dict]) -> None:
+    """Every row carries the hub's nine columns, all of them text that is not empty, plus hard and domains."""
+    for task in tasks:
+        assert set(task) == {*HUB_COLUMNS, "hard", "domains"}
+        assert all(isinstance(task[column], str) and task[column].strip() for column in HUB_COLUMNS), task["task_id"]
+        assert isinstance(task["hard"], bool)
+        assert task["domains"] == sorted(set(task["domains"]))
+
+
+def test_some_but_not_most_tasks_are_hard(tasks: list[dict]) -> None:
+    """The hard subset exists and is a minority, so that choosing it changes the selection."""
+    assert 5 <= sum(task["hard"] for task in tasks) <= len(tasks) // 3
+
+
+def test_each_task_has_at_least_five_distinct_tests(tasks: list[dict]) -> None:
+    """No task has fewer than five test methods, and no name is used twice, which would hide a test."""
+    for task in tasks:
+        names = methods(task["test"])
+        assert len(names) >= 5, task["task_id"]
+        assert len(set(names)) == len(names), task["task_id"]
+
+
+def test_each_task_uses_two_modules_or_more(tasks: list[dict]) -> None:
+    """Every task composes at least two modules, as the benchmark's tasks do."""
+    for task in tasks:
+        modules = {
+            alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+            for node in ast.walk(ast.parse(task["code_prompt"] + "    pass"))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        assert len(modules) >= 2, task["task_id"]
+
+
+def test_tasks_need_only_the_light_libraries(tasks: list[dict]) -> None:
+    """Apart from the standard library, tasks import nothing that the starter environment does not promise."""
+    used = {library for task in tasks for library in ast.literal_eval(task["libs"])}
+    standard = {
+        *("ast", "base64", "binascii", "bisect", "calendar", "collections", "configparser", "csv", "datetime"),
+        *("decimal", "difflib", "email", "gzip", "hashlib", "heapq", "hmac", "io", "ipaddress", "itertools", "json"),
+        *("math", "operator", "os", "pathlib", "posixpath", "queue", "re", "secrets", "shutil", "socket", "sqlite3"),
+        *("statistics", "string", "struct", "subprocess", "sys", "textwrap", "threading", "time", "urllib", "xml"),
+        *("zipfile", "zlib"),
+    }
+    assert used - standard == LIGHT_LIBRARIES
+
+
+def test_docstrings_name_what_the_code_imports(tasks: list[dict]) -> None:
+    """The Requirements section of a docstring and the imports of its program name the same libraries."""
+    for task in tasks:
+        required = {line.partition(".")[0] for line in json.loads(task["doc_struct"])["reqs"]}
+        assert required == set(ast.literal_eval(task["libs"])), task["task_id"]
+
+
+def test_docstrings_are_complete(tasks: list[dict]) -> None:
+    """Every docstring describes the task, its parameters and its result, and shows an example."""
+    for task in tasks:
+        parts = json.loads(task["doc_struct"])
+        assert all(parts[key] for key in ("description", "params", "returns", "reqs", "examples")), task["task_id"]
+        assert parts["examples"][0].startswith(">>> "), task["task_id"]
+
+
+def test_every_parameter_is_documented(tasks: list[dict]) -> None:
+    """The docstring has one entry for each parameter of the signature."""
+    for task in tasks:
+        function = ast.parse(task["complete_prompt"]).body[-1]
+        assert isinstance(function, ast.FunctionDef)
+        documented = [line.partition(" ")[0].rstrip(":") for line in json.loads(task["doc_struct"])["params"]]
+        for argument in function.args.args:
+            assert argument.arg in documented, (task["task_id"], argument.arg)
+
+
+def test_errors_raised_are_documented(tasks: list[dict]) -> None:
+    """A solution that names an exception class in a raise statement says so in its docstring."""
+    for task in tasks:
+        program = ast.parse(task["complete_prompt"] + task["canonical_solution"])
+        stated = " ".join(json.loads(task["doc_struct"])["raises"])
+        for node in ast.walk(program):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                assert ast.unparse(node.exc.func) in stated, task["task_id"]
+
+
+def test_instruct_prompts_say_what_complete_prompts_say(tasks: list[dict]) -> None:
+    """The prose prompt holds the description, the results, the errors and the code to start with, and no example."""
+    for task in tasks:
+        parts = json.loads(task["doc_struct"])
+        for line in parts["description"] + parts["returns"] + parts["raises"]:
+            assert line in task["instruct_prompt"], task["task_id"]
+        assert task["instruct_prompt"].endswith(f"```\n{task['code_prompt']}```")
+        assert ">>>" not in task["instruct_prompt"]
+
+
+def test_canonical_solutions_pass_their_tests(canonical_report: dict[str, dict], tasks: list[dict]) -> None:
+    """Behind the code prompt, as calibration runs it, every canonical solution passes every one of its tests."""
+    assert {name: report["bad"] for name, report in canonical_report.items() if report["bad"]} == {}
+    for task in tasks:
+        assert canonical_report[task["task_id"]]["tests"] == len(methods(task["test"]))
+
+
+def test_tests_take_every_branch(canonical_report: dict[str, dict]) -> None:
+    """The tests of a task execute at least 99 percent of its lines and branches."""
+    assert min(report["covered_percent"] for report in canonical_report.values()) >= 99
+
+
+def test_examples_print_what_they_say(canonical_report: dict[str, dict]) -> None:
+    """The examples of all docstrings hold for the canonical solutions, in an empty folder."""
+    assert {name for name, report in canonical_report.items() if report["failed_examples"]} == set()
+
+
+def test_tests_clean_up_after_themselves(canonical_report: dict[str, dict]) -> None:
+    """No task leaves a file behind in the folder that it runs in."""
+    assert {name: report["left_behind"] for name, report in canonical_report.items() if report["left_behind"]} == {}
+
+
+def test_tests_are_fast(canonical_report: dict[str, dict]) -> None:
+    """All tests together take less than a minute even with coverage, so a first run of the product is short."""
+    assert sum(report["seconds"] for report in canonical_report.values()) < 60
+
+
+def test_an_empty_body_fails_every_task(empty_report: dict[str, dict], tasks: list[dict]) -> None:
+    """A function that does nothing fails at least one test of each task, so the tests can tell."""
+    assert {task["task_id"] for task in tasks if not empty_report[task["task_id"]]["bad"]} == set()
+
+
+@pytest.mark.parametrize("column", ["complete_prompt", "canonical_solution", "test"])
+def test_programs_read_no_absolute_paths(tasks: list[dict], column: str) -> None:
+    """Neither prompts nor solutions nor tests depend on a folder of some machine."""
+    for task in tasks:
+        for folder in ("/home/", "/tmp/", "/usr/", "C:\\"):
+            assert folder not in task[column], task["task_id"]

@@ -1,0 +1,93 @@
+"""Presets and overrides: what is accepted, and what is said about the rest."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.errors import ConfigError
+from bigcodeflow.resources import shipped
+
+
+def _fields(model: type, path: str = "") -> list[tuple[str, object]]:
+    found = []
+    for name, field in model.model_fields.items():
+        found.append((f"{path}{name}", field))
+        if hasattr(field.annotation, "model_fields"):
+            found += _fields(field.annotation, f"{path}{name}.")
+    return found
+
+
+@pytest.mark.parametrize("preset", sorted(file.stem for file in shipped("configs").glob("*.yaml")))
+def test_every_shipped_preset_is_valid(preset: str) -> None:
+    """Each preset loads by its name and means what its file says."""
+    config = load_config(preset)
+    stated = yaml.safe_load(shipped(f"configs/{preset}.yaml").read_text())
+    assert config.dataset.source == stated["dataset"]["source"]
+
+
+def test_every_setting_explains_itself() -> None:
+    """The form in the UI shows a sentence for every field."""
+    unexplained = [path for path, field in _fields(RunConfig) if not field.description]
+    assert unexplained == []
+
+
+def test_overrides_win_over_the_preset_and_keep_their_types() -> None:
+    """--set values are YAML, applied in order."""
+    config = load_config("starter", ("execution.workers=3", "aggregation.k=[1, 7]", "name=x", "name=y"))
+    assert (config.execution.workers, config.aggregation.k, config.name) == (3, (1, 7), "y")
+    assert config.execution.limits.time_seconds == 10
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("execution.wrkers=2", ["--set execution.wrkers=2", "execution.wrkers", "workers"]),
+        ("dataset.split=both", ["dataset.split", "'complete' or 'instruct'", "'both'"]),
+        ("execution.limits.memory_mib=1", ["execution.limits.memory_mib", "64"]),
+        ("execution.workers=many", ["execution.workers", "integer", "'many'"]),
+        ("execution.variants=[raw, raw]", ["execution.variants", "calibrated, raw"]),
+        ("aggregation.k=[0]", ["aggregation", "positive"]),
+        ("dataset.source=my.parquet", ["samples.source", "oracle"]),
+        ("name=a b", ["name", "pattern"]),
+        ("nonsense", ["section.key=value"]),
+        ("name.first=x", ["name is a value, not a section"]),
+        ("name: [", ["section.key=value"]),
+        ("name=[", ["not YAML"]),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(override: str, told: list[str]) -> None:
+    """The message names where it stands, the key, the value and the remedy."""
+    with pytest.raises(ConfigError) as raised:
+        load_config("starter", (override,))
+    message = str(raised.value)
+    assert len(message.splitlines()) == 1
+    for part in told:
+        assert part in message
+
+
+def test_a_file_with_several_mistakes_names_them_all(tmp_path: Path) -> None:
+    """One run of the command is enough to find every mistake."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("dataset: {split: neither}\nexecution: {limits: {processes: -1}}\nextra: 1\n")
+    with pytest.raises(ConfigError) as raised:
+        load_config(file)
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 3
+    assert all(str(file) in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "a: b: c", "\x00"])
+def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, text: str) -> None:
+    """A preset that YAML cannot read, or that holds no sections, is refused by name."""
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"broken\.yaml"):
+        load_config(file)
+
+
+def test_an_unknown_preset_lists_the_known() -> None:
+    """A mistyped preset name is answered with the names there are."""
+    with pytest.raises(ConfigError, match="bigcodebench, starter"):
+        load_config("startr")
