@@ -4,18 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup run test lint lock clean
+.PHONY: help setup run test check lint lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 setup: $(VENV)/.installed ## create .venv and the starter sandbox environment
-	@$(BIN)/bigcodeflow doctor --quiet
 	@$(BIN)/bigcodeflow env build starter
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@deployments/system-packages.sh
-	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "bigcodeflow needs Python 3.11, 3.12 or 3.13: make setup PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "bigcodeflow needs Python 3.11, 3.12 or 3.13: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
@@ -25,7 +24,11 @@ run: setup ## evaluate the starter answers; a second run ends in seconds
 	@$(BIN)/bigcodeflow run starter
 
 test: setup ## the default test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+check: setup ## the slow tests, in the pinned environment of BigCodeBench
+	@$(BIN)/bigcodeflow env build bigcodebench
+	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -16,6 +16,7 @@ from bigcodeflow.stages import (
     execution_stage,
     generation_stage,
     ground_truth_stage,
+    pinned,
     sanitizing_stage,
 )
 from flows.hooks import log_crash_remedy, log_failure_remedy
@@ -70,6 +71,7 @@ def perform_tasks(config: RunConfig) -> RunArtifacts:
     Raises:
         BigCodeFlowError: what a stage raised.
     """
+    config = pinned(config)
     dataset = verified(load_dataset, dataset_stage, config)
     samples = verified(generate_samples, generation_stage, config, dataset)
     solutions = verified(sanitize_samples, sanitizing_stage, config, dataset, samples)

@@ -76,7 +76,7 @@ def result_page(title: str, metrics: pa.Table, failures: Sequence[GroundTruthFai
         _table(score_rows(metrics)) or "No pass@k: every requested k is larger than the number of samples of a task.",
         *_not_judged(rows),
         *_ground_truths(rows, failures),
-        "## Files\n\n" + "\n".join(f"- `{path}`" for path in (*outputs.files, outputs.catalog)),
+        "## Files\n\n" + "\n".join(f"- `{path.absolute()}`" for path in (*outputs.files, outputs.catalog)),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -44,7 +44,6 @@ def write_outputs(
 
     The run is recorded in the store and the catalog is built anew, so that it shows up there.
     """
-    out = Path(config.out).expanduser()
     files: list[Path] = []
     for variant in config.execution.variants:
         files += _exports(config, artifacts, store, variant=variant, evaluated_at=evaluated_at)

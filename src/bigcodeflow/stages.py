@@ -13,6 +13,7 @@ from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key
 from bigcodeflow.config import RunConfig
 from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.errors import SamplesError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 Progress = Callable[[int, int], None]
@@ -135,9 +136,13 @@ def sanitizing_stage(config: RunConfig, dataset: ArtifactRef, samples: ArtifactR
     settings = config.sanitizing.model_dump(mode="json")
 
     def compute(store: Store, progress: Progress) -> Computed:
-        table = sanitizing.sanitize_samples(
-            store.read(samples), store.read(dataset), config.sanitizing, progress=progress
-        )
+        answers = store.read(samples)
+        if config.sanitizing.mode == "none" and answers["given_solution"].null_count:
+            raise SamplesError(
+                f"{config.samples.source}: holds raw answers without a 'solution' or 'completion': "
+                "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
+            )
+        table = sanitizing.sanitize_samples(answers, store.read(dataset), config.sanitizing, progress=progress)
         return table, {}
 
     return Stage("sanitizing", "sanitizing", settings, (dataset, samples), sanitizing.VERSION, compute)
@@ -151,9 +156,7 @@ def ground_truth_stage(config: RunConfig, dataset: ArtifactRef) -> Stage:
     settings = {"of": "ground truths"} | _execution_settings(config, environment)
 
     def compute(store: Store, progress: Progress) -> Computed:
-        planned = judging.plan_ground_truths(
-            store.read(dataset), config=config.execution, environment=environment, calibrate=sanitizing.calibrate
-        )
+        planned = judging.plan_ground_truths(store.read(dataset), config=config.execution, environment=environment)
         return _judge(stage, planned, config, environment, store=store, progress=progress)
 
     stage = Stage("ground truth", "execution", settings, (dataset,), judging.VERSION, compute)
@@ -176,7 +179,6 @@ def execution_stage(
             store.read(ground_truth, ["task_id", "wall_seconds"]),
             config=config.execution,
             environment=environment,
-            calibrate=sanitizing.calibrate,
         )
         return _judge(stage, planned, config, environment, store=store, progress=progress)
 

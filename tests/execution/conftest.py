@@ -34,7 +34,7 @@ def item(program: str, test: str = TEST, *, expected: tuple[str, ...] = ("test_a
 
 @pytest.fixture(scope="session")
 def backend(starter_environment: InstalledEnvironment) -> LocalBackend:
-    local = LocalBackend(starter_environment, LIMITS, allow_unisolated=False)
+    local = LocalBackend(starter_environment, LIMITS)
     local.check()
     return local
 

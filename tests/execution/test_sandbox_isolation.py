@@ -107,11 +107,11 @@ def test_without_bubblewrap_nothing_runs(
     monkeypatch.setenv("PATH", "/nowhere")
     bubblewrap.find_bubblewrap.cache_clear()
     try:
-        refused = LocalBackend(starter_environment, LimitsConfig(), allow_unisolated=False)
+        refused = LocalBackend(starter_environment, LimitsConfig())
         with pytest.raises(SandboxUnavailableError, match=r"bubblewrap.*--allow-unisolated"):
             refused.check()
-        allowed = LocalBackend(starter_environment, LimitsConfig(time_seconds=5), allow_unisolated=True)
-        assert not allowed.check().isolated
+        allowed = LocalBackend(starter_environment, LimitsConfig(time_seconds=5))
+        assert not allowed.check(allow_unisolated=True).isolated
         work = item("def task_func():\n    return 42\n")
         assert verdict(work, allowed.execute(work), backend="local", environment_sha="sha")["status"] == "pass"
     finally:

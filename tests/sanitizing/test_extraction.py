@@ -23,6 +23,7 @@ _SECONDS = 5.0  # the aim is 1; this machine may be busy, and the exhaustive sea
 @example(text="if x:\r  y\nelse:\n  z")
 @example(text="try:\n  x\nelse:\n  y\nexcept: z")
 @example(text="class A:\n  def f(): pass\n  @d\n\nx")
+@example(text="@d\n\\\nasync def f():\n  z()\n@d\nasync for x in y: z")
 @example(text='x = """\n"""; y = 1\n  z')
 def test_equals_the_exhaustive_search_on_any_layout(text: str, brute_force: BruteForce) -> None:
     """Whatever lines follow one another, the range is the one that trying every pair of lines finds."""

@@ -58,9 +58,7 @@ def line(*positions):
 
 class TestCases(unittest.TestCase):
     def test_one_degree_of_latitude(self):
-        self.assertEqual(
-            task_func(line([0, 0], [0, 1])), {"length_km": 111.195, "longest_leg": 0, "closed": False}
-        )
+        self.assertEqual(task_func(line([0, 0], [0, 1])), {"length_km": 111.195, "longest_leg": 0, "closed": False})
 
     def test_longitude_shrinks_towards_the_pole(self):
         self.assertAlmostEqual(task_func(line([10, 60], [11, 60]))["length_km"], 55.597, places=2)

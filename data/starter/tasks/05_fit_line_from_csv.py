@@ -70,9 +70,7 @@ class TestCases(unittest.TestCase):
         return task_func(self.path, x_column, y_column)
 
     def test_exact_line(self):
-        self.assertEqual(
-            self.fit("t,v\n0,1\n1,3\n2,5\n"), {"slope": 2.0, "intercept": 1.0, "used": 3, "skipped": 0}
-        )
+        self.assertEqual(self.fit("t,v\n0,1\n1,3\n2,5\n"), {"slope": 2.0, "intercept": 1.0, "used": 3, "skipped": 0})
 
     def test_noise_is_averaged(self):
         result = self.fit("t,v\n0,0\n1,2\n2,1\n3,3\n")

@@ -52,9 +52,7 @@ import unittest
 
 class TestCases(unittest.TestCase):
     def test_value_default_and_dollar(self):
-        self.assertEqual(
-            task_func("Dear ${name}, you owe $$${sum:0}.", {"name": "Ada"}), "Dear Ada, you owe $0."
-        )
+        self.assertEqual(task_func("Dear ${name}, you owe $$${sum:0}.", {"name": "Ada"}), "Dear Ada, you owe $0.")
 
     def test_value_beats_default(self):
         self.assertEqual(task_func("${a:x}${a}", {"a": 7}), "77")

@@ -52,7 +52,11 @@ import unittest
 
 import matplotlib.pyplot as plt
 
-PLAN = {"test": ("2024-03-08", "2024-03-12"), "build": ("2024-03-01", "2024-03-10"), "ads": ("2024-03-08", "2024-03-08")}
+PLAN = {
+    "test": ("2024-03-08", "2024-03-12"),
+    "build": ("2024-03-01", "2024-03-10"),
+    "ads": ("2024-03-08", "2024-03-08"),
+}
 
 
 class TestCases(unittest.TestCase):

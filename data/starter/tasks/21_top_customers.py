@@ -33,6 +33,7 @@ def task_func(database_path, csv_path, limit=3):
     >>> _ = connection.executescript(SCHEMA + "INSERT INTO customers VALUES (1, 'Ada');")
     >>> task_func("shop.db", "top.csv")
     [('Ada', 0, 0)]
+    >>> connection.close()
     """
     if limit < 1:
         raise ValueError("limit must be at least 1")
@@ -82,9 +83,7 @@ class TestCases(unittest.TestCase):
             return list(csv.reader(file))
 
     def test_order_and_ties(self):
-        self.assertEqual(
-            task_func(self.database, self.target), [("Cy, Jr", 1, 99999), ("Ada", 2, 500), ("Bo", 1, 500)]
-        )
+        self.assertEqual(task_func(self.database, self.target), [("Cy, Jr", 1, 99999), ("Ada", 2, 500), ("Bo", 1, 500)])
 
     def test_customers_without_orders(self):
         self.assertEqual(task_func(self.database, self.target, limit=10)[-1], ("Di", 0, 0))

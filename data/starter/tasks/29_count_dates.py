@@ -58,7 +58,9 @@ class TestCases(unittest.TestCase):
         self.assertEqual(task_func(["July"])[0], {"2000-07": 1})
 
     def test_rejected_texts(self):
-        self.assertEqual(task_func(["soon", "2024-13-45", "", "2024-02-01"]), ({"2024-02": 1}, ["soon", "2024-13-45", ""]))
+        self.assertEqual(
+            task_func(["soon", "2024-13-45", "", "2024-02-01"]), ({"2024-02": 1}, ["soon", "2024-13-45", ""])
+        )
 
     def test_nothing(self):
         self.assertEqual(task_func([]), ({}, []))

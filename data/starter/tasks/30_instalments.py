@@ -63,7 +63,9 @@ class TestCases(unittest.TestCase):
         self.assertEqual(sum(amount for _, amount in task_func("999.97", 12, "2023-05-05")), Decimal("999.97"))
 
     def test_longer_intervals_cross_years(self):
-        self.assertEqual([day for day, _ in task_func("9", 3, "2023-11-30", months=3)], ["2023-11-30", "2024-02-29", "2024-05-30"])
+        self.assertEqual(
+            [day for day, _ in task_func("9", 3, "2023-11-30", months=3)], ["2023-11-30", "2024-02-29", "2024-05-30"]
+        )
 
     def test_single_instalment(self):
         self.assertEqual(task_func("12.5", 1, "2024-06-01"), [("2024-06-01", Decimal("12.50"))])

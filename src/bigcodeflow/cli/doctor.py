@@ -69,7 +69,7 @@ def _environments() -> Iterator[Finding]:
     for name in environments.definition_names():
         try:
             environment = environments.find_environment(name)
-            layers = LocalBackend(environment, LimitsConfig(), allow_unisolated=False).check().layers
+            layers = LocalBackend(environment, LimitsConfig()).check().layers
         except BigCodeFlowError as error:
             yield Finding(f"sandbox environment {name}", works=False, told=str(error))
         else:

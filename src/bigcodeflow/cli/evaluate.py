@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bigcodeflow.cli.console import notices, out, progress_listener
+from bigcodeflow.cli.console import progress_listener
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.errors import ConfigError
 
@@ -67,7 +67,7 @@ def evaluate(
         "out": str(out_folder),
         "dataset": {"source": dataset, "split": split.value, "subset": subset.value, "ids": ids},
         "samples": {"source": samples},
-        "sanitizing": {"mode": "none"},
+        "sanitizing": {"mode": "parity" if samples == "starter" else "none"},
         "execution": {
             "environment": environment or ("starter" if dataset == "starter" else "bigcodebench"),
             "workers": workers,
@@ -81,21 +81,17 @@ def evaluate(
 
 def evaluate_config(config: RunConfig) -> None:
     """Perform every stage in this process, write the outputs and show the summary."""
-    from bigcodeflow import outputs, results, stages
+    from bigcodeflow import outputs, stages
     from bigcodeflow.artifacts import Store
+    from bigcodeflow.cli.results import show_places, show_results
 
     started_at = datetime.now(UTC)
     with progress_listener() as listener:
         artifacts = stages.perform_all(config, listener)
-    store = Store(config.store)
-    written = outputs.write_outputs(
-        config, artifacts, store, started_at=started_at, evaluated_at=datetime.now().astimezone()
-    )
-    failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    title = outputs.file_stem(config)
-    out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
-    for file in written.files:
-        notices.print(f"wrote {file}", soft_wrap=True)
+    now = datetime.now().astimezone()
+    outputs.write_outputs(config, artifacts, Store(config.store), started_at=started_at, evaluated_at=now)
+    show_results(config, artifacts)
+    show_places(config)
 
 
 def _numbers(text: str) -> list[int]:

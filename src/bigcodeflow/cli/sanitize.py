@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.artifacts import write_atomically
+from bigcodeflow.calibration import executed_program
 from bigcodeflow.cli.console import notices, progress_listener
 from bigcodeflow.cli.inputs import load_inputs
 from bigcodeflow.config import RunConfig, load_settings
@@ -60,7 +61,12 @@ def sanitized_lines(config: RunConfig, *, calibrated: bool) -> list[str]:
     for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
         solution = row["solution"]
         if calibrated:
-            solution = sanitizing.calibrate(prompts[row["task_id"]], solution)
+            solution = executed_program(
+                code_prompt=prompts[row["task_id"]],
+                solution=solution,
+                variant="calibrated",
+                sanitizer=config.sanitizing.mode,
+            )
         line = {"task_id": row["task_id"], "solution": solution, "raw_solution": answer["raw_text"]}
         lines.append(json.dumps(line) + "\n")
     return lines

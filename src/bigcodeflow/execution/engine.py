@@ -4,13 +4,13 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ExecutionError
+from bigcodeflow.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import LedgerWriter, final_keys, read_ledger
@@ -18,15 +18,20 @@ from bigcodeflow.execution.planning import Batch, plan_batches
 from bigcodeflow.execution.verdicts import lost_verdict, verdict, worth_repeating
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
+
+logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 """Called with items finished and items in all."""
 
-_ATTEMPTS = 3
+#: Executions after which a kill from nowhere is taken for the program's own doing.
+_ATTEMPTS = 5
 #: Worker deaths that one batch survives before it is given up as lost.
 _DEATHS_PER_BATCH = 10
 _STALL_SECONDS = 120.0
+_CONNECT_SECONDS = 20
+_CLUSTER_STARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Executor:
     config: ExecutionConfig
     environment: InstalledEnvironment
     ledger_folder: Path
+    isolated: bool = True
 
     def run(self, batch: Batch) -> int:
         """Execute what the ledger does not yet hold of a batch, and return how many items were executed."""
@@ -49,8 +55,7 @@ class Executor:
 
     def backend(self) -> LocalBackend:
         """The backend that the configuration names."""
-        config = self.config
-        return LocalBackend(self.environment, config.limits, allow_unisolated=config.allow_unisolated)
+        return LocalBackend(self.environment, self.config.limits, isolated=self.isolated)
 
     def execute(self, backend: LocalBackend, item: WorkItem) -> dict[str, Any]:
         """The verdict of one item; an execution that was disturbed from outside is repeated."""
@@ -78,7 +83,8 @@ def execute_items(
     if not items:
         return
     executor = Executor(config, environment, ledger_folder)
-    executor.backend().check()
+    capabilities = executor.backend().check(allow_unisolated=config.allow_unisolated)
+    executor = replace(executor, isolated=capabilities.isolated)
     with _client(config) as client:
         slots = max(1, sum(client.nthreads().values()))
         batches = plan_batches(items, slots)
@@ -107,6 +113,8 @@ def _give_up(executor: Executor, batch: Batch, error: BaseException | None) -> N
     """Record what is left of a batch that its workers did not survive, so that the others still count."""
     from distributed import KilledWorker
 
+    if isinstance(error, BigCodeFlowError):
+        raise error
     if not isinstance(error, KilledWorker):
         raise ExecutionError(f"batch {batch.name} failed on its worker: {error!r}") from error
     finished = final_keys(read_ledger(executor.ledger_folder, batch.name))
@@ -120,7 +128,7 @@ def _give_up(executor: Executor, batch: Batch, error: BaseException | None) -> N
 @contextmanager
 def _client(config: ExecutionConfig) -> Iterator["Client"]:
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     settings = {
         "distributed.scheduler.allowed-failures": _DEATHS_PER_BATCH,
@@ -131,25 +139,39 @@ def _client(config: ExecutionConfig) -> Iterator["Client"]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set(settings):
         if config.scheduler_address:
-            try:
-                client = Client(config.scheduler_address, timeout="20s")
-            except (OSError, ValueError) as error:
-                raise ExecutionError(
-                    f"no Dask scheduler answers at {config.scheduler_address} ({error}): "
-                    "start one, or leave execution.scheduler_address empty"
-                ) from error
-            with client:
+            with _connected(config.scheduler_address) as client:
                 yield client
-            return
-        with (
-            LocalCluster(
+        else:
+            with _started(config) as cluster, Client(cluster) as client:
+                yield client
+
+
+def _connected(address: str) -> "Client":
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=_CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ExecutionError(
+            f"no Dask scheduler answers at {address} ({error}): start one, or leave execution.scheduler_address empty"
+        ) from error
+
+
+def _started(config: ExecutionConfig) -> "LocalCluster":
+    """A local cluster; a worker that dies while it starts fails the whole start, so that is tried again."""
+    from distributed import LocalCluster
+
+    for starts_left in reversed(range(_CLUSTER_STARTS)):
+        try:
+            return LocalCluster(
                 n_workers=config.workers or os.cpu_count() or 1,
                 threads_per_worker=config.slots_per_worker,
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 memory_limit=0,  # sandboxes are not the worker's children in Dask's eyes; their own limit holds
                 silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+            )
+        except (RuntimeError, OSError) as error:
+            cause = error
+            logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
+    raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause

@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from bigcodeflow.calibration import calibrate, executed_program
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import ExecutionError
@@ -22,8 +23,6 @@ from bigcodeflow.schemas import VERDICTS
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 1
-
-Calibrate = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,7 @@ class Planned:
     """The safety finding that forbids execution; empty: it may run."""
 
 
-def plan_ground_truths(
-    tasks: pa.Table, *, config: ExecutionConfig, environment: InstalledEnvironment, calibrate: Calibrate
-) -> list[Planned]:
+def plan_ground_truths(tasks: pa.Table, *, config: ExecutionConfig, environment: InstalledEnvironment) -> list[Planned]:
     """The canonical solutions, as one calibrated sample a task."""
     planned = []
     for task in tasks.to_pylist():
@@ -64,7 +61,6 @@ def plan_solutions(
     *,
     config: ExecutionConfig,
     environment: InstalledEnvironment,
-    calibrate: Calibrate,
 ) -> list[Planned]:
     """Every solution in every variant that the configuration asks for, in the order of the solutions."""
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
@@ -76,9 +72,13 @@ def plan_solutions(
     for row in solutions.to_pylist():
         task = by_id[row["task_id"]]
         for variant in config.variants:
-            calibrated = variant == "calibrated"
             item = work_item(
-                program=calibrate(task["code_prompt"], row["solution"]) if calibrated else row["solution"],
+                program=executed_program(
+                    code_prompt=task["code_prompt"],
+                    solution=row["solution"],
+                    variant=variant,
+                    sanitizer=row["sanitizer"],
+                ),
                 task=task,
                 task_modules=modules[row["task_id"]],
                 environment_sha=environment.environment_sha,

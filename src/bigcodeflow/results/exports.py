@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.artifacts import write_atomically
+from bigcodeflow.calibration import executed_program
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
@@ -41,7 +42,7 @@ def write_eval_results(
         )
     results: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        if row["program"] is None:
+        if row["solution"] is None:
             raise ArtifactError(
                 f"{solutions}: task {row['task_id']}, sample_index {row['sample_index']} has a verdict but no "
                 f"{sanitizer} solution: export with the solutions that were executed"
@@ -88,7 +89,12 @@ def write_pass_at_k(
 def _sample_entry(row: Row) -> dict[str, Any]:
     return {
         "task_id": row["task_id"],
-        "solution": row["program"],
+        "solution": executed_program(
+            code_prompt=row["code_prompt"],
+            solution=row["solution"],
+            variant=row["variant"],
+            sanitizer=row["sanitizer"],
+        ),
         "status": _EXPORTED_STATUS.get(row["status"], "fail"),
         "details": _details(row),
     }

@@ -17,7 +17,7 @@ from bigcodeflow.sanitizing.grammar import parse_or_none
 from bigcodeflow.sanitizing.scanning import LogicalLine, logical_lines
 
 _LINE_BREAK = re.compile(r"\r\n?|\n")
-_DECORATED = re.compile(r"@|(?:async\b(?![ \t\f]+(?:for|with)\b)|def|class)\b")
+_ASYNC_FUNCTION = re.compile(r"async(?:[ \t\f]|\\\n)+def\b")
 _NOWHERE = -1
 
 
@@ -43,12 +43,15 @@ def longest_program_range(text: str) -> LineRange | None:
     for line in lines:
         code_before.append(code_before[-1] + bool(line.strip()))
     best, most = None, 0
-    for first in range(len(lines) - 1):
-        end = reach.furthest[layout.first_of[first]]
+
+    def code_up_to(first: int, end: int) -> int:
         last = layout.line_of[end] if end >= 0 else first
-        code = code_before[last + 1] - code_before[first]
-        if last > first and code > most:
-            best, most = LineRange(first, last), code
+        return code_before[last + 1] - code_before[first] if last > first else 0
+
+    for first, start in enumerate(layout.first_of):
+        if code_up_to(first, reach.bound[start]) > most and code_up_to(first, reach.furthest(start)) > most:
+            end = reach.furthest(start)
+            best, most = LineRange(first, layout.line_of[end]), code_up_to(first, end)
     return _without_blank_end(lines, best) if best else None
 
 
@@ -91,32 +94,76 @@ class _Statement(NamedTuple):
     prefix_end: int  # furthest permitted end within it up to which it parses, else -1
 
 
+_NO_STATEMENT = _Statement(_NOWHERE, _NOWHERE)
+
+
 class _Reach:
-    """For every line the furthest permitted end of a program that starts there, -1 where none does."""
+    """For every line the furthest permitted end of a program that starts there."""
 
     def __init__(self, layout: _Layout) -> None:
         self._layout = layout
         self._lines = layout.lines
-        count = len(self._lines)
         self._logical = [*logical_lines(self._lines), None]
         self._statements: dict[int, _Statement] = {}
-        self.furthest = [_NOWHERE] * (count + 1)
-        for start in range(count - 1, -1, -1):
-            self.furthest[start] = self._from(start)
+        self._furthest: dict[int, int] = {}
+        #: Furthest end that Python's tokenizer permits, which costs nothing to know; -1: no program starts here.
+        self.bound = self._bounds()
 
-    def _from(self, start: int) -> int:
-        line = self._logical[start]
-        if line is None:
-            return _NOWHERE
-        if not line.last:
-            onward = self.furthest[line.end + 1]
-            return onward if onward >= 0 else self._permitted(line)
-        if line.column or line.is_clause:
-            return _NOWHERE
-        statement = self._statement(line)
-        self._statements[start] = statement
-        onward = self.furthest[statement.end + 1] if statement.end >= 0 else _NOWHERE
-        return onward if onward >= 0 else statement.prefix_end
+    def _bounds(self) -> list[int]:
+        readable = [_NOWHERE] * len(self._logical)
+        for start in range(len(self._lines) - 1, -1, -1):
+            line = self._logical[start]
+            if line is not None:
+                readable[start] = max(line.end, readable[line.end + 1])
+        return [
+            _NOWHERE if line is None or line.column or line.is_clause else end
+            for line, end in zip(self._logical, readable, strict=True)
+        ]
+
+    def furthest(self, start: int) -> int:
+        """The furthest permitted end of a program that starts at a line; -1: none starts there."""
+        passed: list[tuple[int, int]] = []  # start of each statement and the furthest end within it
+        while start not in self._furthest and self.bound[start] >= 0:
+            line = self._logical[start]
+            if line is None:
+                break
+            whole = _Statement(line.end, self._permitted(line)) if not line.last else self._statement_at(start)
+            passed.append((start, whole.prefix_end))
+            if whole.end < 0:
+                start = len(self._lines)
+                break
+            start = whole.end + 1
+        end = self._furthest.get(start, _NOWHERE)
+        for passed_start, end_within in reversed(passed):
+            end = end if end >= 0 else end_within
+            self._furthest[passed_start] = end
+        return end
+
+    def _statement_at(self, start: int) -> _Statement:
+        """The statement that starts at a line of code.
+
+        Decorators are judged apart from what they decorate, or a tower of them would be parsed once per storey.
+        """
+        decorators: list[int] = []
+        while start not in self._statements:
+            line = self._logical[start]
+            if line is None or line.word != "@":
+                self._statements[start] = self._statement(line) if line else _NO_STATEMENT
+                break
+            following = self._code_from(line.end + 1)
+            if following is None or not self._decorates(line, following):
+                self._statements[start] = _NO_STATEMENT
+                break
+            decorators.append(start)
+            start = following.start
+        found = self._statements[start]
+        self._statements |= dict.fromkeys(decorators, found)
+        return found
+
+    def _decorates(self, line: LogicalLine, following: LogicalLine) -> bool:
+        text = "\n".join(self._lines[following.start : following.end + 1])
+        can_be = following.word in {"@", "def", "class"} or _ASYNC_FUNCTION.search(text)
+        return bool(can_be) and not following.column and self._parses(line.start, line.end, "\ndef _(): pass")
 
     def _permitted(self, line: LogicalLine) -> int:
         # A backslash joins a next line that is empty only where yet another line follows.
@@ -124,25 +171,14 @@ class _Reach:
         return line.end if self._layout.is_end[line.end] and not joined_to_nothing else _NOWHERE
 
     def _statement(self, line: LogicalLine) -> _Statement:
-        if line.word == "@":
-            return self._decorated(line)
         members = self._members(line)
         end = members[-1].end
         whole = self._parses(line.start, end)
         if whole and self._permitted(members[-1]) >= 0:
             return _Statement(end, end)
         if len(members) == 1 and not whole:
-            return _Statement(_NOWHERE, _NOWHERE)
+            return _NO_STATEMENT
         return _Statement(end if whole else _NOWHERE, self._prefix_end(members))
-
-    def _decorated(self, line: LogicalLine) -> _Statement:
-        """A decorator is judged apart from what it decorates, or a tower of them would be parsed once per storey."""
-        following = self._code_from(line.end + 1)
-        if following is None or following.column or not _DECORATED.match(self._lines[following.start]):
-            return _Statement(_NOWHERE, _NOWHERE)
-        if not self._parses(line.start, line.end, "\ndef _(): pass"):
-            return _Statement(_NOWHERE, _NOWHERE)
-        return self._statements[following.start]
 
     def _code_from(self, start: int) -> LogicalLine | None:
         line = self._logical[start]

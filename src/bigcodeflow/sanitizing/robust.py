@@ -30,7 +30,7 @@ class _Passage(NamedTuple):
 
 def robust_solution(text: str, entry_point: str) -> str:
     """The program that an answer states for its entry point, or what parity makes of it where it states none."""
-    solution = _once(dedented(readable(text)), entry_point)
+    solution = _once(readable(text), entry_point)
     for _ in range(_MAX_ROUNDS):  # sanitizing a solution again must not change it
         again = _once(solution, entry_point)
         if again == solution:
@@ -39,14 +39,17 @@ def robust_solution(text: str, entry_point: str) -> str:
     return solution
 
 
-def _once(text: str, entry_point: str) -> str:
-    spoken = without_thinking(text)
+def _once(given: str, entry_point: str) -> str:
+    text = dedented(given)
+    spoken = dedented(without_thinking(text))
     for found in _attempts(text, spoken, entry_point):
         solution = _assembled(found, entry_point)
         if solution:
             return solution
-    fallback = parity_solution(spoken, entry_point)
-    return fallback if fallback.strip() else parity_solution(text, entry_point)
+    # The original strips the answer, which can make a program of what is none by its layout.
+    fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((spoken, text, given))]
+    defining = [fallback for fallback in fallbacks if _passage(fallback).defines(entry_point)]
+    return next((fallback for fallback in (*defining, *fallbacks) if fallback.strip()), "")
 
 
 def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passage]]:
@@ -94,10 +97,11 @@ def _unfenced(text: str) -> list[_Passage]:
 def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
     """The program of the passage that defines the entry point, completed from the others; empty: none does."""
     defining = [number for number, passage in enumerate(found) if passage.defines(entry_point)]
-    working = [number for number in defining if not is_placeholder(found[number].statements, entry_point)]
     if not defining:
         return ""
-    main = (working or defining)[-1]
+    working = [number for number in defining if not is_placeholder(found[number].statements, entry_point)]
+    whole = [number for number in working if found[number].whole]
+    main = (whole or working or defining)[-1]
     selection = Selection(found[main].statements, frozenset({entry_point}))
     parts: list[Statement] = []
     missing = selection.unresolved()

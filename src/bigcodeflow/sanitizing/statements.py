@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from bigcodeflow.sanitizing.grammar import parse_or_none
 #: Names that every module has without binding them.
 ALWAYS_BOUND = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__builtins__", "__annotations__"}
 
+_LINE_END = re.compile(r"\r\n?|\n")
 _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
@@ -126,11 +128,11 @@ class Statement:
 
 
 def statements_of(program: str) -> list[Statement] | None:
-    """The top-level statements of a text, None where it is not a program. Line ends must be newlines."""
+    """The top-level statements of a text, None where it is not a program."""
     tree = parse_or_none(program)
     if tree is None:
         return None
-    lines = [line.encode() for line in program.split("\n")]
+    lines = [line.encode() for line in _LINE_END.split(program)]
     return [Statement(node, _source(lines, node)) for node in tree.body]
 
 

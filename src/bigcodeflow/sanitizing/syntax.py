@@ -1,8 +1,11 @@
 """Whether a program compiles."""
 
+import re
 import warnings
 
 from bigcodeflow.sanitizing.grammar import parse
+
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def syntax_error(program: str) -> str:
@@ -10,6 +13,9 @@ def syntax_error(program: str) -> str:
 
     The grammar is Python 3.10's, whichever Python runs this; the words are those of the Python that runs it.
     """
+    unreadable = _unreadable(program)
+    if unreadable:
+        return unreadable
     try:
         tree = parse(program)
         with warnings.catch_warnings():
@@ -24,14 +30,13 @@ def syntax_error(program: str) -> str:
     except MemoryError:
         return "nested too deeply to be parsed"
     except ValueError as error:
-        return _unreadable(program, error)
+        return " ".join(str(error).split())
     return ""
 
 
-def _unreadable(program: str, error: ValueError) -> str:
-    for number, line in enumerate(program.split("\n"), start=1):
-        if "\0" in line:
-            return f"line {number}: NUL byte"
-        if any("\ud800" <= char <= "\udfff" for char in line):
-            return f"line {number}: lone surrogate, which no encoding can hold"
-    return " ".join(str(error).split())
+def _unreadable(program: str) -> str:
+    match = _UNREADABLE.search(program)
+    if match is None:
+        return ""
+    line = program.count("\n", 0, match.start()) + 1
+    return f"line {line}: {'NUL byte' if match[0] == chr(0) else 'lone surrogate, which no encoding can hold'}"

@@ -41,8 +41,12 @@ class Backend(Protocol):
 
     name: str
 
-    def check(self) -> Capabilities:
-        """Raises SandboxUnavailableError where the isolation that was asked for cannot be had."""
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Try the isolation once.
+
+        Raises:
+            SandboxUnavailableError: it cannot be had, and running without is not allowed.
+        """
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits; never raises for anything that the program does."""

@@ -11,36 +11,33 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends import bubblewrap
 from bigcodeflow.execution.backends.base import Capabilities, Outcome
-from bigcodeflow.execution.backends.process import Bounds, memory_file, observe, process_limits
+from bigcodeflow.execution.backends.process import SIGKILL_EXITS, Bounds, memory_file, observe, process_limits
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.sandbox import protocol
 
 _HARNESS_FOLDER = Path(protocol.__file__).parent
+_PROBES = 3
 
 
 class LocalBackend:
-    """Runs items in bubblewrap sandboxes; without bubblewrap only if that is allowed in so many words."""
+    """Runs items in bubblewrap sandboxes; without bubblewrap only after a check that was allowed to find none."""
 
     name = "local"
 
-    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, *, allow_unisolated: bool) -> None:
-        self._environment, self._limits = environment, limits
-        self._allow_unisolated = allow_unisolated
+    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, *, isolated: bool = True) -> None:
+        self._environment, self._limits, self._isolated = environment, limits, isolated
         self._serials = itertools.count()
-        self._isolated: bool | None = None
 
-    def check(self) -> Capabilities:
-        """Start one empty sandbox and say which layers hold.
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes.
 
         Raises:
             SandboxUnavailableError: bubblewrap is missing or cannot start here, and unisolated runs are not allowed.
         """
         try:
-            self._isolated = True
-            bubblewrap.find_bubblewrap()
             self._probe()
         except SandboxUnavailableError:
-            if not self._allow_unisolated:
+            if not allow_unisolated:
                 raise
             self._isolated = False
             return Capabilities(isolated=False, layers=("process limits",))
@@ -60,8 +57,6 @@ class LocalBackend:
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits."""
-        if self._isolated is None:
-            self.check()
         if self._isolated:
             return self._execute_isolated(item)
         with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
@@ -69,7 +64,9 @@ class LocalBackend:
 
     def _probe(self) -> None:
         item = WorkItem("", "", _EMPTY_TEST, ("test_nothing",), 60.0, frozenset())
-        outcome = self._execute_isolated(item)
+        outcome, attempts = self._execute_isolated(item), 1
+        while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
+            outcome, attempts = self._execute_isolated(item), attempts + 1
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
             told = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(

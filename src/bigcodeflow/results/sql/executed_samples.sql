@@ -1,4 +1,4 @@
--- Grain: one row a task and sample of one variant and sanitizer: the text that was executed, and what came of it.
+-- Grain: one row a task and sample of one variant and sanitizer: what was executed, and what came of it.
 with
 
 tasks as (select task_id, position, code_prompt from source_tasks),
@@ -14,7 +14,10 @@ verdicts as (
 select
     task_id,
     sample_index,
-    case when variant = 'calibrated' then code_prompt || e'\n    pass\n' || solution else solution end as program,
+    code_prompt,
+    solution,
+    variant,
+    sanitizer,
     status,
     failure_kind,
     tests,

@@ -1,0 +1,65 @@
+"""Seconds that sanitizing takes on one core, and how many recorded answers come out as the original's did.
+
+    python benchmarks/sanitizing.py ../shared/data/samples/*/*_calibrated*.jsonl.gz
+
+Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table.
+"""
+
+import argparse
+import gzip
+import json
+import time
+from pathlib import Path
+from typing import Literal
+
+from bigcodeflow.sanitizing import sanitize
+
+_ENTRY_POINT = "task_func"
+_LINES = 2_000
+_SYNTHETIC = {
+    "prose": "This is prose, with words (and such).\n" * _LINES,
+    "unbalanced brackets": "foo(\n" * _LINES,
+    "triple quotes": 'x = (""" b\n' * _LINES,
+    "one function": f"def {_ENTRY_POINT}(x):\n" + "    x = x + 1\n" * _LINES + "    return x\n",
+    "an error in the middle": f"def {_ENTRY_POINT}(x):\n" + "    x = 1\n" * 1_000 + "    x x\n" + "    x = 1\n" * 1_000,
+}
+
+Mode = Literal["parity", "robust"]
+
+
+def seconds(texts: list[str], mode: Mode) -> tuple[float, list[str]]:
+    """CPU seconds of sanitizing the texts, and their solutions."""
+    started = time.process_time()
+    solutions = [sanitize(text, entry_point=_ENTRY_POINT, mode=mode) for text in texts]
+    return time.process_time() - started, solutions
+
+
+def row(name: str, texts: list[str], expected: list[str] | None = None) -> str:
+    """One row of the table."""
+    parity_seconds, solutions = seconds(texts, "parity")
+    robust_seconds, _ = seconds(texts, "robust")
+    agreement = ""
+    if expected is not None:
+        equal = sum(given == wanted for given, wanted in zip(solutions, expected, strict=True))
+        agreement = f"{equal:,} of {len(expected):,}"
+    return f"| {name} | {len(texts):,} | {parity_seconds:.2f} | {robust_seconds:.2f} | {agreement} |"
+
+
+def main() -> None:
+    """Measure the given files and the synthetic answers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path, help="sample files, JSONL.gz")
+    arguments = parser.parse_args()
+    print("| answers | number | parity, CPU s | robust, CPU s | equal to the original |")
+    print("|---|---:|---:|---:|---:|")
+    for path in arguments.files:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            answers = [json.loads(line) for line in file]
+        raw = [answer["raw_solution"] for answer in answers]
+        print(row(path.name.partition("--main")[0], raw, [answer["solution"] for answer in answers]))
+    for name, text in _SYNTHETIC.items():
+        print(row(f"{_LINES:,} lines: {name}", [text]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Calibration: what a solution is preceded by, so that answers that leave the prompt's setup out still run.
+
+The original puts the prompt's imports, constants and a stub of the entry point in front of every solution. Solutions
+are stored without it; this is the one place that makes the text that is executed.
+"""
+
+import re
+
+_FUTURE = re.compile(r"(?:from __future__ import [^\n]*\n)+")
+
+
+def calibrate(code_prompt: str, solution: str) -> str:
+    """The calibrated program, exactly as the original makes it."""
+    return f"{code_prompt}\n    pass\n{solution}"
+
+
+def executed_program(*, code_prompt: str, solution: str, variant: str, sanitizer: str) -> str:
+    """The program text that is executed for a solution.
+
+    Args:
+        code_prompt: the task's imports and signature.
+        solution: what the sanitizer made of the answer.
+        variant: calibrated or raw.
+        sanitizer: robust solutions may begin with ``from __future__``, which Python takes at the top only; the
+            original's calibration makes a syntax error of it.
+    """
+    if variant == "raw":
+        return solution
+    future = _FUTURE.match(solution) if sanitizer == "robust" else None
+    if future is None:
+        return calibrate(code_prompt, solution)
+    return future.group() + calibrate(code_prompt, solution[future.end() :])

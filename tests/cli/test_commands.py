@@ -1,0 +1,180 @@
+"""The command line as a user meets it: real files, exit codes, and never a traceback."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import typer.main
+
+from bigcodeflow.cli.main import app
+from bigcodeflow.schemas import VERDICTS
+from tests.conftest import ROOT, Command
+
+pytestmark = pytest.mark.sandbox
+
+STARTER = ("--dataset", "starter", "--environment", "starter", "--workers", "1")
+
+
+def _leaves(command: object, path: str = "bigcodeflow") -> list[tuple[str, object]]:
+    if hasattr(command, "commands"):
+        return [leaf for name, sub in command.commands.items() for leaf in _leaves(sub, f"{path} {name}")]
+    return [(path, command)]
+
+
+COMMANDS = _leaves(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+def test_every_command_and_option_is_documented(path: str, command: object) -> None:
+    """docs/cli.md names each command with all of its options, and each explains itself in --help."""
+    text = (ROOT / "docs" / "cli.md").read_text()
+    section = text.partition(f"\n## {path}\n")[2].partition("\n## ")[0]
+    assert section, f"docs/cli.md has no section {path}"
+    for parameter in command.params:
+        assert getattr(parameter, "help", None) or parameter.name == "help", f"{path} {parameter.name} has no help"
+        names = [name for name in parameter.opts if name.startswith("--")]
+        for name in names:
+            assert f"`{name}" in section, f"docs/cli.md: {path} lacks {name}"
+
+
+def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
+    """Ground truths of three tasks: results, pass@k and verdicts, in the formats that other tools read."""
+    done = bigcodeflow("evaluate", "--samples", "oracle", *STARTER, "--ids", "0-2", "--out", "out")
+    assert "100.0 %" in done.stdout
+    results = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_eval_results.json").read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", results["date"])
+    assert list(results["eval"]) == ["Starter/0", "Starter/1", "Starter/2"]
+    assert [sample["status"] for samples in results["eval"].values() for sample in samples] == ["pass"] * 3
+    score = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_pass_at_k.json").read_text())
+    assert (score["pass@1"], score["gt_pass_rate"], score["failed_tasks"], score["calibrated"]) == (1.0, 1.0, [], True)
+    assert pq.read_schema(tmp_path / "out" / "verdicts.parquet").equals(VERDICTS)
+
+
+def test_stub_passes_nothing_and_a_second_run_executes_nothing(
+    bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """The null control fails everywhere; asked again, every stage comes from the cache."""
+    arguments = ("evaluate", "--samples", "stub", *STARTER, "--ids", "3-5", "--out", "out")
+    bigcodeflow(*arguments)
+    score = json.loads((tmp_path / "out" / "stub--bigcodebench-complete_pass_at_k.json").read_text())
+    assert score["pass@1"] == 0.0
+    again = bigcodeflow(*arguments)
+    assert again.stderr.count("from cache") == 6
+
+
+def test_uncalibrated_runs_the_solution_alone(
+    bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """A solution that leaves the imports out passes calibrated only."""
+    task = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
+    body = f"def task_func{task['code_prompt'].partition('def task_func')[2]}\n{task['canonical_solution']}"
+    (tmp_path / "lazy.jsonl").write_text(json.dumps({"task_id": task["task_id"], "solution": body}) + "\n")
+    arguments = ("evaluate", "--samples", "lazy.jsonl", *STARTER, "--ids", "0", "--out", "out")
+    bigcodeflow(*arguments)
+    calibrated = json.loads((tmp_path / "out" / "lazy_pass_at_k.json").read_text())
+    bigcodeflow(*arguments, "--uncalibrated")
+    raw = json.loads((tmp_path / "out" / "lazy_pass_at_k.json").read_text())
+    assert (calibrated["pass@1"], calibrated["calibrated"]) == (1.0, True)
+    assert (raw["pass@1"], raw["calibrated"]) == (0.0, False)
+
+
+def test_sanitize_then_syncheck_then_evaluate(
+    bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """A user of the original can move one step at a time: each command reads what the one before wrote."""
+    answer = "Here you are:\n```python\ndef task_func(x):\n    return x\n```\nEnjoy!"
+    with gzip.open(tmp_path / "raw.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"task_id": "Starter/0", "raw_solution": answer}) + "\n")
+    bigcodeflow(
+        "sanitize", "--samples", "raw.jsonl.gz", "--dataset", "starter", "--mode", "robust", "--out", "clean.jsonl"
+    )
+    line = json.loads((tmp_path / "clean.jsonl").read_text())
+    assert line == {"task_id": "Starter/0", "solution": "def task_func(x):\n    return x", "raw_solution": answer}
+    assert (
+        "1 of 1 solutions compile" in bigcodeflow("syncheck", "--samples", "clean.jsonl", "--dataset", "starter").stderr
+    )
+    bigcodeflow("evaluate", "--samples", "clean.jsonl", *STARTER, "--ids", "0", "--out", "out")
+    assert (tmp_path / "out" / "clean_eval_results.json").exists()
+
+
+def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Exit code 1, with task, message and line."""
+    (tmp_path / "s.jsonl").write_text(json.dumps({"task_id": "Starter/0", "solution": "x = 1\ndef f(:\n"}) + "\n")
+    done = bigcodeflow("syncheck", "--samples", "s.jsonl", "--dataset", "starter", check=False)
+    assert done.returncode == 1
+    assert "Starter/0" in done.stdout
+    assert "line 2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["evaluate", "--samples", "nowhere.jsonl", *STARTER], ["nowhere.jsonl"]),
+        (["evaluate", "--samples", "broken.jsonl", *STARTER], ["broken.jsonl", "line 2"]),
+        (["evaluate", "--samples", "foreign.jsonl", *STARTER], ["foreign.jsonl", "line 1", "Other/1"]),
+        (["evaluate", "--samples", "oracle", *STARTER, "--ids", "999"], ["999"]),
+        (["evaluate", "--samples", "oracle", *STARTER, "--k", "one"], ["--k", "1,5,10"]),
+        (["evaluate", "--samples", "oracle", "--dataset", "starter", "--environment", "other"], ["other", "bigcodebench, starter"]),
+        (["evaluate", "--samples", "raw.jsonl", *STARTER, "--ids", "0"], ["raw.jsonl", "bigcodeflow sanitize"]),
+        (["evaluate", "--samples", "oracle", "--dataset", "nowhere.parquet"], ["nowhere.parquet"]),
+        (["run", "starter", "--set", "execution.wrkers=1"], ["execution.wrkers", "workers"]),
+        (["run", "nopreset"], ["nopreset", "starter"]),
+        (["env", "build", "other"], ["other", "bigcodebench, starter"]),
+        (["dataset", "show", "starter", "99"], ["99"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_message_without_a_traceback(
+    bigcodeflow: Command, tmp_path: Path, arguments: list[str], told: list[str]
+) -> None:
+    """What was wrong and where, exit code 1, and nothing written."""
+    (tmp_path / "broken.jsonl").write_text('{"task_id": "Starter/0", "solution": ""}\n{"task_id": \n')
+    (tmp_path / "foreign.jsonl").write_text('{"task_id": "Other/1", "solution": ""}\n')
+    (tmp_path / "raw.jsonl").write_text('{"task_id": "Starter/0", "raw_solution": "Sure!"}\n')
+    done = bigcodeflow(*arguments, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    for part in told:
+        assert part in done.stderr
+    assert not (tmp_path / "results" / "latest").exists()
+
+
+def test_dataset_show_and_validate(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Tasks are listed and shown whole; a bad file is named row by row with exit code 1."""
+    assert "Starter/0" in bigcodeflow("dataset", "show", "starter").stdout
+    assert "class TestCases" in bigcodeflow("dataset", "show", "starter", "3").stdout
+    assert "every row is valid" in bigcodeflow("dataset", "validate", "starter").stderr
+    rows = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[:3]]
+    rows[0]["test"] = "x = ("
+    rows[2]["task_id"] = rows[1]["task_id"]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = bigcodeflow("dataset", "validate", "mine.jsonl", check=False)
+    assert done.returncode == 1
+    assert "line 1" in done.stdout
+    assert "line 3" in done.stdout
+
+
+def test_env_list_and_doctor_tell_the_state(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
+    """What is built is listed with its identity; what is not says how to build it."""
+    assert starter_environment.environment_sha[:12] in bigcodeflow("env", "list").stdout
+    empty = bigcodeflow("env", "list", BIGCODEFLOW_ENVIRONMENTS=str(tmp_path / "none")).stdout
+    assert "bigcodeflow env build starter" in empty
+    assert "network namespaces" in " ".join(bigcodeflow("doctor", check=False).stdout.split())
+
+
+def test_env_check_names_what_cannot_be_judged(
+    bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """A task whose library the environment lacks is listed with that reason, and no model is blamed."""
+    row = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
+    for column in ("complete_prompt", "code_prompt"):
+        row[column] = "import tensorflow\n" + row[column]
+    (tmp_path / "mine.jsonl").write_text(json.dumps(row) + "\n")
+    done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", check=False)
+    assert done.returncode == 1
+    assert "a library" in done.stdout
+    assert "infra_error" in done.stdout
+    assert "1 of 3" not in done.stderr
+    assert "3 of 3" in bigcodeflow("env", "check", "starter", "--ids", "0-2").stderr

@@ -1,0 +1,164 @@
+"""Building environments: complete or not there, resumable, and known by what they hold."""
+
+import hashlib
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.environments import (
+    EnvironmentDefinition,
+    InstalledEnvironment,
+    build_environment,
+    definition_names,
+    find_environment,
+    installed_environments,
+    load_definition,
+    remove_environment,
+)
+from bigcodeflow.environments.definition import DataFile
+from bigcodeflow.environments.installed import environment_folder, read_manifest
+from bigcodeflow.errors import EnvironmentUnusableError
+
+WORDS = b"some words"
+
+Build = Callable[..., InstalledEnvironment]
+
+
+@pytest.fixture(autouse=True)
+def _own_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BIGCODEFLOW_ENVIRONMENTS", str(tmp_path / "environments"))
+
+
+def _definition(**changes: object) -> EnvironmentDefinition:
+    base: dict = {"name": "small", "description": "nothing but Python", "lock": ""}
+    return EnvironmentDefinition(**(base | changes))
+
+
+def _data_file(url: str = "http://127.0.0.1:9/words") -> DataFile:
+    return DataFile(path="corpora/words.txt", sha256=hashlib.sha256(WORDS).hexdigest(), url=url)
+
+
+def _build(definition: EnvironmentDefinition, **options: object) -> tuple[InstalledEnvironment, list[str]]:
+    said: list[str] = []
+    return build_environment(definition, say=said.append, **options), said
+
+
+def test_a_build_gives_a_working_interpreter(tmp_path: Path) -> None:
+    """What is built runs, is listed, and lies outside of everything else."""
+    built, said = _build(_definition(warm_up="import os; open(os.path.expanduser('~/cache'), 'w').close()"))
+    out = subprocess.run([built.python, "-c", "print(6 * 7)"], capture_output=True, text=True, check=True)
+    assert out.stdout == "42\n"
+    assert [line.partition(":")[0] for line in said] == ["interpreter", "libraries", "first imports"]
+    assert installed_environments() == [built]
+    assert built.root.parent == tmp_path / "environments"
+    assert [path.name for path in built.home_template.iterdir()] == ["cache"]
+
+
+def test_building_again_does_nothing() -> None:
+    """A finished environment is returned as it is."""
+    built, _ = _build(_definition())
+    assert _build(_definition()) == (built, [])
+
+
+@pytest.mark.parametrize("left", ["nothing", "half a venv", "all but the manifest"])
+def test_an_interrupted_build_is_finished_by_the_next(left: str) -> None:
+    """Whatever a kill left behind, the next build ends in the same environment."""
+    whole, _ = _build(_definition())
+    (whole.root / "environment.json").unlink()
+    if left == "half a venv":
+        whole.python.unlink()
+    elif left == "nothing":
+        remove_environment("small")
+    assert read_manifest(whole.root) is None
+    assert _build(_definition())[0] == whole
+
+
+def test_data_come_from_a_folder_or_are_named_as_missing(tmp_path: Path) -> None:
+    """Without network the build still ends, says what is missing, and has another identity than the whole one."""
+    definition = _definition(data=(_data_file(),), variables={"WORDS": "{data}"})
+    partial, said = _build(definition)
+    assert partial.missing_data == ("corpora/words.txt",)
+    assert any("could not be downloaded" in line for line in said)
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "words.txt").write_bytes(WORDS)
+    whole, _ = _build(definition, data_folder=tmp_path)
+    assert whole.missing_data == ()
+    assert whole.environment_sha != partial.environment_sha
+    assert (Path(whole.variables["WORDS"]) / "corpora" / "words.txt").read_bytes() == WORDS
+
+
+def test_other_data_than_the_pinned_are_refused(tmp_path: Path) -> None:
+    """A file of the right name and other content is named with the sha that was wanted."""
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "words.txt").write_bytes(b"other words")
+    with pytest.raises(EnvironmentUnusableError, match=r"words\.txt.*sha256"):
+        _build(_definition(data=(_data_file(),)), data_folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"python": "3.1"}, "could not make the interpreter"),
+        (
+            {"lock": "no-such-distribution-anywhere==1.0 --hash=sha256:" + "0" * 64 + "\n"},
+            "could not install the libraries",
+        ),
+        ({"warm_up": "import nosuchmodule"}, "cannot be imported: ModuleNotFoundError"),
+    ],
+)
+def test_a_build_that_cannot_be_done_says_why(changes: dict, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the tool's own words; no environment is left that looks finished."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    definition = _definition(**changes)
+    with pytest.raises(EnvironmentUnusableError, match=told):
+        _build(definition)
+    assert read_manifest(environment_folder(definition)) is None
+
+
+def test_the_key_is_what_is_built() -> None:
+    """Python, lock, data, variables and warm-up each make another environment; the description does not."""
+    keys = {
+        _definition(**changes).key
+        for changes in (
+            {},
+            {"description": "other"},
+            {"python": "3.11"},
+            {"lock": "six==1.17.0"},
+            {"data": (_data_file(),)},
+            {"variables": {"A": "b"}},
+            {"warm_up": "import os"},
+        )
+    }
+    assert len(keys) == 6
+
+
+def test_what_is_not_there_says_how_to_get_it() -> None:
+    """Unknown, unbuilt and unremovable environments are told apart."""
+    assert definition_names() == ["bigcodebench", "starter"]
+    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, starter"):
+        load_definition("nothing")
+    with pytest.raises(EnvironmentUnusableError, match="bigcodeflow env build starter"):
+        find_environment("starter")
+    with pytest.raises(EnvironmentUnusableError, match="no build"):
+        remove_environment("starter")
+
+
+def test_removing_takes_only_builds_of_that_name() -> None:
+    """A name that begins like another is left alone."""
+    small, _ = _build(_definition())
+    other, _ = _build(_definition(name="small-one"))
+    assert remove_environment("small") == [small.root]
+    assert installed_environments() == [other]
+
+
+def test_shipped_locks_are_pinned_with_hashes_and_name_no_address() -> None:
+    """Every requirement has a version and a hash; no index is written down."""
+    for name in definition_names():
+        lock = load_definition(name).lock
+        requirements = [line for line in lock.splitlines() if line[:1].isalnum()]
+        assert len(requirements) > 10
+        assert all("==" in line and line.endswith("\\") for line in requirements)
+        assert lock.count("--hash=sha256:") >= len(requirements)
+        assert "://" not in lock

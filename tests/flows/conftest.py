@@ -1,0 +1,68 @@
+"""A Prefect server on the loopback interface, and one finished run that tests look at or change copies of."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.settings import (
+    PREFECT_HOME,
+    PREFECT_LOCAL_STORAGE_PATH,
+    PREFECT_SERVER_ANALYTICS_ENABLED,
+    temporary_settings,
+)
+from prefect.testing.utilities import prefect_test_harness
+
+from bigcodeflow.environments import InstalledEnvironment
+from tests.flows.observed import ObservedRun, RunFlow, Settings, observe, settings_in
+
+_SERVER_SECONDS = 120
+
+
+@pytest.fixture(scope="session")
+def prefect_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncPrefectClient]:
+    """A client of a server that lives as long as the tests; nothing is read from or left in the user's own."""
+    settings = {PREFECT_HOME: tmp_path_factory.mktemp("prefect"), PREFECT_SERVER_ANALYTICS_ENABLED: False}
+    with pytest.MonkeyPatch.context() as patch, temporary_settings(settings):
+        patch.setenv("DO_NOT_TRACK", "1")
+        with prefect_test_harness(server_startup_timeout=_SERVER_SECONDS), get_client(sync_client=True) as client:
+            yield client
+
+
+@pytest.fixture(scope="session")
+def finished_run(
+    prefect_client: SyncPrefectClient,
+    starter_environment: InstalledEnvironment,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> ObservedRun:
+    """The first run ever of its store."""
+    folder = tmp_path_factory.mktemp("first")
+    with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: folder / "results"}):
+        run = observe(settings_in(folder), prefect_client)
+    assert run.state.is_completed(), run.state.message
+    return run
+
+
+@pytest.fixture
+def empty_memory(prefect_client: SyncPrefectClient, tmp_path: Path) -> Iterator[None]:
+    """Prefect remembers nothing of other tests."""
+    with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: tmp_path / "results"}):
+        yield
+
+
+@pytest.fixture
+def run_flow(
+    empty_memory: None, prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment
+) -> RunFlow:
+    """Runs the flow with a configuration and says what became of it."""
+    return lambda config: observe(config, prefect_client)
+
+
+@pytest.fixture
+def settings(finished_run: ObservedRun, empty_memory: None, tmp_path: Path) -> Settings:
+    """Makes configurations that see a copy of the finished run: its store, and what Prefect remembers of it."""
+    first = Path(finished_run.config.store).parent
+    for name in ("store", "results"):
+        shutil.copytree(first / name, tmp_path / name)
+    return lambda *overrides: settings_in(tmp_path, *overrides)

@@ -1,0 +1,112 @@
+"""A flow run as the tests see it: through Prefect's API, and in its store."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import (
+    ArtifactFilter,
+    ArtifactFilterFlowRunId,
+    FlowRunFilter,
+    FlowRunFilterId,
+    LogFilter,
+    LogFilterFlowRunId,
+)
+from prefect.client.schemas.objects import State
+
+from bigcodeflow.artifacts import Store
+from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.stages import RunArtifacts
+from flows.benchmark import benchmark
+
+PATIENCE_SECONDS = 30.0
+
+#: The task of each field of RunArtifacts, in the order of RunArtifacts.
+TASKS = {
+    "dataset": "load_dataset",
+    "generation": "generate_samples",
+    "sanitizing": "sanitize_samples",
+    "ground_truth": "execute_ground_truths",
+    "execution": "execute_solutions",
+    "aggregation": "aggregate_verdicts",
+}
+_STAGES = {task: stage for stage, task in TASKS.items()}
+
+TaskStates = dict[str, list[str]]
+Settings = Callable[..., RunConfig]
+RunFlow = Callable[[RunConfig], "ObservedRun"]
+
+
+@dataclass(frozen=True)
+class ObservedRun:
+    """A flow run that has ended."""
+
+    id: UUID
+    config: RunConfig
+    state: State[Any]
+    client: SyncPrefectClient
+
+    @property
+    def artifacts(self) -> RunArtifacts:
+        return self.state.result()
+
+    @property
+    def store(self) -> Store:
+        return Store(self.config.store)
+
+    def task_states(self, expected: TaskStates) -> TaskStates:
+        """State names of the run's task runs by stage, waited for, since the server learns of them by and by."""
+        seen: TaskStates = {}
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            before, seen = seen, self._task_states()
+            if seen == expected == before:
+                break
+            time.sleep(0.3)
+        return seen
+
+    def _task_states(self) -> TaskStates:
+        chosen = FlowRunFilter(id=FlowRunFilterId(any_=[self.id]))
+        states: TaskStates = {}
+        for run in sorted(self.client.read_task_runs(flow_run_filter=chosen), key=lambda run: run.expected_start_time):
+            states.setdefault(_STAGES[run.task_key.rpartition("-")[0]], []).append(run.state_name)
+        return states
+
+    def shown(self) -> dict[str, Any]:
+        """Data of the artifacts that the run shows, by key; Prefect's own records of results have none."""
+        chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[self.id]))
+        found = self.client.read_artifacts(artifact_filter=chosen)
+        return {artifact.key: artifact.data for artifact in found if artifact.key}
+
+    def log(self, text: str) -> list[str]:
+        """Log messages of the run, once one of them holds the text."""
+        messages: list[str] = []
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        chosen = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[self.id]))
+        while time.monotonic() < deadline and not any(text in message for message in messages):
+            time.sleep(0.3)
+            messages = [log.message for log in self.client.read_logs(log_filter=chosen)]
+        return messages
+
+
+def observe(config: RunConfig, client: SyncPrefectClient) -> ObservedRun:
+    """Run the flow to its end, whatever that is."""
+    state = benchmark(config, return_state=True)
+    return ObservedRun(state.state_details.flow_run_id, config, state, client)
+
+
+def settings_in(folder: Path, *overrides: str) -> RunConfig:
+    """Three starter tasks, answered by their own solutions, with everything written below a folder."""
+    places = (f"store={folder / 'store'}", f"out={folder / 'out'}")
+    work = ("dataset.ids=0-2", "samples.source=oracle", "sanitizing.mode=none", "execution.workers=1")
+    return load_config(None, (*places, *work, *overrides))
+
+
+def all_stages(*states: str, **others: Sequence[str]) -> TaskStates:
+    """What is expected of every stage's task, with what is different for some; an empty sequence: it never ran."""
+    expected = {stage: list(others.get(stage, states)) for stage in TASKS}
+    return {stage: names for stage, names in expected.items() if names}

@@ -1,0 +1,143 @@
+"""Runs that fail: what they say, and what it takes to go on."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from prefect import flow, task
+from prefect.client.schemas.objects import FlowRun
+from prefect.context import get_settings_context
+
+from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.config import RunConfig
+from bigcodeflow.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
+from bigcodeflow.resources import shipped
+from bigcodeflow.stages import Stage
+from flows.hooks import retry_command
+from tasks.cached import lies_outside_the_samples, perform_stage, stage_options
+from tests.flows.observed import RunFlow, Settings, all_stages, settings_in
+
+pytestmark = pytest.mark.flow
+
+_COMMAND_SECONDS = 240
+
+
+def write_samples(path: Path, *, numbers: range = range(3)) -> None:
+    """The starter tasks' own solutions as a sample file."""
+    with shipped("data/starter/tasks.jsonl").open() as lines:
+        tasks = [json.loads(line) for line, _ in zip(lines, numbers, strict=False)]
+    rows = [
+        {"task_id": task["task_id"], "solution": task["complete_prompt"] + task["canonical_solution"]} for task in tasks
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_broken_sample_file_fails_with_one_message(run_flow: RunFlow, tmp_path: Path) -> None:
+    """The run fails with the stage's own message, the stage is not tried twice, and nothing is executed."""
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"task_id": "Starter/0", "solution": \n')
+    run = run_flow(settings_in(tmp_path, f"samples.source={broken}"))
+    assert run.state.is_failed()
+    assert run.state.message.startswith(f"{broken}, line 1: is not JSON")
+    expected = all_stages(dataset=["Completed"], generation=["Failed"])
+    assert run.task_states(expected) == expected
+    with pytest.raises(SamplesError, match="line 1"):
+        run.state.result()
+
+
+def test_mended_run_goes_on_where_it_failed(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
+    """Once the sample file is mended, a new run keeps what was finished and performs the rest."""
+    file = tmp_path / "mine.jsonl"
+    file.write_text("{\n")
+    config = settings(f"samples.source={file}")
+    assert run_flow(config).state.is_failed()
+    write_samples(file)
+    run = run_flow(config)
+    rest = ["Completed"]
+    expected = all_stages(*rest, dataset=["Cached"], ground_truth=["Cached"])
+    assert run.task_states(expected) == expected
+    assert run.artifacts.execution.statistics["executed"] == 0, "equal programs were judged in the first run"
+
+
+def test_logged_command_continues_the_failed_run(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
+    """The log of a failed run names the command that continues it, and that command does."""
+    file = tmp_path / "mine.jsonl"
+    run = run_flow(settings(f"samples.source={file}"))
+    remedy = next(message for message in run.log("prefect flow-run retry") if "prefect flow-run retry" in message)
+    command = shlex.split(remedy.split("`")[1])
+    write_samples(file)
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        env=os.environ | get_settings_context().settings.to_environment_variables(),
+        capture_output=True,
+        text=True,
+        timeout=_COMMAND_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert run.client.read_flow_run(run.id).state.is_completed()
+    expected = all_stages("Completed", dataset=["Cached", "Cached"], generation=["Failed", "Completed"])
+    expected["ground_truth"] = ["Cached"]
+    assert run.task_states(expected) == expected
+
+
+def test_absent_sample_file_is_told_once(run_flow: RunFlow, tmp_path: Path) -> None:
+    """A file that is needed for the cache key already gives the stage's message, and no complaint about the key."""
+    run = run_flow(settings_in(tmp_path, f"samples.source={tmp_path / 'absent.jsonl'}"))
+    assert run.state.message.startswith(f"{tmp_path / 'absent.jsonl'}: cannot be opened")
+    messages = run.log("prefect flow-run retry")
+    assert not [message for message in messages if "cache key" in message or "Traceback" in message]
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [(ExecutionError("the cluster was lost: run again"), 2), (DatasetError("no such task: name another"), 1)],
+    ids=["infrastructure", "user"],
+)
+def test_only_infrastructure_is_tried_again(
+    error: BigCodeFlowError, attempts: int, empty_memory: None, tmp_path: Path
+) -> None:
+    """A stage that fails for a reason outside the samples gets a second attempt, a user's mistake does not."""
+    started: list[int] = []
+
+    def build(config: RunConfig) -> Stage:
+        def compute(_store: object, _progress: object) -> tuple[pa.Table, dict[str, int]]:
+            started.append(1)
+            if len(started) == 1:
+                raise error
+            return pa.table({"n": [1]}), {}
+
+        return Stage("failing", "failing", {"test": str(tmp_path)}, (), 1, compute)
+
+    @task(**stage_options(build) | {"retry_delay_seconds": 0})
+    def failing(config: RunConfig) -> ArtifactRef:
+        return perform_stage(build, config)
+
+    @flow
+    def once(config: RunConfig) -> bool:
+        return failing(config, return_state=True).is_completed()
+
+    assert once(settings_in(tmp_path)) == (attempts == 2)
+    assert len(started) == attempts
+
+
+def test_retry_condition_reads_the_exception() -> None:
+    """The condition judges the exception behind a failed state, not its text."""
+    from prefect.states import Failed
+
+    assert lies_outside_the_samples(None, None, Failed(data=ExecutionError("x")))
+    assert not lies_outside_the_samples(None, None, Failed(data=SamplesError("ExecutionError")))
+
+
+def test_retry_command_names_the_flow_only_where_prefect_needs_it() -> None:
+    """A deployed run is retried by its id; one without deployment is told where its flow is."""
+    alone = FlowRun(flow_id=uuid4())
+    deployed = FlowRun(flow_id=uuid4(), deployment_id=uuid4())
+    assert retry_command(alone) == f"prefect flow-run retry {alone.id} --entrypoint flows.benchmark.benchmark"
+    assert retry_command(deployed) == f"prefect flow-run retry {deployed.id}"

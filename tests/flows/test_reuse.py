@@ -1,0 +1,149 @@
+"""What a run computes and what it takes from earlier ones."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.artifacts import ArtifactRef, Store
+from bigcodeflow.stages import RunArtifacts, perform_all
+from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, all_stages, settings_in
+
+pytestmark = pytest.mark.flow
+
+
+class Reused(dict[str, bool]):
+    """Listens to a run without Prefect."""
+
+    def begin(self, title: str):
+        return lambda _finished, _total: None
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        self[title] = reused
+
+
+def parts(store: Path) -> dict[Path, tuple[int, int]]:
+    """Identity of every Parquet file: its inode and when it was written."""
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.rglob("*.parquet")}
+
+
+def folder_of(run: ObservedRun, settings: Settings, stage: str) -> Path:
+    """The stage's artifact in the copied store."""
+    ref = getattr(run.artifacts, stage)
+    return Store(settings().store).folder(ref.stage, ref.key)
+
+
+def test_first_run_computes_every_stage(finished_run: ObservedRun) -> None:
+    """The first run on an empty store performs each stage once."""
+    expected = all_stages("Completed")
+    assert finished_run.task_states(expected) == expected
+
+
+def test_first_run_judges_the_tasks(finished_run: ObservedRun) -> None:
+    """Every sample of the finished run has a verdict, and the tasks' own solutions pass."""
+    statuses = finished_run.store.read(finished_run.artifacts.execution, ["status"])["status"].to_pylist()
+    assert statuses == ["pass"] * 3
+
+
+def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
+    """The same run again finds every stage cached, writes no artifact, and returns the same ones."""
+    config = settings()
+    before = parts(Path(config.store))
+    run = run_flow(config)
+    expected = all_stages("Cached")
+    assert run.task_states(expected) == expected
+    assert parts(Path(config.store)) == before
+    assert run.artifacts == finished_run.artifacts
+
+
+@pytest.mark.parametrize("stage", TASKS)
+def test_deleted_artifact_is_made_again(
+    stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
+) -> None:
+    """An artifact that is gone makes exactly its own stage run again, under the same key."""
+    shutil.rmtree(folder_of(finished_run, settings, stage))
+    run = run_flow(settings())
+    expected = all_stages("Cached", **{stage: ["Cached", "Completed"]})
+    assert run.task_states(expected) == expected
+    assert [ref.key for ref in run.artifacts] == [ref.key for ref in finished_run.artifacts]
+
+
+@pytest.mark.parametrize("stage", ["sanitizing", "aggregation"])
+def test_damaged_artifact_is_made_again(
+    stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
+) -> None:
+    """An artifact with one wrong byte makes exactly its own stage run again, and is whole afterwards."""
+    part = folder_of(finished_run, settings, stage) / "part-0.parquet"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    part.write_bytes(content)
+    run = run_flow(settings())
+    expected = all_stages("Cached", **{stage: ["Cached", "Completed"]})
+    assert run.task_states(expected) == expected
+    ref = getattr(run.artifacts, stage)
+    assert run.store.find(ref.stage, ref.key) == ref
+
+
+def test_verdicts_with_infrastructure_errors_are_no_result(
+    finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
+) -> None:
+    """A cached execution that could not judge every sample is performed again."""
+    manifest = folder_of(finished_run, settings, "execution") / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["artifact"]["statistics"]["infra_errors"] = 1
+    manifest.write_text(json.dumps(content))
+    run = run_flow(settings())
+    expected = all_stages("Cached", execution=["Cached", "Completed"])
+    assert run.task_states(expected) == expected
+    assert run.artifacts.execution.statistics["infra_errors"] == 0
+
+
+def test_another_k_aggregates_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
+    """A change of k leaves everything but the aggregation as it is."""
+    run = run_flow(settings("aggregation.k=[1]"))
+    expected = all_stages("Cached", aggregation=["Completed"])
+    assert run.task_states(expected) == expected
+    assert run.artifacts.aggregation.key != finished_run.artifacts.aggregation.key
+
+
+def test_settings_that_only_change_speed_or_names_reuse_everything(settings: Settings, run_flow: RunFlow) -> None:
+    """Workers, slots, the run's name and its output folder are no part of any identity."""
+    run = run_flow(settings("execution.workers=2", "execution.slots_per_worker=3", "name=other"))
+    expected = all_stages("Cached")
+    assert run.task_states(expected) == expected
+
+
+def test_what_prefect_forgot_is_found_in_the_store(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
+    """Without Prefect's own memory the stages run, but each takes its artifact from the store."""
+    config = settings()
+    shutil.rmtree(tmp_path / "results")
+    before = parts(Path(config.store))
+    run = run_flow(config)
+    expected = all_stages("Completed")
+    assert run.task_states(expected) == expected
+    assert parts(Path(config.store)) == before
+
+
+def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
+    """What Prefect remembers of one store is not taken for the content of another."""
+    elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
+    run = run_flow(elsewhere)
+    expected = all_stages("Cached", "Completed")
+    assert run.task_states(expected) == expected
+    assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts)
+
+
+def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, tmp_path: Path) -> None:
+    """The stages performed in one process, on an empty store, give artifacts of the same keys and sizes."""
+    artifacts = perform_all(settings_in(tmp_path), Reused())
+    assert [(ref.key, ref.rows) for ref in artifacts] == [(ref.key, ref.rows) for ref in finished_run.artifacts]
+
+
+def test_run_without_prefect_reuses_the_flow_s_artifacts(finished_run: ObservedRun, settings: Settings) -> None:
+    """A run without Prefect on the flow's store takes every artifact from it."""
+    listener = Reused()
+    artifacts = perform_all(settings(), listener)
+    assert set(listener.values()) == {True}
+    assert artifacts == finished_run.artifacts
+    assert isinstance(artifacts, RunArtifacts)

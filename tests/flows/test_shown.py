@@ -1,0 +1,189 @@
+"""What people see of a run in the Prefect UI."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from prefect import flow
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+
+from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.config import RunConfig
+from bigcodeflow.outputs import Outputs
+from bigcodeflow.results import GroundTruthFailure
+from bigcodeflow.schemas import METRICS
+from tasks.progress import RunListener
+from tasks.result import result_page, run_title, score_rows
+from tests.flows.observed import ObservedRun
+
+OUTPUTS = Outputs((Path("out") / "x_pass_at_k.json",), Path("store") / "results.duckdb")
+
+
+def metric(name: str, value: float, **others: Any) -> dict[str, Any]:
+    """A row over all tasks of a run with ten tasks."""
+    place = {"split": "complete", "subset": "full", "variant": "calibrated", "sanitizer": "parity"}
+    behind = {"slice_kind": "all", "slice": "all", "n_tasks": 10, "n_samples": 10}
+    return {**place, **behind, "metric": name, "value": value, **others}
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=METRICS)
+
+
+SCORE = metric("pass@k", 0.6, k=1, ci_low=0.3126, ci_high=0.8318)
+
+
+@pytest.mark.flow
+def test_finished_run_shows_progress_of_each_stage_and_its_result(finished_run: ObservedRun) -> None:
+    """A run that computed everything shows six finished progress bars, the scores and the result page."""
+    shown = finished_run.shown()
+    bars = {key: data for key, data in shown.items() if key.endswith("-progress")}
+    stages = ["aggregation", "dataset", "execution", "generation", "ground-truth", "sanitizing"]
+    assert bars == {f"{stage}-progress": 100.0 for stage in stages}
+    assert set(shown) - set(bars) == {"scores", "result"}
+
+
+@pytest.mark.flow
+def test_result_states_score_with_interval_and_ground_truths(finished_run: ObservedRun) -> None:
+    """The table holds the score beside its interval, the page also the ground truths and the files."""
+    shown = finished_run.shown()
+    [row] = json.loads(shown["scores"])
+    assert (row["score"], row["value"], row["tasks"]) == ("pass@1", "100.0 %", "3")
+    assert row["95 % interval"].endswith("to 100.0")
+    assert "3 of 3 pass (100.0 %)" in shown["result"]
+    assert str(Path(finished_run.config.out) / "oracle--bigcodebench-complete_pass_at_k.json") in shown["result"]
+
+
+@pytest.mark.flow
+def test_run_leaves_result_files_and_a_record(finished_run: ObservedRun) -> None:
+    """The result files lie in the output folder, and the record in the store names every artifact."""
+    names = {path.name for path in Path(finished_run.config.out).iterdir()}
+    assert {"metrics.parquet", "verdicts.parquet", "oracle--bigcodebench-complete_eval_results.json"} <= names
+    [record] = [json.loads(path.read_text()) for path in (finished_run.store.root / "runs").iterdir()]
+    assert record["artifacts"] == {name: ref.key for name, ref in finished_run.artifacts._asdict().items()}
+
+
+@pytest.mark.flow
+def test_runs_and_tasks_have_names_that_tell_them_apart(finished_run: ObservedRun) -> None:
+    """Flow and task runs are named after what they work on."""
+    assert finished_run.client.read_flow_run(finished_run.id).name == "oracle, complete, full"
+    messages = finished_run.log("aggregation: finished")
+    assert any(message.startswith("execution: finished, 3 rows, distinct executions 3") for message in messages)
+
+
+@pytest.mark.flow
+def test_progress_is_updated_at_most_once_a_second(prefect_client: SyncPrefectClient) -> None:
+    """Reports within a second of the last one are not sent; the next one after it is, and the end always."""
+    clock = [0.0]
+    seen: list[float] = []
+
+    def now() -> float:
+        return clock[0]
+
+    def look() -> None:
+        chosen = ArtifactFilter(key=ArtifactFilterKey(any_=["slow-stage-progress"]))
+        [artifact] = prefect_client.read_artifacts(artifact_filter=chosen)
+        seen.append(artifact.data)
+
+    @flow
+    def watched() -> None:
+        listener = RunListener(seconds_now=now)
+        progress = listener.begin("slow stage")
+        for clock[0], finished in ((0.5, 10), (1.1, 20), (1.9, 30), (2.2, 40)):
+            progress(finished, 80)
+            look()
+        listener.end("slow stage", ArtifactRef(stage="s", key="k", rows=80, sha256=""), reused=False)
+        look()
+
+    watched()
+    assert seen == [0.0, 25.0, 25.0, 50.0, 100.0]
+
+
+@pytest.mark.flow
+def test_progress_of_nothing_is_no_division(prefect_client: SyncPrefectClient) -> None:
+    """A stage without any unit of work ends as finished."""
+
+    @flow
+    def watched() -> None:
+        listener = RunListener(seconds_now=lambda: 0.0)
+        listener.begin("empty stage")(0, 0)
+        listener.end("empty stage", ArtifactRef(stage="s", key="k", rows=0, sha256=""), reused=False)
+
+    watched()
+    chosen = ArtifactFilter(key=ArtifactFilterKey(any_=["empty-stage-progress"]))
+    assert [artifact.data for artifact in prefect_client.read_artifacts(artifact_filter=chosen)] == [100.0]
+
+
+def test_score_rows_hold_one_row_a_variant_and_k() -> None:
+    """Scores over all tasks make rows, slices and other metrics do not."""
+    rows = score_rows(
+        table(
+            SCORE,
+            SCORE | {"variant": "raw", "value": 0.5},
+            metric("pass@k", 0.1, k=1) | {"slice_kind": "domain", "slice": "Network"},
+            metric("sample_count", 10.0),
+        )
+    )
+    assert [(row["variant"], row["score"], row["value"]) for row in rows] == [
+        ("calibrated", "pass@1", "60.0 %"),
+        ("raw", "pass@1", "50.0 %"),
+    ]
+    assert rows[0]["95 % interval"] == "31.3 to 83.2"
+
+
+def test_score_of_judgeable_tasks_stands_beside_the_score() -> None:
+    """The score over tasks whose ground truth passes is shown with its own number of tasks."""
+    [row] = score_rows(table(SCORE, metric("pass@k_judgeable", 0.75, k=1, n_tasks=8)))
+    assert row["judgeable tasks only"] == "75.0 % of 8"
+
+
+def test_unjudged_score_is_no_number() -> None:
+    """A score without any judged sample says so, and has no interval."""
+    [row] = score_rows(table(metric("pass@k", math.nan, k=1)))
+    assert (row["value"], row["95 % interval"]) == ("none judged", "")
+
+
+def test_page_names_tasks_whose_ground_truth_fails() -> None:
+    """Excluded tasks are listed with the reason; beyond fifty, the rest is counted."""
+    failures = [GroundTruthFailure(f"BigCodeBench/{n}", "fail", "assertion_failed") for n in range(52)]
+    page = result_page("m", table(SCORE, metric("ground_truth_rate", 0.8)), failures, OUTPUTS)
+    assert "8 of 10 pass (80.0 %)." in page
+    assert "- BigCodeBench/0: assertion failed\n" in page
+    assert "BigCodeBench/50" not in page
+    assert "- and 2 more" in page
+
+
+def test_page_calls_a_score_provisional_where_samples_were_not_judged() -> None:
+    """Infrastructure errors stand beside the score, with what to do."""
+    page = result_page("m", table(SCORE, metric("infra_error_count", 2.0)), [], OUTPUTS)
+    assert "**Provisional:** 2 of 10 samples (calibrated, parity)" in page
+    assert "Provisional" not in result_page("m", table(SCORE, metric("infra_error_count", 0.0)), [], OUTPUTS)
+
+
+def test_page_without_a_score_says_why() -> None:
+    """Where every k is larger than the number of samples, the page says so instead of an empty table."""
+    assert "No pass@k" in result_page("m", table(metric("sample_count", 10.0)), [], OUTPUTS)
+
+
+def test_page_names_every_result_file() -> None:
+    """Result files and the catalog are listed by paths that a reader in another folder can follow."""
+    page = result_page("m", table(SCORE), [], OUTPUTS)
+    for path in (*OUTPUTS.files, OUTPUTS.catalog):
+        assert f"- `{Path.cwd() / path}`" in page
+
+
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        ({}, "starter, complete, full"),
+        ({"name": "gpt-9", "dataset": {"split": "instruct", "subset": "hard"}}, "gpt-9, instruct, hard"),
+        ({"samples": {"source": "a/my-model--bigcodebench-complete--x.jsonl"}}, "my-model, complete, full"),
+    ],
+)
+def test_run_is_called_after_its_model(settings: dict[str, Any], title: str) -> None:
+    """A run's title is its name, or else the model of its sample file."""
+    assert run_title(RunConfig.model_validate(settings)) == title

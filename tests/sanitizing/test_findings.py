@@ -1,0 +1,104 @@
+"""Safety findings and what the policies make of them."""
+
+import pytest
+from hypothesis import given, settings
+
+from bigcodeflow.sanitizing import BLOCKED_RULES, find_risks
+from bigcodeflow.sanitizing.findings import assess
+from tests.sanitizing.golden import Pair, layouts
+
+
+@pytest.mark.parametrize(
+    ("program", "rule", "detail"),
+    [
+        ("eval('1')", "dynamic_code", "eval"),
+        ("run = exec", "dynamic_code", "exec"),
+        ("import builtins\nbuiltins.exec('1')", "dynamic_code", "builtins.exec"),
+        ("import importlib as i\ni.import_module('os')", "dynamic_code", "importlib.import_module"),
+        ("import os\nos.system('ls')", "process", "os.system"),
+        ("import os as o\no.kill(1, 9)", "process", "os.kill"),
+        ("from os import execv as go\ngo('x', [])", "process", "os.execv"),
+        ("import subprocess\nrun = subprocess.run\nrun('ls')", "process", "subprocess.run"),
+        ("from multiprocessing import Pool\nPool()", "process", "multiprocessing.Pool"),
+        ("from os import *\nsystem('ls')", "process", "os.system"),
+        ("import os\ngetattr(os, 'system')('ls')", "process", "os.system"),
+        ("os.fork()", "process", "os.fork"),
+        ("import shutil\nshutil.rmtree('/')", "deletion", "shutil.rmtree"),
+        ("from pathlib import Path\nPath('x').unlink()", "deletion", "pathlib.Path.unlink"),
+        ("def f(folder):\n    folder.rmdir()", "deletion", ".rmdir()"),
+        ("import requests\nrequests.get('x')", "network", "requests.get"),
+        ("import urllib.request\nurllib.request.urlopen('x')", "network", "urllib.request.urlopen"),
+        ("import os\nos.environ['A']", "environment", "os.environ"),
+        ("from os import getenv\ngetenv('A')", "environment", "os.getenv"),
+        ("import ctypes", "import", "import ctypes"),
+        ("from unittest import mock", "import", "import unittest.mock"),
+        ("import unittest\nunittest.TestCase.run = None", "import", "unittest.TestCase.run = …"),
+        ("import sys\nsys._getframe(1)", "import", "sys._getframe"),
+        ("().__class__.__base__.__subclasses__()", "import", ".__subclasses__"),
+    ],
+)
+def test_risky_places_are_found(program: str, rule: str, detail: str) -> None:
+    """Each rule is found through aliases, star imports, assignments and getattr, at the line of its use."""
+    found = find_risks(program)
+    assert (rule, detail) in [(finding.rule, finding.detail) for finding in found]
+    assert max(finding.line for finding in found if finding.detail == detail) == program.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("import re\nre.compile('x')", id="compile of a module"),
+        pytest.param("df.eval('a + b')", id="eval of an object"),
+        pytest.param("def f(socket):\n    return socket.name", id="parameter"),
+        pytest.param("requests = []\nrequests.append(1)", id="variable"),
+        pytest.param("from urllib.parse import urlparse\nurlparse('x')", id="parsing of addresses"),
+        pytest.param("import requests\ntry: x\nexcept requests.exceptions.Timeout: y", id="exceptions"),
+        pytest.param("import os\nos.path.join('a', 'b')", id="paths"),
+        pytest.param("import unittest\nclass T(unittest.TestCase): pass", id="own tests"),
+        pytest.param("x = (", id="no program"),
+    ],
+)
+def test_harmless_places_are_not_found(program: str) -> None:
+    """What only shares a name with something risky is no finding."""
+    assert find_risks(program) == []
+
+
+def test_findings_come_in_line_order_and_once_a_place() -> None:
+    """Each place is listed once, the first line first."""
+    found = find_risks("import os\nos.remove('b'); os.remove('c')\neval('x')\n")
+    assert [(finding.line, finding.detail) for finding in found] == [(2, "os.remove"), (3, "eval")]
+
+
+def test_imports_of_the_prompt_are_followed() -> None:
+    """A solution that relies on the prompt's imports under another name is understood."""
+    assert find_risks("def task_func():\n    sp.run('ls')") == []
+    assert (
+        find_risks("def task_func():\n    sp.run('ls')", setup="import subprocess as sp")[0].detail == "subprocess.run"
+    )
+
+
+@pytest.mark.parametrize(
+    "rule_and_program", [("process", "import os\nos.system('x')"), ("network", "import socket\nsocket.socket()")]
+)
+def test_policies(rule_and_program: tuple[str, str]) -> None:
+    """'off' does not look, 'flag' lists, and 'block' also blocks on the rules that can do harm inside a sandbox."""
+    rule, program = rule_and_program
+    assert assess(program, "off") == ([], False)
+    assert [finding.rule for finding in assess(program, "flag").findings] == [rule]
+    assert assess(program, "flag").blocked is False
+    assert assess(program, "block").blocked is (rule in BLOCKED_RULES)
+
+
+@pytest.mark.real_data
+def test_most_recorded_solutions_are_harmless(golden_pairs: list[Pair]) -> None:
+    """Findings stay the exception on ordinary solutions, or nobody would read them."""
+    blocked = [pair for pair in golden_pairs if assess(pair.solution, "block").blocked]
+    assert 0 < len(blocked) < len(golden_pairs) // 10
+
+
+@settings(deadline=None, max_examples=150)
+@given(program=layouts)
+def test_any_text_gets_findings(program: str) -> None:
+    """No text raises, and every finding points at a line of it."""
+    for finding in find_risks(program):
+        assert 1 <= finding.line <= program.count("\n") + program.count("\r") + 1

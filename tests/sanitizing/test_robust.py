@@ -1,0 +1,231 @@
+"""Robust mode: what the original loses is kept, and nothing that it keeps is lost."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.sanitizing import sanitize
+from bigcodeflow.sanitizing.statements import statements_of
+from tests.sanitizing.golden import Pair, answers
+
+_FUNCTION = "def task_func(x):\n    return x"
+_REACHED_BY_RUN = 3
+
+
+def robust(text: str) -> str:
+    return sanitize(text, entry_point="task_func", mode="robust")
+
+
+def bound_names(program: str) -> set[str]:
+    return {name for item in statements_of(program) or [] for name in item.binds}
+
+
+def reached_names(program: str) -> set[str]:
+    """Names of the module that running the entry point can come to read."""
+    statements = statements_of(program) or []
+    reached = {"task_func"}
+    for _ in statements:
+        reached |= {name for item in statements if item.binds & reached for name in item.needs}
+    return reached & bound_names(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("def task_func(x): return x", id="one line"),
+        pytest.param("task_func = lambda x: x", id="lambda"),
+        pytest.param("def task_func(x):\n\treturn x", id="tabs"),
+        pytest.param("import functools\n@functools.cache\ndef task_func(x):\n    return x", id="decorated function"),
+        pytest.param(f"@dec\nclass A:\n    pass\ndef dec(c): return c\n{_FUNCTION} + A()", id="decorated class"),
+        pytest.param(f"def wrap(f):\n    return f\n{_FUNCTION}\ntask_func = wrap(task_func)", id="wrapped"),
+        pytest.param(f"A, B = 1, 2\n{_FUNCTION} + A + B", id="tuple"),
+        pytest.param(f"A = 1\nA += 1\n{_FUNCTION} + A", id="augmented"),
+        pytest.param(f"A = B = 3\n{_FUNCTION} + B", id="chained"),
+        pytest.param(f"A: int = 3\n{_FUNCTION} + A", id="annotated"),
+        pytest.param(
+            f"try:\n    import numpy\nexcept ImportError:\n    numpy = None\n{_FUNCTION}", id="guarded import"
+        ),
+        pytest.param(f"T = {{}}\nfor i in range(9):\n    T[i] = i\n{_FUNCTION} + T[1]", id="table"),
+        pytest.param(f"T = []\nT.append(1)\n{_FUNCTION} + T[0]", id="method call"),
+        pytest.param(f"import random\nrandom.seed(42)\n{_FUNCTION}", id="seed"),
+        pytest.param(f"import random\nSEED = 42\nrandom.seed(SEED)\n{_FUNCTION}", id="named seed"),
+        pytest.param(f"import matplotlib\nmatplotlib.use('Agg')\nimport matplotlib.pyplot\n{_FUNCTION}", id="backend"),
+        pytest.param(f"from __future__ import annotations\nimport os\n{_FUNCTION}", id="future"),
+        pytest.param(f"T = {{}}\ndef add(f):\n    T[1] = f\n@add\ndef g(): pass\n{_FUNCTION} + T[1]()", id="registry"),
+        pytest.param(f"T = {{}}\ndef fill():\n    T[1] = 1\nfill()\n{_FUNCTION} + T[1]", id="filled by a call"),
+        pytest.param(f"{_FUNCTION}\ntask_func.limit = 3", id="attribute of the function"),
+        pytest.param("if True:\n    def task_func(x):\n        return x", id="conditional"),
+    ],
+)
+def test_what_the_entry_point_needs_is_kept(program: str) -> None:
+    """Each way to define the entry point, or what it needs, survives unchanged."""
+    assert robust(f"{program}\n") == program
+    assert robust(f"Here is the code:\n```python\n{program}\n```\nIt works.") == program
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("print(task_func(1))", id="print"),
+        pytest.param("result = task_func(1)", id="call"),
+        pytest.param("assert task_func(1) == 1", id="assert"),
+        pytest.param("if __name__ == '__main__':\n    print(task_func(1))", id="main guard"),
+        pytest.param("def main():\n    task_func(1)\nmain()", id="main function"),
+        pytest.param("for i in range(3):\n    print(task_func(i))", id="loop"),
+        pytest.param("try:\n    task_func(None)\nexcept TypeError as e:\n    print(e)", id="try"),
+        pytest.param("df = read('x.csv')\ntask_func(df)", id="input"),
+        pytest.param("from solution import task_func", id="import"),
+        pytest.param("import doctest\ndoctest.testmod()".partition("\n")[2], id="doctest"),
+        pytest.param("class TestTask(TestCase):\n    def test(self):\n        task_func(1)", id="tests"),
+    ],
+)
+def test_what_only_shows_the_entry_point_is_left_out(use: str) -> None:
+    """Example calls, prints, asserts and tests of the entry point go, after it as well as between."""
+    assert robust(f"{_FUNCTION}\n{use}\n") == _FUNCTION
+    assert robust(f"A = 1\n{_FUNCTION} + A\n{use}\n") == f"A = 1\n{_FUNCTION} + A"
+
+
+def test_last_of_two_definitions_wins() -> None:
+    """A later definition replaces an earlier one that nothing has used."""
+    assert robust("def task_func(x):\n    return 1\ndef task_func(x):\n    return 2\n") == (
+        "def task_func(x):\n    return 2"
+    )
+
+
+def test_definition_that_was_used_before_it_was_replaced_stays() -> None:
+    """An earlier definition stays where something between has kept hold of it."""
+    program = "def h(x):\n    return 1\nG = h\ndef h(x):\n    return 2\ndef task_func(x):\n    return G(x) + h(x)"
+    assert robust(program) == program
+
+
+def test_future_import_comes_first() -> None:
+    """Python demands it, so it is moved there."""
+    assert robust(f"import os\nfrom __future__ import annotations\n{_FUNCTION}\n").startswith("from __future__")
+
+
+def test_nul_bytes_and_windows_line_ends_do_no_harm() -> None:
+    """An answer that the original crashes on, or cannot read, gives its program."""
+    assert robust("def task_func(x):\r\n    return\0 x\r\n") == _FUNCTION
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(f"<think>\ndef task_func(x):\n    return 0\n</think>\n{_FUNCTION}\n", id="closed"),
+        pytest.param(f"so\ndef task_func(x):\n    return 0\n</think>\n{_FUNCTION}\n", id="unopened"),
+        pytest.param(f"<think>so\n{_FUNCTION}\n", id="nothing but thinking"),
+    ],
+)
+def test_thinking_gives_no_code_where_there_is_an_answer(answer: str) -> None:
+    """Drafts among the thoughts are passed over, unless there is nothing else."""
+    assert robust(answer) == _FUNCTION
+
+
+def test_draft_stands_in_for_a_torn_answer() -> None:
+    """Where the token limit tore the answer, a whole draft among the thoughts is better than the torn one."""
+    draft = "def task_func(x):\n    y = x\n    return y"
+    assert (
+        robust(f"<think>\n```python\n{draft}\n```\n</think>\n```python\ndef task_func(x):\n    y = x\n    ret (")
+        == draft
+    )
+
+
+def test_imports_of_another_fence_are_found() -> None:
+    """A fence of imports and a fence of the function make one program, without imports that it does not use."""
+    answer = "```python\nimport re\nimport os\n```\nthen\n```python\ndef task_func(x):\n    return re.escape(x)\n```"
+    assert robust(answer) == "import re\ndef task_func(x):\n    return re.escape(x)"
+
+
+def test_helpers_of_a_later_fence_are_found_with_their_own() -> None:
+    """A helper that is explained afterwards is put in front, and so is what that helper needs from a third fence."""
+    answer = "```python\ndef task_func(x):\n    return h(x)\n```\n```python\ndef h(x):\n    return K\n```\n```python\nK = 1\n```"
+    assert robust(answer) == "K = 1\ndef h(x):\n    return K\ndef task_func(x):\n    return h(x)"
+
+
+def test_later_full_definition_replaces_an_earlier_one() -> None:
+    """The last fence that defines the entry point is the program; a stub or an example after it is not."""
+    answer = f"```python\ndef task_func(x):\n    return 0\n```\nBetter:\n```python\n{_FUNCTION}\n```\n"
+    stub = "```python\ndef task_func(x):\n    ...\n```\n```python\ny = 1\nprint(task_func(y))\n```"
+    assert robust(answer) == _FUNCTION
+    assert robust(answer + stub) == _FUNCTION
+
+
+def test_prefilled_answer_begins_within_a_fence() -> None:
+    """Where the prompt opened the fence, the answer starts with code, and its first fence line closes."""
+    assert robust(f"{_FUNCTION}\n```\nThis does it.\n```python\nprint(task_func(1))\n```") == _FUNCTION
+
+
+def test_fence_within_a_docstring_does_not_tear_the_function() -> None:
+    """Fence lines that belong to the program are recognised by what they would leave of it."""
+    program = "def task_func(x):\n    '''\n```\n>>> 1\n```\n    '''\n    return x"
+    assert robust(f"```python\n{program}\n```") == program
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "I am sorry.", "import os\n", "x = (", "```python\n```", "def other():\n    return 1\n"]
+)
+def test_without_an_entry_point_parity_decides(answer: str) -> None:
+    """An answer that does not define the entry point gives what parity gives."""
+    assert robust(answer) == sanitize(answer, entry_point="task_func", mode="parity")
+
+
+@pytest.mark.real_data
+def test_nothing_that_parity_keeps_and_the_entry_point_reaches_is_lost(golden_pairs: list[Pair]) -> None:
+    """On every recorded answer the entry point stays defined, with all that it reads and all imports of its passage."""
+    for pair in golden_pairs:
+        kept = bound_names(robust(pair.raw))
+        assert "task_func" in kept or "task_func" not in bound_names(pair.solution), pair.task_id
+        if "</think>" not in pair.raw:
+            assert reached_names(pair.solution) <= kept, pair.task_id
+
+
+@pytest.mark.real_data
+def test_recorded_answers_are_sanitized_once_for_all(golden_pairs: list[Pair]) -> None:
+    """Sanitizing a solution again changes nothing."""
+    for pair in golden_pairs[::_REACHED_BY_RUN]:
+        solution = robust(pair.raw)
+        assert robust(solution) == solution, pair.task_id
+
+
+@settings(deadline=None, max_examples=250)
+@given(text=answers)
+def test_any_text_is_sanitized_once_for_all(text: str) -> None:
+    """Whatever the answer, its solution can be stored, and sanitizing it again changes nothing."""
+    solution = robust(text)
+    assert isinstance(solution.encode(), bytes)
+    assert robust(solution) == solution
+
+
+@settings(deadline=None, max_examples=250)
+@given(text=answers)
+@example(text="  def task_func(x):\n    return x\nand\n  so on")
+def test_entry_point_is_never_lost(text: str) -> None:
+    """Where parity's solution defines the entry point, so does robust's."""
+    assert "task_func" in bound_names(robust(text)) or "task_func" not in bound_names(
+        sanitize(text, entry_point="task_func", mode="parity")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a+" * 500_000, id="one megabyte in a line"),
+        pytest.param("words and more words\n" * 50_000, id="one megabyte of prose"),
+        pytest.param("x = " + "(" * 100_000, id="brackets"),
+        pytest.param("def task_func(x):\n    return " + "-" * 100_000 + "1\n", id="operators"),
+        pytest.param("def task_func(x):\n    return x" + ".a" * 50_000 + "\n", id="attributes"),
+        pytest.param("\n".join(" " * depth + "if x:" for depth in range(300)), id="blocks"),
+        pytest.param("x = " + "[" * 150 + "]" * 150 + "\n", id="nested lists"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["none", "parity", "robust"])
+def test_large_and_deep_texts_raise_nothing(text: str, mode: str) -> None:
+    """Size and nesting beyond what the parser follows give some solution."""
+    assert isinstance(sanitize(text, entry_point="task_func", mode=mode), str)  # type: ignore[arg-type]
+
+
+@given(mode=st.sampled_from(["parity", "robust"]), entry_point=st.text(max_size=5))
+@settings(deadline=None, max_examples=50)
+def test_any_entry_point_is_accepted(mode: str, entry_point: str) -> None:
+    """An entry point that is empty or no name raises nothing."""
+    assert isinstance(sanitize(f"{_FUNCTION}\n", entry_point=entry_point, mode=mode), str)  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+"""What is said about a program before it runs: whether it compiles, and whether it leaves work to others."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.sanitizing import calibrate, omitted_setup, placeholder, syntax_error
+from tests.sanitizing.golden import layouts
+
+_PROMPT = "import numpy as np\nfrom os import path\nLIMIT = 3\ndef task_func(x):"
+
+
+@pytest.mark.parametrize("program", ["", "x = 1", "def f():\n    yield\n", "x = '\\d' is 1\nassert (x, 'y')"])
+def test_program_that_compiles_has_no_error(program: str) -> None:
+    """Programs compile without a word, those that would warn included."""
+    assert syntax_error(program) == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "where"),
+    [
+        ("x = 1\ny = (", "line 2: "),
+        ("x = 1\nreturn x", "line 2: "),
+        ("def f(a, a): pass", "line 1: "),
+        ("try: x\nexcept* E: y", "line"),
+        ("x = 1\ny = '\0'", "line 2: NUL byte"),
+        ("x = '\ud800'", "line 1: lone surrogate"),
+        ("-" * 100_000 + "1", "nested too deeply"),
+        ("x" + ".a" * 100_000, "nested too deeply"),
+    ],
+)
+def test_error_says_what_and_where(program: str, where: str) -> None:
+    """What does not compile, be it for the grammar or for the compiler, gets one line that names the place."""
+    message = syntax_error(program)
+    assert message.startswith(where)
+    assert "\n" not in message
+
+
+@settings(deadline=None, max_examples=200)
+@given(program=layouts | st.text(st.characters() | st.characters(categories=["Cs"])))
+def test_any_text_gets_an_answer(program: str) -> None:
+    """No text raises or warns."""
+    assert isinstance(syntax_error(program), str)
+    assert isinstance(placeholder(program, "task_func"), bool)
+    assert isinstance(omitted_setup(program, _PROMPT, "task_func"), bool)
+
+
+@pytest.mark.parametrize(
+    ("solution", "omits"),
+    [
+        ("def task_func(x):\n    return np.sum(x)", True),
+        ("def task_func(x):\n    return x[:LIMIT]", True),
+        ("import numpy as np\ndef task_func(x):\n    return np.sum(x)", False),
+        ("def task_func(x):\n    import numpy as np\n    return np.sum(x)", False),
+        ("def task_func(np):\n    return np.sum()", False),
+        ("def task_func(x):\n    return x.np", False),
+        ("from numpy import *\ndef task_func(x):\n    return path", False),
+        ("def task_func(x):\n    return x", False),
+        ("def task_func(x:\n    return np", False),
+    ],
+)
+def test_omitted_setup_is_what_only_the_prompt_states(solution: str, omits: bool) -> None:  # noqa: FBT001
+    """A name of the prompt counts where the solution reads it as a global and does not bind it."""
+    assert omitted_setup(solution, _PROMPT, "task_func") is omits
+
+
+@pytest.mark.parametrize(
+    ("body", "is_placeholder"),
+    [
+        ("pass", True),
+        ("...", True),
+        ("'''Doc.'''", True),
+        ("'''Doc.'''\n    raise NotImplementedError('later')", True),
+        ("raise NotImplementedError", True),
+        ("return None", True),
+        ("return", True),
+        ("# Your code here\n    return 0", True),
+        ("# TODO: implement\n    pass", True),
+        ("return 0", False),
+        ("raise ValueError", False),
+        ("x = 1\n    return None", False),
+        ("# Your code here\n    return x + 1", False),
+    ],
+)
+def test_placeholder_does_no_work(body: str, is_placeholder: bool) -> None:  # noqa: FBT001
+    """A body without work is a placeholder; a constant is work unless a comment says that the code is still to come."""
+    assert placeholder(f"def task_func(x):\n    {body}\n", "task_func") is is_placeholder
+
+
+def test_last_definition_decides_and_a_missing_one_is_no_placeholder() -> None:
+    """A stub that is replaced later is none; a solution without the entry point is not called one either."""
+    assert not placeholder("def task_func(): pass\ndef task_func(): return 1", "task_func")
+    assert placeholder("task_func = lambda x: None", "task_func")
+    assert not placeholder("def other(): pass", "task_func")
+
+
+def test_calibration_puts_a_stub_of_the_prompt_in_front() -> None:
+    """The prompt's imports run first and its entry point is a stub that the solution replaces."""
+    program = calibrate(_PROMPT, "def task_func(x):\n    return LIMIT")
+    assert program == f"{_PROMPT}\n    pass\ndef task_func(x):\n    return LIMIT"
+    assert syntax_error(program) == ""

@@ -1,0 +1,96 @@
+"""The wheel is the product: built, installed elsewhere, and run from there."""
+
+import os
+import site
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel, and this environment's dependencies on its path."""
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    # A plain path line: the editable checkout's own .pth beside the dependencies is not read.
+    (packages / "dependencies.pth").write_text(site.getsitepackages()[0] + "\n")
+    return folder / "bin" / "python"
+
+
+def _run(python: Path, *arguments: str, cwd: Path) -> str:
+    program = "from bigcodeflow.cli.main import main; main()"
+    done = subprocess.run(
+        [python, "-c", program, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_COLOR": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> None:
+    """What is imported and what is shipped is in; tests and benchmarks are not."""
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in (
+        "flows/benchmark.py",
+        "tasks/execution.py",
+        "bigcodeflow/sandbox/harness.py",
+        "bigcodeflow/configs/starter.yaml",
+        "bigcodeflow/configs/environments/bigcodebench.lock",
+        "bigcodeflow/data/starter/tasks.jsonl",
+        "bigcodeflow/data/bigcodebench/hard_task_ids.json",
+    ):
+        assert name in names
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
+
+
+def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, starter_environment: object) -> None:
+    """Modules and shipped files come from the wheel; Dask's worker processes find them too."""
+    place = subprocess.run(
+        [installed, "-c", "import bigcodeflow, flows.benchmark; print(bigcodeflow.__file__, flows.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert str(ROOT) not in place.stdout
+    assert "Starter/0" in _run(installed, "dataset", "show", cwd=tmp_path)
+    told = _run(
+        installed,
+        "evaluate",
+        "--samples",
+        "oracle",
+        "--dataset",
+        "starter",
+        "--ids",
+        "0,1",
+        "--workers",
+        "1",
+        cwd=tmp_path,
+    )
+    assert "100.0 %" in told
