@@ -209,7 +209,9 @@ def aggregation_stage(
             subset=view.subset,
             k=config.aggregation.k,
         )
-        return table, {}
+        # A provisional score is computed again once the samples behind it were judged.
+        infra_errors = sum(ref.statistics.get("infra_errors", 0) for ref in (ground_truth, verdicts))
+        return table, {"infra_errors": infra_errors}
 
     inputs = (dataset, solutions, ground_truth, verdicts)
     return Stage("aggregation", "aggregation", settings, inputs, results.VERSION, compute)

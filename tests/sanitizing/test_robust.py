@@ -9,7 +9,7 @@ from bigcodeflow.sanitizing.statements import statements_of
 from tests.sanitizing.golden import Pair, answers
 
 _FUNCTION = "def task_func(x):\n    return x"
-_REACHED_BY_RUN = 3
+_SAMPLED_STEP = 3
 
 
 def robust(text: str) -> str:
@@ -182,7 +182,7 @@ def test_nothing_that_parity_keeps_and_the_entry_point_reaches_is_lost(golden_pa
 @pytest.mark.real_data
 def test_recorded_answers_are_sanitized_once_for_all(golden_pairs: list[Pair]) -> None:
     """Sanitizing a solution again changes nothing."""
-    for pair in golden_pairs[::_REACHED_BY_RUN]:
+    for pair in golden_pairs[::_SAMPLED_STEP]:
         solution = robust(pair.raw)
         assert robust(solution) == solution, pair.task_id
 

@@ -1,0 +1,183 @@
+"""Kills the flow, a Dask worker or a sandbox at random moments, resumes, and compares with an undisturbed run.
+
+    python benchmarks/fault_injection.py --data ../shared [--ids 1-148] [--rounds 3] [--seed 1] [--no-prefect]
+
+Each round starts on an empty store, kills with SIGKILL at a random moment, runs the same command again until it ends,
+and compares the verdicts row for row. Prints a Markdown table; exit code 1 when any row differs or anything ran twice.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pyarrow.parquet as pq
+
+_RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
+SAMPLES = f"samples/qwen2.5-coder-7b-instruct/Qwen2.5-Coder-7B-Instruct--{_RUN}.jsonl.gz"
+#: What a process of each kind has in its command line; the flow is the command itself.
+VICTIMS = {"flow": "", "worker": "multiprocessing.spawn", "sandbox": "--die-with-parent"}
+#: Columns that two executions of the same program have in common; times, memory and addresses in traces differ.
+STABLE = (
+    "task_id",
+    "sample_index",
+    "variant",
+    "sanitizer",
+    "verdict_key",
+    "status",
+    "failure_kind",
+    "tests_expected",
+    "tests_run",
+    "tampering",
+    "backend",
+    "environment_sha",
+)
+
+
+class Round(NamedTuple):
+    """What one disturbed run came to."""
+
+    victim: str
+    killed_at: list[float]
+    commands: int
+    seconds: float
+    differing_rows: int
+    executed_twice: int
+    infra_errors: int
+
+
+def main() -> None:
+    arguments = _arguments()
+    chance = random.Random(arguments.seed)
+    with tempfile.TemporaryDirectory(prefix="fault-injection-") as folder:
+        base = Path(folder) / "undisturbed"
+        began = time.monotonic()
+        while run(arguments, base).wait():
+            pass
+        whole = time.monotonic() - began
+        expected = stable_rows(base)
+        print(f"undisturbed: {len(expected)} rows in {whole:.0f} s; seed {arguments.seed}\n", flush=True)
+        print("| victim | killed at (s) | commands | total (s) | rows that differ | executed twice | infra errors |")
+        print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+        bad = 0
+        for victim in arguments.victims.split(","):
+            for number in range(arguments.rounds):
+                moment = chance.uniform(0.1, 0.9) * whole
+                done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, moment, expected)
+                bad += bool(done.differing_rows or done.executed_twice or done.infra_errors)
+                cells = [", ".join(f"{at:.0f}" for at in done.killed_at), done.commands, f"{done.seconds:.0f}"]
+                cells += [done.differing_rows, done.executed_twice, done.infra_errors]
+                print(f"| {victim} | {' | '.join(map(str, cells))} |", flush=True)
+    sys.exit(1 if bad else 0)
+
+
+def disturbed(
+    arguments: argparse.Namespace, folder: Path, victim: str, moment: float, expected: dict[Any, Any]
+) -> Round:
+    """One run with one kill, resumed to its end."""
+    began = time.monotonic()
+    killed_at: list[float] = []
+    commands = 0
+    while True:
+        process = run(arguments, folder)
+        commands += 1
+        while process.poll() is None:
+            if not killed_at and time.monotonic() - began > moment and kill(process.pid, VICTIMS[victim]):
+                killed_at.append(time.monotonic() - began)
+            time.sleep(0.05)
+        if process.returncode == 0:
+            break
+    rows = stable_rows(folder)
+    differing = sum(rows.get(key) != row for key, row in expected.items()) + len(rows.keys() - expected.keys())
+    twice, infra = counted(folder)
+    return Round(victim, killed_at, commands, time.monotonic() - began, differing, twice, infra)
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]":
+    folder.mkdir(exist_ok=True)
+    reference = arguments.data.resolve() / "data"
+    settings = {
+        "store": folder / "store",
+        "out": folder / "out",
+        "dataset.source": reference / "bigcodebench-v0.1.4.parquet",
+        "dataset.ids": arguments.ids,
+        "samples.source": reference / SAMPLES,
+        "sanitizing.mode": "none",
+        "execution.variants": "[calibrated]",
+        "execution.limits.time_seconds": 60,
+    }
+    command = [str(Path(sys.executable).with_name("bigcodeflow")), "run", "bigcodebench"]
+    for name, value in settings.items():
+        command += ["--set", f"{name}={value!s}"]
+    if arguments.no_prefect:
+        command.append("--no-prefect")
+    log = (folder / "log").open("ab")
+    return subprocess.Popen(
+        command, cwd=folder, stdout=log, stderr=log, env=os.environ | {"PREFECT_HOME": str(folder / "prefect")}
+    )
+
+
+def kill(flow_pid: int, text: str) -> bool:
+    """Kill the flow, or one random descendant whose command line has the text; false while there is none."""
+    with suppress(psutil.NoSuchProcess):
+        flow = psutil.Process(flow_pid)
+        if not text:
+            flow.send_signal(signal.SIGKILL)
+            return True
+        found = [child for child in flow.children(recursive=True) if _has(child, text)]
+        if found:
+            random.choice(found).send_signal(signal.SIGKILL)
+            return True
+    return False
+
+
+def _has(process: psutil.Process, text: str) -> bool:
+    try:
+        return text in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def stable_rows(folder: Path) -> dict[Any, Any]:
+    """Each verdict's lasting columns and the outcome of every test, by task and sample."""
+    rows = pq.read_table(folder / "out" / "verdicts.parquet").to_pylist()
+    return {
+        (row["task_id"], row["sample_index"]): (
+            [row[name] for name in STABLE],
+            [(test["name"], test["outcome"]) for test in row["tests"]],
+        )
+        for row in rows
+    }
+
+
+def counted(folder: Path) -> tuple[int, int]:
+    """Executions of what was finished before, and infrastructure errors, as the stages' manifests count them."""
+    statistics = [
+        json.loads(path.read_text())["artifact"]["statistics"]
+        for path in folder.glob("store/execution/*/manifest.json")
+    ]
+    return sum(one["executed_twice"] for one in statistics), sum(one["infra_errors"] for one in statistics)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the reference data")
+    parser.add_argument("--ids", default="1-148", help="tasks of the run")
+    parser.add_argument("--rounds", type=int, default=3, help="kills of each kind")
+    parser.add_argument("--victims", default=",".join(VICTIMS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-prefect", action="store_true", help="run the same stages without Prefect")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Stages over a real store: what is reused, what is computed again, and what a kill leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.artifacts import ArtifactRef, Store
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.stages import RunArtifacts, perform_all
+from tests.conftest import ROOT
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.usefixtures("starter_environment"),
+    pytest.mark.filterwarnings("default"),
+]
+
+
+class Heard:
+    """A listener that remembers which stages were computed."""
+
+    def __init__(self) -> None:
+        self.computed: list[str] = []
+
+    def begin(self, title: str) -> object:
+        self.computed.append(title)
+        return lambda _done, _all: None
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        assert reused is (title not in self.computed)
+
+
+def _config(folder: Path, **changes: object) -> RunConfig:
+    settings: dict = {
+        "store": str(folder / "store"),
+        "out": str(folder / "out"),
+        "dataset": {"source": "starter", "ids": "0-3"},
+        "samples": {"source": "oracle"},
+        "execution": {"environment": "starter", "workers": 1, "limits": {"time_seconds": 20}},
+    }
+    for path, value in changes.items():
+        section, _, key = path.partition("__")
+        settings[section] = settings.get(section, {}) | {key: value}
+    return load_settings(settings, "test")
+
+
+def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
+    heard = Heard()
+    return perform_all(config, heard), heard.computed
+
+
+def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(tmp_path: Path) -> None:
+    """One store through a user's day: the oracle's programs are the ground truths', and nothing is executed twice."""
+    first, computed = _perform(_config(tmp_path))
+    assert computed == ["dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation"]
+    assert first.ground_truth.statistics["executed"] == 4
+    again, computed = _perform(_config(tmp_path, execution__workers=2))
+    assert (again, computed) == (first, [])
+    _, computed = _perform(_config(tmp_path, aggregation__k=[1]))
+    assert computed == ["aggregation"]
+    both, computed = _perform(_config(tmp_path, execution__variants=["calibrated", "raw"]))
+    assert computed == ["execution", "aggregation"]
+    assert both.execution.statistics["reused_verdicts"] >= first.execution.statistics["distinct_executions"]
+    wider, computed = _perform(_config(tmp_path, dataset__ids="0-4"))
+    assert wider.ground_truth.statistics["executed"] == 1
+    assert wider.ground_truth.statistics["reused_verdicts"] == 4
+
+
+def test_equal_answers_are_executed_once(tmp_path: Path) -> None:
+    """Three equal samples of a task are three rows and one execution."""
+    task = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
+    lines = [{"task_id": task["task_id"], "solution": task["code_prompt"] + "\n    return None\n"}] * 3
+    lines.append({"task_id": task["task_id"], "solution": "x = 1"})
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done, _ = _perform(
+        _config(tmp_path, dataset__ids="0", samples__source=str(tmp_path / "s.jsonl"), sanitizing__mode="none")
+    )
+    assert done.execution.rows == 4
+    assert done.execution.statistics["distinct_executions"] == 2
+    assert done.execution.statistics["executed"] == 2
+
+
+def test_infra_errors_are_tried_again_and_the_score_follows(tmp_path: Path) -> None:
+    """A run whose samples could not be judged is not final: the next one judges them, and computes the score anew."""
+    config = _config(tmp_path, dataset__ids="0")
+    first, _ = _perform(config)
+    store = Store(config.store)
+    table = store.read(first.execution)
+    broken = table.set_column(table.schema.get_field_index("status"), table.schema.field("status"), [["infra_error"]])
+    manifest = json.loads((store.folder("execution", first.execution.key) / "manifest.json").read_text())
+    ref = store.publish(
+        "execution", first.execution.key, broken, settings=manifest["settings"], statistics={"infra_errors": 1}
+    )
+    assert ref.statistics == {"infra_errors": 1}
+    repaired, computed = _perform(config)
+    assert computed == ["execution"]
+    assert repaired.execution.statistics["infra_errors"] == 0
+    assert store.read(repaired.execution)["status"].to_pylist() == ["pass"]
+
+
+def test_a_blocked_sample_is_a_fail_that_says_why(tmp_path: Path) -> None:
+    """With the policy 'block' a risky program does not run; without it, it does."""
+    program = "import os\ndef task_func(*args):\n    os.system('true')\n"
+    (tmp_path / "s.jsonl").write_text(json.dumps({"task_id": "Starter/0", "solution": program}) + "\n")
+    options = {"dataset__ids": "0", "samples__source": str(tmp_path / "s.jsonl")}
+    flagged, _ = _perform(_config(tmp_path, **options, sanitizing__mode="none"))
+    settings = _config(tmp_path, **options).model_dump(mode="json")
+    settings["sanitizing"] = {"mode": "none", "safety_policy": "block"}
+    blocked, _ = _perform(load_settings(settings, "test"))
+    store = Store(tmp_path / "store")
+    [row] = store.read(blocked.execution).to_pylist()
+    assert (row["status"], row["failure_kind"], row["tests_run"]) == ("fail", "safety_policy", 0)
+    assert "os.system" in row["module_trace"]
+    assert store.read(flagged.execution)["failure_kind"].to_pylist() != ["safety_policy"]
+
+
+_SLOW_ANSWERS = 24
+
+
+def _slow_run(folder: Path) -> "subprocess.Popen[bytes]":
+    """The command over samples that each sleep a little, so that a kill finds it at work."""
+    task = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
+    with (folder / "slow.jsonl").open("w") as file:
+        for number in range(_SLOW_ANSWERS):
+            solution = f"import time\ntime.sleep(0.3)  # {number}\n" + task["code_prompt"] + "\n    return None\n"
+            file.write(json.dumps({"task_id": task["task_id"], "solution": solution}) + "\n")
+    command = [str(Path(sys.executable).with_name("bigcodeflow")), "evaluate", "--samples", "slow.jsonl"]
+    command += ["--dataset", "starter", "--ids", "0", "--workers", "1", "--out", "out", "--store", "store"]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _ledger_lines(folder: Path) -> list[dict]:
+    files = folder.glob("store/execution/*.partial/*.jsonl")
+    return [json.loads(line) for file in files for line in file.read_bytes().split(b"\n")[:-1]]
+
+
+@pytest.mark.parametrize("finished_before", [3, 12])
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: int) -> None:
+    """kill -9 of the command and everything below it: finished verdicts are kept, none is executed again."""
+    process = _slow_run(tmp_path)
+    deadline = time.monotonic() + 120
+    while len(_ledger_lines(tmp_path)) < finished_before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {line["verdict_key"]: line["wall_seconds"] for line in _ledger_lines(tmp_path)}
+    assert finished_before <= len(kept) < _SLOW_ANSWERS
+    assert _slow_run(tmp_path).wait() == 0
+    store = Store(tmp_path / "store")
+    manifests = [json.loads(path.read_text()) for path in store.root.glob("execution/*/manifest.json")]
+    samples = next(one["artifact"] for one in manifests if one["settings"]["of"] == "samples")
+    assert samples["statistics"]["executed"] == _SLOW_ANSWERS
+    assert samples["statistics"]["executed_twice"] == 0
+    rows = store.read(ArtifactRef.model_validate(samples)).to_pylist()
+    assert len({row["verdict_key"] for row in rows}) == _SLOW_ANSWERS
+    # The very measurements of the first run are there: nothing finished was executed anew.
+    assert {
+        key: seconds for key, seconds in ((row["verdict_key"], row["wall_seconds"]) for row in rows) if key in kept
+    } == kept
