@@ -18,7 +18,7 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ExecutionError
+from bigcodeflow.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
@@ -124,14 +124,12 @@ def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
     long = [replace(one, program="import time\ntime.sleep(3)\n" + one.program) for one in _items(1)]
     config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 1})
     try:
-        execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
-    except Exception as error:  # noqa: BLE001 -- the probe may be what was killed; that is an honest error too
-        assert "sandbox" in str(error)
-    else:
-        assert [line["status"] for line in read_ledger(tmp_path)] == ["infra_error"]
+        with suppress(SandboxUnavailableError):  # the first look at the sandbox may be what was killed: honest too
+            execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
     finally:
         stop.set()
         thread.join()
+    assert {line["status"] for line in read_ledger(tmp_path)} <= {"infra_error"}
 
 
 def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:

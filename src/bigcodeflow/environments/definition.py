@@ -22,7 +22,12 @@ class DataFile(BaseModel):
     path: str
     """Place below the environment's data folder."""
     sha256: str
-    url: str
+    url: str = ""
+    """Where it is downloaded from, unless a wheel holds it."""
+    wheel: str = ""
+    """Pinned distribution that carries it, such as 'name==1.0'."""
+    member: str = ""
+    """Its path within that wheel."""
 
 
 class EnvironmentDefinition(BaseModel):

@@ -1,9 +1,8 @@
 """Sanitizing: the program in a model's answer, and what can be said about it before it runs.
 
-`sanitize` takes the program out, `calibrate` puts the prompt's setup in front, `sanitize_samples` is the stage.
+`sanitize` takes the program out of one text, `sanitize_samples` is the stage.
 """
 
-from bigcodeflow.sanitizing.calibration import calibrate
 from bigcodeflow.sanitizing.findings import BLOCKED_RULES, Finding, find_risks
 from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
 from bigcodeflow.sanitizing.samples import sanitize, sanitize_samples
@@ -16,7 +15,6 @@ __all__ = [
     "BLOCKED_RULES",
     "VERSION",
     "Finding",
-    "calibrate",
     "find_risks",
     "omitted_setup",
     "placeholder",
