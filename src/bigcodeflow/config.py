@@ -88,7 +88,7 @@ class ExecutionConfig(_Section):
     """What one sample may use."""
     workers: int = Field(default=0, ge=0, le=1024)
     """Dask worker processes; 0 takes one a core."""
-    slots_per_worker: int = Field(default=2, ge=1, le=64)
+    slots_per_worker: int = Field(default=3, ge=1, le=64)
     """Samples that one worker runs at once; sleeping tests then do not hold a core."""
     scheduler_address: str = ""
     """Dask scheduler to use, such as 'tcp://127.0.0.1:8786'; empty starts a local cluster."""

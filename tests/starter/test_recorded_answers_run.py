@@ -1,0 +1,47 @@
+"""The recorded answers through the real pipeline: every label is what the sandbox finds."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.artifacts import Store
+from bigcodeflow.config import load_config
+from bigcodeflow.stages import perform_all
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default"), pytest.mark.timeout(600)]
+
+
+class _Silent:
+    def begin(self, _title: str) -> object:
+        return lambda _done, _all: None
+
+    def end(self, _title: str, _ref: object, *, reused: bool) -> None:
+        del reused
+
+
+def _found(folder: Path, mode: str) -> dict[tuple[str, int], dict]:
+    overrides = (f"store={folder / 'store'}", f"sanitizing.mode={mode}", "execution.variants=[calibrated]")
+    config = load_config("starter", overrides)
+    rows = Store(config.store).read(perform_all(config, _Silent()).execution).to_pylist()
+    return {(row["task_id"], row["sample_index"]): row for row in rows}
+
+
+def test_every_answer_gets_the_verdict_that_its_label_states(tmp_path: Path, starter_environment: object) -> None:
+    """Parity and robust, status and failure kind; and together they show every status that a model can cause."""
+    answers = [json.loads(line) for line in (ROOT / "data/starter/answers.jsonl").read_text().splitlines()]
+    parity, robust = _found(tmp_path, "parity"), _found(tmp_path, "robust")
+    seen: dict[str, int] = {}
+    wrong = []
+    for answer in answers:
+        index = seen.setdefault(answer["task_id"], 0)
+        seen[answer["task_id"]] += 1
+        place = (answer["task_id"], index)
+        stated = (answer["expected_status"], answer["expected_failure_kind"] or "", answer["expected_status_robust"])
+        found = (parity[place]["status"], parity[place]["failure_kind"], robust[place]["status"])
+        if stated != found:
+            wrong.append((place, stated, found))
+    assert wrong == []
+    statuses = {row["status"] for row in parity.values()}
+    assert statuses == {"pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered"}
