@@ -95,14 +95,37 @@ def pinned(config: RunConfig) -> RunConfig:
 
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
     """Every stage in order, in this process, without Prefect."""
-    config = pinned(config)
     store = Store(config.store)
-    dataset = perform(dataset_stage(config), store, listener)
-    samples = perform(generation_stage(config, dataset), store, listener)
-    solutions = perform(sanitizing_stage(config, dataset, samples), store, listener)
-    truths = perform(ground_truth_stage(config, dataset), store, listener)
-    verdicts = perform(execution_stage(config, dataset, solutions, truths), store, listener)
-    metrics = perform(aggregation_stage(config, dataset, solutions, truths, verdicts), store, listener)
+    return _in_order(pinned(config), lambda stage: perform(stage, store, listener))
+
+
+def finished_run(config: RunConfig) -> RunArtifacts | None:
+    """The artifacts of a run whose every stage is in the store already, or None where something is left to do."""
+    store = Store(config.store)
+
+    def find(stage: Stage) -> ArtifactRef:
+        ref = finished_artifact(stage, store)
+        if ref is None:
+            raise _UnfinishedError
+        return ref
+
+    try:
+        return _in_order(pinned(config), find)
+    except _UnfinishedError:
+        return None
+
+
+class _UnfinishedError(Exception):
+    """A stage's artifact is not in the store."""
+
+
+def _in_order(config: RunConfig, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
+    dataset = obtain(dataset_stage(config))
+    samples = obtain(generation_stage(config, dataset))
+    solutions = obtain(sanitizing_stage(config, dataset, samples))
+    truths = obtain(ground_truth_stage(config, dataset))
+    verdicts = obtain(execution_stage(config, dataset, solutions, truths))
+    metrics = obtain(aggregation_stage(config, dataset, solutions, truths, verdicts))
     return RunArtifacts(dataset, samples, solutions, truths, verdicts, metrics)
 
 

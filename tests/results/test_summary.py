@@ -19,10 +19,10 @@ def text_of(tables, k=(1,), width=140, **options):
 
 
 def test_scores_have_interval_and_numbers(three_tasks):
-    """One line a variant, sanitizer and k: value, interval, judgeable score, tasks and samples."""
-    text = text_of(three_tasks, title="first run")
-    assert text.startswith("first run\n")
-    assert "| calibrated | parity | pass@1 | 66.7 % | 20.8 to 93.9 | 50.0 % of 2 | 3 | 3 |" in text
+    """One line a variant, sanitizer and k, that fits a terminal of 80 columns: value, interval, judgeable score."""
+    text = text_of(three_tasks, title="first run", width=80)
+    assert text.startswith("first run: 3 samples of 3 tasks\n")
+    assert "| calibrated | parity | pass@1 | 66.7 % | 20.8 to 93.9 | 50.0 % of 2 |" in text
 
 
 def test_ground_truths_are_named_beside_their_rate(three_tasks):

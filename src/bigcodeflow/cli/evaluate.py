@@ -81,17 +81,13 @@ def evaluate(
 
 def evaluate_config(config: RunConfig) -> None:
     """Perform every stage in this process, write the outputs and show the summary."""
-    from bigcodeflow import outputs, stages
-    from bigcodeflow.artifacts import Store
-    from bigcodeflow.cli.results import show_places, show_results
+    from bigcodeflow import stages
+    from bigcodeflow.cli.results import finish
 
     started_at = datetime.now(UTC)
     with progress_listener() as listener:
         artifacts = stages.perform_all(config, listener)
-    now = datetime.now().astimezone()
-    outputs.write_outputs(config, artifacts, Store(config.store), started_at=started_at, evaluated_at=now)
-    show_results(config, artifacts)
-    show_places(config)
+    finish(config, artifacts, started_at)
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,5 +1,9 @@
 """What a finished run shows: the summary on standard output, and where everything lies."""
 
+import sys
+from datetime import datetime
+from pathlib import Path
+
 from bigcodeflow import outputs, results
 from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.console import notices, out
@@ -15,8 +19,18 @@ def show_results(config: RunConfig, artifacts: RunArtifacts) -> None:
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
 
 
+def finish(config: RunConfig, artifacts: RunArtifacts, started_at: datetime) -> None:
+    """Write the outputs of a run that did without Prefect, and show them."""
+    now = datetime.now().astimezone()
+    outputs.write_outputs(config, artifacts, Store(config.store), started_at=started_at, evaluated_at=now)
+    show_results(config, artifacts)
+    show_places(config)
+
+
 def show_places(config: RunConfig) -> None:
     """Say where result files, artifacts and the catalog are."""
     notices.print(f"results    {config.out}", soft_wrap=True)
     notices.print(f"artifacts  {config.store}", soft_wrap=True)
-    notices.print(f"catalog    {config.store}/{results.CATALOG_NAME}  (open it with any DuckDB client)", soft_wrap=True)
+    notices.print(f"catalog    {config.store}/{results.CATALOG_NAME}  (for any DuckDB client)", soft_wrap=True)
+    server = Path(sys.executable).with_name("prefect")
+    notices.print(f"Prefect UI {server} server start, then open http://127.0.0.1:4200", soft_wrap=True)

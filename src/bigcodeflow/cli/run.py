@@ -20,7 +20,8 @@ def run(
 ) -> None:
     """Run every stage on a preset: load, sanitize, execute, aggregate.
 
-    Finished stages are reused. With PREFECT_API_URL set the run appears in that server; else one is started for it.
+    Finished stages are reused. With PREFECT_API_URL set the run appears in that server; else one is started for it,
+    unless every stage is in the cache.
     """
     config = load_config(preset, tuple(settings or ()))
     if no_prefect:

@@ -43,8 +43,8 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
     provisional = {_kind(row) for row in _overall(rows, "infra_error_count") if row["value"]}
     table = Table(title=title, title_justify="left", title_style="bold")
     for heading in ("variant", "sanitizer", "score"):
-        table.add_column(heading)
-    for heading in ("value", "95 % interval", "judgeable tasks only", "tasks", "samples"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("value", "95 % interval", "judgeable"):
         table.add_column(heading, justify="right")
     for row in _overall(rows, "pass@k"):
         value = _percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else "")
@@ -56,9 +56,8 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
             Text(value, style="bold"),
             _interval(row),
             _score_of(other) if other else "",
-            f"{row['n_tasks']:,}",
-            f"{row['n_samples']:,}",
         )
+        table.title = f"{title}: {row['n_samples']:,} samples of {row['n_tasks']:,} tasks"
     if not table.row_count:
         return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
     return table
