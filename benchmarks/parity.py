@@ -167,7 +167,8 @@ def show(differing: list[Disagreement], causes: dict[str, str]) -> None:
     print("| task | recorded | ours | evidence there | evidence here | cause |")
     print("| --- | --- | --- | --- | --- | --- |")
     for one in differing:
-        cause = causes.get(one.task_id, "not yet looked into")
+        noted = "told there" if "data" in one.recorded_evidence or "race" in one.recorded_evidence else ""
+        cause = causes.get(one.task_id) or noted or "not yet looked into"
         print(f"| {' | '.join(one)} | {cause} |")
 
 

@@ -180,7 +180,7 @@ def ground_truth_stage(config: RunConfig, dataset: ArtifactRef) -> Stage:
 
     def compute(store: Store, progress: Progress) -> Computed:
         planned = judging.plan_ground_truths(store.read(dataset), config=config.execution, environment=environment)
-        return _judge(stage, planned, config, environment, store=store, progress=progress)
+        return _judge(stage, planned, config, environment, store=store, progress=progress, confirm_failures=True)
 
     stage = Stage("ground truth", "execution", settings, (dataset,), judging.VERSION, compute)
     return stage
@@ -257,6 +257,7 @@ def _judge(
     *,
     store: Store,
     progress: Progress,
+    confirm_failures: bool = False,
 ) -> Computed:
     from bigcodeflow.execution import judging
 
@@ -269,5 +270,6 @@ def _judge(
         ledger_folder=ledger_folder,
         known=store.published(stage.folder),
         other_ledgers=others,
+        confirm_failures=confirm_failures,
         progress=progress,
     )

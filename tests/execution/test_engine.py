@@ -19,7 +19,9 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import ExecutionError, SandboxUnavailableError
-from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
 
@@ -130,6 +132,25 @@ def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
         stop.set()
         thread.join()
     assert {line["status"] for line in read_ledger(tmp_path)} <= {"infra_error"}
+
+
+def test_a_failure_that_is_to_be_confirmed_is_executed_again(backend: LocalBackend, tmp_path: Path) -> None:
+    """Ground truths only: what fails three times is a failure, what passes the second time is flaky, a pass is a pass."""
+
+    class Scripted(LocalBackend):
+        def execute(self, work: WorkItem) -> Outcome:
+            program = RIGHT if work.program.startswith(("right", "flaky")) and not tries.pop() else "x = 1"
+            return backend.execute(replace(work, program=program))
+
+    executor = Executor(CONFIG, backend._environment, tmp_path, confirm_failures=True)
+    found = {}
+    for name, failures in (("right", [False]), ("flaky", [False, True]), ("broken", [])):
+        tries = failures
+        judged = executor.judge(Scripted(backend._environment, LIMITS), item(name))
+        found[name] = (judged["status"], judged["flaky"], judged["attempts"])
+    assert found == {"right": ("pass", None, 1), "flaky": ("pass", True, 2), "broken": ("fail", False, 3)}
+    unconfirmed = replace(executor, confirm_failures=False)
+    assert unconfirmed.judge(backend, item("x = 1"))["attempts"] == 1
 
 
 def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ Progress = Callable[[int, int], None]
 
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 _ATTEMPTS = 5
+_CONFIRMATIONS = 2
 #: Worker deaths that one batch survives before it is given up as lost.
 _DEATHS_PER_BATCH = 10
 _STALL_SECONDS = 120.0
@@ -42,6 +43,8 @@ class Executor:
     environment: InstalledEnvironment
     ledger_folder: Path
     isolated: bool = True
+    confirm_failures: bool = False
+    """Execute what failed again before it counts: right for ground truths, whose failure accuses the task."""
 
     def run(self, batch: Batch) -> int:
         """Execute what the ledger does not yet hold of a batch, and return how many items were executed."""
@@ -50,20 +53,36 @@ class Executor:
         writer = LedgerWriter(self.ledger_folder, batch.name)
         backend = self.backend()
         for item in todo:
-            writer.append(self.execute(backend, item))
+            writer.append(self.judge(backend, item))
         return len(todo)
 
     def backend(self) -> LocalBackend:
         """The backend that the configuration names."""
         return LocalBackend(self.environment, self.config.limits, isolated=self.isolated)
 
+    def judge(self, backend: LocalBackend, item: WorkItem) -> dict[str, Any]:
+        """The verdict of one item; where failures are to be confirmed, one that passes again is flaky."""
+        first = self.execute(backend, item)
+        if not (self.confirm_failures and is_unconfirmed_failure(first)):
+            return first
+        for attempt in range(1, _CONFIRMATIONS + 1):
+            again = self.execute(backend, item)
+            if again["status"] == "pass":
+                return again | {"flaky": True, "attempts": first["attempts"] + attempt}
+        return first | {"flaky": False, "attempts": first["attempts"] + _CONFIRMATIONS}
+
     def execute(self, backend: LocalBackend, item: WorkItem) -> dict[str, Any]:
-        """The verdict of one item; an execution that was disturbed from outside is repeated."""
+        """The verdict of one execution; one that was disturbed from outside is repeated."""
         outcome, attempts = backend.execute(item), 1
         while worth_repeating(outcome) and attempts < _ATTEMPTS:
             outcome, attempts = backend.execute(item), attempts + 1
         sha = self.environment.environment_sha
         return verdict(item, outcome, backend=backend.name, environment_sha=sha, attempts=attempts)
+
+
+def is_unconfirmed_failure(verdict: dict[str, Any]) -> bool:
+    """Whether a verdict says that a program fails, after one execution only."""
+    return verdict["status"] in ("fail", "crash") and verdict["flaky"] is None
 
 
 def execute_items(
@@ -72,6 +91,7 @@ def execute_items(
     config: ExecutionConfig,
     environment: InstalledEnvironment,
     ledger_folder: Path,
+    confirm_failures: bool = False,
     progress: Progress | None = None,
 ) -> None:
     """Execute every item on Dask; each verdict is in the ledger folder when this returns.
@@ -82,7 +102,7 @@ def execute_items(
     """
     if not items:
         return
-    executor = Executor(config, environment, ledger_folder)
+    executor = Executor(config, environment, ledger_folder, confirm_failures=confirm_failures)
     capabilities = executor.backend().check(allow_unisolated=config.allow_unisolated)
     executor = replace(executor, isolated=capabilities.isolated)
     with _client(config) as client:

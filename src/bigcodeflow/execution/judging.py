@@ -15,7 +15,7 @@ from bigcodeflow.calibration import calibrate, executed_program
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import ExecutionError
-from bigcodeflow.execution.engine import Progress, execute_items
+from bigcodeflow.execution.engine import Progress, execute_items, is_unconfirmed_failure
 from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.ledger import final_keys, read_ledger, read_ledgers
 from bigcodeflow.execution.verdicts import blocked_verdict
@@ -98,6 +98,7 @@ def judge(
     ledger_folder: Path,
     known: Sequence[Path],
     other_ledgers: Iterable[Path] = (),
+    confirm_failures: bool = False,
     progress: Progress | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
@@ -109,6 +110,7 @@ def judge(
         ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
         known: Parquet files of finished verdict tables.
         other_ledgers: ledgers of other unfinished runs, read only.
+        confirm_failures: execute what failed again before the failure counts.
         progress: told how many distinct executions are finished.
 
     Raises:
@@ -120,11 +122,20 @@ def judge(
     for line in read_ledgers([ledger_folder, *other_ledgers]):
         if line["verdict_key"] in distinct and line["status"] != "infra_error":
             verdicts.setdefault(line["verdict_key"], line)
+    if confirm_failures:
+        verdicts = {key: found for key, found in verdicts.items() if not is_unconfirmed_failure(found)}
     todo = [item for key, item in distinct.items() if key not in verdicts]
     report = _offset(progress, len(verdicts), len(distinct))
-    execute_items(todo, config=config, environment=environment, ledger_folder=ledger_folder, progress=report)
+    execute_items(
+        todo,
+        config=config,
+        environment=environment,
+        ledger_folder=ledger_folder,
+        confirm_failures=confirm_failures,
+        progress=report,
+    )
     lines = list(read_ledger(ledger_folder))
-    for line in sorted(lines, key=lambda line: line["status"] == "infra_error"):
+    for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", is_unconfirmed_failure(line))):
         verdicts.setdefault(line["verdict_key"], line)
     missing = [key for key in distinct if key not in verdicts]
     if missing:
