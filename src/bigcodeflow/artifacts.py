@@ -4,12 +4,14 @@ Layout: ``{store}/{stage}/{key}/part-0.parquet`` beside ``manifest.json``. An ar
 a folder without a manifest is unfinished work and is never read.
 """
 
+import errno
 import gzip
 import hashlib
 import json
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -153,10 +155,16 @@ class Store:
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
-    try:
-        aside.replace(target)
-    except OSError:  # a folder stands there: a finished twin of ours, or one whose content was damaged
+    """Rename a folder over whatever stands there; of several that do so at once, the last stays, whole."""
+    while True:
+        try:
+            aside.replace(target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return
         displaced = target.with_name(f"{target.name}.{uuid.uuid4().hex}.old")
-        target.replace(displaced)
-        aside.replace(target)
+        with suppress(FileNotFoundError):  # another writer displaced it first
+            target.replace(displaced)
         shutil.rmtree(displaced, ignore_errors=True)

@@ -23,6 +23,7 @@ class LedgerWriter:
     def append(self, verdict: dict[str, Any]) -> None:
         """Write one verdict in a single call, so that it is there whole or not at all."""
         line = json.dumps(verdict, separators=(",", ":")) + "\n"
+        self._path.parent.mkdir(exist_ok=True)  # a twin of this run may have published, which removes the folder
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             data = memoryview(line.encode())
