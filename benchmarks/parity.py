@@ -56,7 +56,9 @@ def main() -> None:
 
 def compare_ground_truths(arguments: argparse.Namespace, causes: dict[str, str]) -> bool:
     """Our verdict on each canonical solution against the recorded one."""
-    rows, seconds = execute(arguments, "oracle")
+    began = time.monotonic()
+    rows = ground_truths(arguments).to_pylist()
+    seconds = time.monotonic() - began
     with (arguments.data / "env" / "ground_truth.csv").open() as file:
         recorded = {row["task_id"]: row for row in csv.DictReader(file)}
     excused = {
