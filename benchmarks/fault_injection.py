@@ -1,6 +1,6 @@
 """Kills the flow, a Dask worker or a sandbox at random moments, resumes, and compares with an undisturbed run.
 
-    python benchmarks/fault_injection.py --data ../shared [--ids 1-148] [--rounds 3] [--seed 1] [--no-prefect]
+    python benchmarks/fault_injection.py --data ../shared [--ids 103-194,196-251] [--rounds 3] [--seed 1] [--no-prefect]
 
 Each round starts on an empty store, kills with SIGKILL at a random moment, runs the same command again until it ends,
 and compares the verdicts row for row. Prints a Markdown table; exit code 1 when any row differs or anything ran twice.
@@ -97,9 +97,11 @@ def disturbed(
         if process.returncode == 0:
             break
     rows = stable_rows(folder)
-    differing = sum(rows.get(key) != row for key, row in expected.items()) + len(rows.keys() - expected.keys())
+    different = [key for key in expected.keys() | rows.keys() if rows.get(key) != expected.get(key)]
+    for key in sorted(different):
+        print(f"{victim}: {key}: {expected.get(key)} became {rows.get(key)}", file=sys.stderr)
     twice, infra = counted(folder)
-    return Round(victim, killed_at, commands, time.monotonic() - began, differing, twice, infra)
+    return Round(victim, killed_at, commands, time.monotonic() - began, len(different), twice, infra)
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]":
@@ -113,7 +115,6 @@ def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]
         "samples.source": reference / SAMPLES,
         "sanitizing.mode": "none",
         "execution.variants": "[calibrated]",
-        "execution.limits.time_seconds": 60,
     }
     command = [str(Path(sys.executable).with_name("bigcodeflow")), "run", "bigcodebench"]
     for name, value in settings.items():
@@ -171,7 +172,7 @@ def counted(folder: Path) -> tuple[int, int]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the reference data")
-    parser.add_argument("--ids", default="1-148", help="tasks of the run")
+    parser.add_argument("--ids", default="103-194,196-251", help="tasks of the run; 148 without the few very slow ones")
     parser.add_argument("--rounds", type=int, default=3, help="kills of each kind")
     parser.add_argument("--victims", default=",".join(VICTIMS))
     parser.add_argument("--seed", type=int, default=1)

@@ -51,14 +51,16 @@ def reference_data() -> Path:
 def bigcodeflow(tmp_path: Path) -> Command:
     """Calls the installed command in an empty folder, as a user would."""
 
-    def call(*arguments: str | Path, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def call(
+        *arguments: str | Path, check: bool = True, timeout_seconds: float = COMMAND_SECONDS, **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
             [str(Path(sys.executable).with_name("bigcodeflow")), *map(str, arguments)],
             cwd=tmp_path,
             env=os.environ | {"COLUMNS": "160", "NO_COLOR": "1"} | variables,
             capture_output=True,
             text=True,
-            timeout=COMMAND_SECONDS,
+            timeout=timeout_seconds,
             check=False,
         )
         if check:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from bigcodeflow import environments
 from bigcodeflow.cli.console import notices, out, progress_listener
@@ -45,7 +45,7 @@ def build(
 def list_environments() -> None:
     """List what is defined and what is built."""
     built = environments.installed_environments()
-    table = Table("name", "environment_sha", "state", "folder")
+    table = Table("name", "environment_sha", "state", Column("folder", overflow="fold"))
     for name in environments.definition_names():
         definition = environments.load_definition(name)
         mine = [environment for environment in built if environment.name == name]
@@ -71,9 +71,9 @@ def check(
         "results/store"
     ),
 ) -> None:
-    """Execute the ground truths and say which tasks this environment cannot judge, and why.
+    """Import the libraries, execute the ground truths, and say which tasks this environment cannot judge, and why.
 
-    Exit code 1 when there are such tasks.
+    Exit code 1 when a library or a task is wanting.
     """
     source = dataset or ("starter" if name == "starter" else "bigcode/bigcodebench")
     given = {
@@ -82,7 +82,8 @@ def check(
         "samples": {"source": "oracle"},
         "execution": {"environment": name, "workers": workers},
     }
-    if not _report(load_settings(given, "command line")):
+    config = load_settings(given, "command line")
+    if not all([_report_imports(name), _report_ground_truths(config)]):
         raise typer.Exit(1)
 
 
@@ -93,7 +94,18 @@ def remove(name: Annotated[str, typer.Argument(help=_NAME_HELP)]) -> None:
         notices.print(f"removed {folder}", soft_wrap=True)
 
 
-def _report(config: RunConfig) -> bool:
+def _report_imports(name: str) -> bool:
+    from bigcodeflow.execution.environment_check import failing_imports
+
+    modules = environments.load_definition(name).imports
+    failures = failing_imports(environments.find_environment(name), modules)
+    for module, error in failures.items():
+        out.print(f"{module} cannot be imported: {error}", markup=False, soft_wrap=True)
+    notices.print(f"{len(modules) - len(failures)} of {len(modules)} libraries can be imported")
+    return not failures
+
+
+def _report_ground_truths(config: RunConfig) -> bool:
     from bigcodeflow import stages
     from bigcodeflow.artifacts import Store
     from bigcodeflow.execution.environment_check import unjudgeable_tasks

@@ -43,6 +43,8 @@ class EnvironmentDefinition(BaseModel):
     """Text of the hash-pinned requirements."""
     system_packages: tuple[str, ...] = ()
     """Debian packages that tasks call as programs."""
+    imports: tuple[str, ...] = ()
+    """Modules that must be importable, for `env check`."""
     data: tuple[DataFile, ...] = ()
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables inside the sandbox; '{data}' stands for the data folder."""
@@ -52,7 +54,7 @@ class EnvironmentDefinition(BaseModel):
     @property
     def key(self) -> str:
         """Sha256 of everything that defines the environment, as 64 hex digits."""
-        identity = self.model_dump(exclude={"name", "description", "system_packages"})
+        identity = self.model_dump(exclude={"name", "description", "system_packages", "imports"})
         return hashlib.sha256(json.dumps([BUILD_VERSION, identity], sort_keys=True).encode()).hexdigest()
 
 

@@ -1,9 +1,17 @@
-"""Why an environment cannot judge a task: read from the verdict of the task's own ground truth."""
+"""What an environment cannot do: libraries that do not import, and tasks whose own ground truth does not pass."""
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.errors import ExecutionError
+from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.items import WorkItem
 
 #: What a traceback of a failed ground truth says → what the task needs. The first match counts.
 _REASONS = (
@@ -20,6 +28,26 @@ _REASONS = (
 )
 
 
+#: Runs inside the sandbox, as the program of an item whose only test passes.
+_IMPORTER = """
+import importlib, json
+failures = {}
+for name in %r:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        failures[name] = type(error).__name__ + ": " + str(error)
+print(json.dumps(failures))
+"""
+_TEST = """
+import unittest
+class TestCases(unittest.TestCase):
+    def test_imported(self):
+        pass
+"""
+_IMPORT_SECONDS = 300.0
+
+
 class UnjudgeableTask(NamedTuple):
     """A task whose ground truth does not pass here, so that no solution's verdict says anything."""
 
@@ -34,6 +62,25 @@ class UnjudgeableTask(NamedTuple):
 def unjudgeable_tasks(ground_truths: pa.Table) -> list[UnjudgeableTask]:
     """Tasks of a VERDICTS table of ground truths that do not pass, with the reason as far as it can be told."""
     return [_explain(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
+
+
+def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -> dict[str, str]:
+    """Modules that cannot be imported inside a sandbox of the environment, with the error of each.
+
+    Raises:
+        SandboxUnavailableError: no sandbox can be started here.
+        ExecutionError: the imports did not come to an end.
+    """
+    backend = LocalBackend(environment, LimitsConfig())
+    backend.check()
+    program = _IMPORTER % (list(modules),)
+    outcome = backend.execute(WorkItem("", program, _TEST, ("test_imported",), _IMPORT_SECONDS, frozenset()))
+    lines = outcome.stdout.strip().splitlines()
+    if not lines or not outcome.frames or outcome.frames[-1]["event"] != "end":
+        told = " ".join(outcome.stderr.split())[-300:] or outcome.killed_for or outcome.exit
+        raise ExecutionError(f"the libraries of {environment.name} could not all be imported ({told}): rebuild it")
+    failures: dict[str, str] = json.loads(lines[-1])
+    return failures
 
 
 def _explain(row: dict[str, Any]) -> UnjudgeableTask:
