@@ -124,34 +124,33 @@ def judge(
             verdicts.setdefault(line["verdict_key"], line)
     if confirm_failures:
         verdicts = {key: found for key, found in verdicts.items() if not is_unconfirmed_failure(found)}
-    todo = [item for key, item in distinct.items() if key not in verdicts]
-    report = _offset(progress, len(verdicts), len(distinct))
     execute_items(
-        todo,
+        [item for key, item in distinct.items() if key not in verdicts],
         config=config,
         environment=environment,
         ledger_folder=ledger_folder,
         confirm_failures=confirm_failures,
-        progress=report,
+        progress=_offset(progress, len(verdicts), len(distinct)),
     )
     lines = list(read_ledger(ledger_folder))
     for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", is_unconfirmed_failure(line))):
         verdicts.setdefault(line["verdict_key"], line)
-    missing = [key for key in distinct if key not in verdicts]
+    missing = distinct.keys() - verdicts.keys()
     if missing:
         raise ExecutionError(
             f"{len(missing)} executions left no verdict in {ledger_folder}: run the same command again"
         )
     table = _table(planned, verdicts, config, environment)
-    final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]
-    statistics = {
-        "distinct_executions": len(distinct),
-        "reused_verdicts": reused,
+    return table, {"distinct_executions": len(distinct), "reused_verdicts": reused, **_counts(lines, table)}
+
+
+def _counts(lines: Sequence[dict[str, Any]], table: pa.Table) -> dict[str, int]:
+    final = [line for line in lines if line["status"] != "infra_error"]
+    return {
         "executed": len(final),
-        "executed_twice": len(final) - len(final_keys(lines)),
+        "executed_twice": len(final) - len(final_keys(final)),
         "infra_errors": sum(status == "infra_error" for status in table["status"].to_pylist()),
     }
-    return table, statistics
 
 
 def _offset(progress: Progress | None, done: int, total: int) -> Progress:
