@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,14 @@ def test_samples_do_not_see_one_another(judge: Judge) -> None:
         )
         == [False] * 4
     )
+
+
+def test_sandboxes_at_the_same_time_have_users_of_their_own(judge: Judge) -> None:
+    """The process limit of one is not used up by another."""
+    program = "import os, time\nprint(os.getuid())\ntime.sleep(1)\ndef task_func():\n    return 42\n"
+    with ThreadPoolExecutor(3) as pool:
+        users = {found["stdout"] for found in pool.map(judge, [program] * 3)}
+    assert len(users) == 3
 
 
 def test_nothing_is_left_on_the_machine(judge: Judge) -> None:

@@ -4,8 +4,8 @@ As root the sandbox drops to an unprivileged user without any capability; as an 
 namespace. Both see a read-only system, the environment and one sized temporary folder; no network but loopback.
 """
 
-import os
 import shutil
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,9 +19,8 @@ TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- the sandbox's own, as are the next tw
 WORK_FOLDER = f"{TEMPORARY_FOLDER}/work"
 HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
 _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
-#: Nobody's id. Sandboxes of root run under ids counted up from here, so that the process limit counts each alone.
+#: Nobody's id. Sandboxes run under ids counted up from here, so that the process limit counts each alone.
 _FIRST_UID = 0x7000_0000
-_UID_COUNT = 0x0100_0000
 _SYSTEM_FILES = (
     "/etc/alternatives",
     "/etc/fonts",
@@ -53,9 +52,9 @@ def find_bubblewrap() -> str:
     return path
 
 
-def sandbox_uid(serial: int) -> int:
-    """User id for the serial-th sandbox of this process; distinct among those that run at the same time."""
-    return _FIRST_UID + (os.getpid() * 4096 + serial) % _UID_COUNT
+def sandbox_uid() -> int:
+    """User id for the sandbox of the calling thread; distinct among those that run at the same time on this machine."""
+    return _FIRST_UID + threading.get_native_id()
 
 
 def variables(environment: InstalledEnvironment) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The local backend: every sample in a process of its own, inside bubblewrap, on this machine."""
 
-import itertools
 import os
 import secrets
 import tempfile
@@ -26,7 +25,6 @@ class LocalBackend:
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, *, isolated: bool = True) -> None:
         self._environment, self._limits, self._isolated = environment, limits, isolated
-        self._serials = itertools.count()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes.
@@ -99,7 +97,7 @@ class LocalBackend:
         )
 
     def _execute_isolated(self, item: WorkItem) -> Outcome:
-        uid = bubblewrap.sandbox_uid(next(self._serials))
+        uid = bubblewrap.sandbox_uid()
         files = {name: memory_file("etc", text) for name, text in bubblewrap.identity_files(uid).items()}
         try:
             command = bubblewrap.command(
