@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup run test check lint lock clean
+.PHONY: help setup run test check lint lock lock-environments clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 setup: $(VENV)/.installed ## create .venv and the starter sandbox environment
 	@$(BIN)/bigcodeflow env build starter
@@ -39,6 +39,14 @@ lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--upgrade --group dev pyproject.toml --output-file requirements.lock
+
+UV_COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate
+ENVIRONMENTS := configs/environments
+
+lock-environments: ## pin the libraries of the sandbox environments again
+	$(UV_COMPILE) --universal --python-version 3.11 $(ENVIRONMENTS)/starter.in --output-file $(ENVIRONMENTS)/starter.lock
+	$(UV_COMPILE) --python-version 3.10 --python-platform linux --constraint $(ENVIRONMENTS)/bigcodebench.constraints \
+		$(ENVIRONMENTS)/bigcodebench.in --output-file $(ENVIRONMENTS)/bigcodebench.lock
 
 clean: ## remove the virtual environment (the sandbox environments stay: see bigcodeflow env remove)
 	rm -rf $(VENV)
