@@ -2,7 +2,9 @@
 
 import json
 import os
+import site
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends import bubblewrap
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.verdicts import verdict
+from tests.conftest import ROOT
 
 from .conftest import item
 
@@ -152,3 +155,60 @@ def test_an_ordinary_user_gets_the_same_isolation() -> None:
         isolated = [*command[: command.index(str(python))], str(python), "-I", "-c", program]
         done = subprocess.run([*become, *isolated], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["4242", "0000000000000000", "-1"], done.stderr
+
+
+_AS_ORDINARY_USER = """
+import sys
+from pathlib import Path
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.verdicts import verdict
+
+limits = LimitsConfig(time_seconds=2, memory_mib=200, processes=24, disk_mib=8)
+system = InstalledEnvironment("system", Path("/usr"), Path("/usr/bin/python3"), (), {}, "sha", ())
+backend = LocalBackend(system, limits)
+print(backend.check().layers[0])
+test = "import unittest\\nclass TestCases(unittest.TestCase):\\n    def test_a(self):\\n        self.assertEqual(task_func(), 42)\\n"
+for body in sys.argv[1:]:
+    item = WorkItem("key", f"import os, time\\ndef task_func():\\n{body}\\n    return 42\\n", test, ("test_a",), 2.0, frozenset())
+    print(verdict(item, backend.execute(item), backend="local", environment_sha="sha")["status"])
+"""
+
+_BODIES = {
+    "    pass": "pass",
+    "    while True: pass": "timeout",
+    "    time.sleep(60)": "timeout",
+    "    x = [bytearray(b'x') * (10 << 20) for _ in range(60)]; time.sleep(1)": "out_of_memory",
+    "    [os.fork() or time.sleep(9) for _ in range(99)]": "fail",
+    "    open('x', 'wb').write(bytes(20 << 20))": "fail",
+}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_every_limit_holds_for_an_ordinary_user() -> None:
+    """Time, memory, processes and disk are bounded for a user without any privilege, by the system's own interpreter."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    asked = ["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    if (
+        not Path(asked[0]).exists()
+        or subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() != here
+    ):
+        pytest.skip(f"the system's interpreter is no Python {here}, which the installed packages need")
+    paths = [str(ROOT / "src"), site.getsitepackages()[0]]
+    if not all(_everybody_may_read(Path(path)) for path in paths):
+        pytest.skip("an ordinary user cannot read this checkout")
+    done = subprocess.run(
+        ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", asked[0], "-c", _AS_ORDINARY_USER, *_BODIES],
+        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["user namespace", *_BODIES.values()], done.stderr
+
+
+def _everybody_may_read(path: Path) -> bool:
+    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
