@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]
         "out": folder / "out",
         "dataset.source": reference / "bigcodebench-v0.1.4.parquet",
         "dataset.ids": arguments.ids,
-        "samples.source": reference / SAMPLES,
+        "samples.source": "oracle" if arguments.oracle else reference / SAMPLES,
         "sanitizing.mode": "none",
         "execution.variants": "[calibrated]",
     }
@@ -176,6 +176,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="kills of each kind")
     parser.add_argument("--victims", default=",".join(VICTIMS))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--oracle", action="store_true", help="ground truths only: no solution that draws random values"
+    )
     parser.add_argument("--no-prefect", action="store_true", help="run the same stages without Prefect")
     return parser.parse_args()
 
