@@ -71,7 +71,7 @@ def main() -> None:
         bad = 0
         for victim in arguments.victims.split(","):
             for number in range(arguments.rounds):
-                moment = chance.uniform(0.1, 0.9) * whole
+                moment = chance.uniform(0.1, 0.7) * whole
                 done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, moment, expected)
                 bad += bool(done.differing_rows or done.executed_twice or done.infra_errors)
                 cells = [", ".join(f"{at:.0f}" for at in done.killed_at), done.commands, f"{done.seconds:.0f}"]
