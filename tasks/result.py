@@ -11,6 +11,7 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig
 from bigcodeflow.outputs import Outputs, model_name
 from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
+from bigcodeflow.results.wording import identity, interval, overall, percent, score_of
 from bigcodeflow.stages import RunArtifacts
 
 _MOST_TASKS_NAMED = 50
@@ -45,19 +46,19 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
         metrics: a table in METRICS schema.
     """
     rows = metrics.to_pylist()
-    judgeable = {_identity(row): row for row in _overall(rows, "pass@k_judgeable")}
+    judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
     return [
         {
             "variant": row["variant"],
             "sanitizer": row["sanitizer"],
             "score": f"pass@{row['k']}",
-            "value": _percent(row["value"]),
-            "95 % interval": _interval(row),
-            "judgeable tasks only": _judgeable(judgeable.get(_identity(row))),
+            "value": percent(row["value"]),
+            "95 % interval": interval(row),
+            "judgeable tasks only": score_of(judgeable.get(identity(row))),
             "tasks": f"{row['n_tasks']:,}",
             "samples": f"{row['n_samples']:,}",
         }
-        for row in _overall(rows, "pass@k")
+        for row in overall(rows, "pass@k")
     ]
 
 
@@ -82,10 +83,10 @@ def result_page(title: str, metrics: pa.Table, failures: Sequence[GroundTruthFai
 
 
 def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Iterator[str]:
-    for row in _overall(rows, "ground_truth_rate"):
+    for row in overall(rows, "ground_truth_rate"):
         passed = 0 if math.isnan(row["value"]) else round(row["value"] * row["n_tasks"])
         yield "## Ground truths"
-        yield f"{passed:,} of {row['n_tasks']:,} pass ({_percent(row['value'])})."
+        yield f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])})."
     if failures:
         named = [
             f"- {failure.task_id}: {failure.failure_kind or failure.status}".replace("_", " ")
@@ -97,7 +98,7 @@ def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) 
 
 
 def _not_judged(rows: Sequence[Row]) -> Iterator[str]:
-    for row in _overall(rows, "infra_error_count"):
+    for row in overall(rows, "infra_error_count"):
         if row["value"]:
             yield (
                 f"**Provisional:** {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, "
@@ -110,25 +111,3 @@ def _table(rows: Sequence[dict[str, str]]) -> str:
         return ""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
-def _overall(rows: Sequence[Row], metric: str) -> list[Row]:
-    return [row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric]
-
-
-def _identity(row: Row) -> tuple[str, str, int]:
-    return row["variant"], row["sanitizer"], row["k"]
-
-
-def _judgeable(row: Row | None) -> str:
-    return f"{_percent(row['value'])} of {row['n_tasks']:,}" if row else ""
-
-
-def _interval(row: Row) -> str:
-    if row["ci_low"] is None or row["ci_high"] is None:
-        return ""
-    return f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
-
-
-def _percent(share: float) -> str:
-    return "none judged" if math.isnan(share) else f"{100 * share:.1f} %"

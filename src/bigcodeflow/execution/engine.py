@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import BigCodeFlowError, ExecutionError
+from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import LedgerWriter, final_keys, read_ledger
@@ -56,11 +57,11 @@ class Executor:
             writer.append(self.judge(backend, item))
         return len(todo)
 
-    def backend(self) -> LocalBackend:
+    def backend(self) -> Backend:
         """The backend that the configuration names."""
         return LocalBackend(self.environment, self.config.limits, isolated=self.isolated)
 
-    def judge(self, backend: LocalBackend, item: WorkItem) -> dict[str, Any]:
+    def judge(self, backend: Backend, item: WorkItem) -> dict[str, Any]:
         """The verdict of one item; where failures are to be confirmed, one that passes again is flaky."""
         first = self.execute(backend, item)
         if not (self.confirm_failures and is_unconfirmed_failure(first)):
@@ -71,7 +72,7 @@ class Executor:
                 return again | {"flaky": True, "attempts": first["attempts"] + attempt}
         return first | {"flaky": False, "attempts": first["attempts"] + _CONFIRMATIONS}
 
-    def execute(self, backend: LocalBackend, item: WorkItem) -> dict[str, Any]:
+    def execute(self, backend: Backend, item: WorkItem) -> dict[str, Any]:
         """The verdict of one execution; one that was disturbed from outside is repeated."""
         outcome, attempts = backend.execute(item), 1
         while worth_repeating(outcome) and attempts < _ATTEMPTS:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from bigcodeflow.results.aggregation import GroundTruthFailure
 from bigcodeflow.results.models import Row
+from bigcodeflow.results.wording import identity, interval, overall, percent, score_of
 
 _MOST_TASKS_NAMED = 12
 _MOST_ROWS = 12
@@ -39,23 +40,23 @@ def render_summary(
 
 
 def _scores(rows: Sequence[Row], title: str) -> RenderableType:
-    judgeable = {_identity(row): row for row in _overall(rows, "pass@k_judgeable")}
-    provisional = {_kind(row) for row in _overall(rows, "infra_error_count") if row["value"]}
+    judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
+    provisional = {_kind(row) for row in overall(rows, "infra_error_count") if row["value"]}
     table = Table(title=title, title_justify="left", title_style="bold")
     for heading in ("variant", "sanitizer", "score"):
         table.add_column(heading, no_wrap=True)
     for heading in ("value", "95 % interval", "judgeable"):
         table.add_column(heading, justify="right")
-    for row in _overall(rows, "pass@k"):
-        value = _percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else "")
-        other = judgeable.get(_identity(row))
+    for row in overall(rows, "pass@k"):
+        value = percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else "")
+        other = judgeable.get(identity(row))
         table.add_row(
             row["variant"],
             row["sanitizer"],
             f"pass@{row['k']}",
             Text(value, style="bold"),
-            _interval(row),
-            _score_of(other) if other else "",
+            interval(row),
+            score_of(other),
         )
         table.title = f"{title}: {row['n_samples']:,} samples of {row['n_tasks']:,} tasks"
     if not table.row_count:
@@ -64,13 +65,13 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
 
 
 def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> RenderableType | None:
-    rate = next(_overall(rows, "ground_truth_rate"), None)
+    rate = next(overall(rows, "ground_truth_rate"), None)
     if rate is None:
         return None
     if math.isnan(rate["value"]):
         return Text("Ground truths: none", style="yellow")
     passed = round(rate["value"] * rate["n_tasks"])
-    line = f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({_percent(rate['value'])})"
+    line = f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])})"
     if failures:
         named = [
             f"{failed.task_id} ({failed.failure_kind or failed.status})" for failed in failures[:_MOST_TASKS_NAMED]
@@ -86,7 +87,7 @@ def _by_domain(rows: Sequence[Row]) -> RenderableType | None:
         return None
     k = min(row["k"] for row in scores)
     scores = [row for row in scores if row["k"] == k]
-    cells = {(row["slice"], _kind(row)): f"{_percent(row['value'])}  {_interval(row)}" for row in scores}
+    cells = {(row["slice"], _kind(row)): f"{percent(row['value'])}  {interval(row)}" for row in scores}
     n_tasks = {row["slice"]: f"{row['n_tasks']:,}" for row in scores}
     return _crossed(f"pass@{k} by domain", "domain", sorted(n_tasks), cells, ("tasks", n_tasks))
 
@@ -97,12 +98,12 @@ def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> RenderableType 
     counts = {(row["slice"], _kind(row)): row["value"] for row in ours if row["metric"] == "sample_count"}
     if not counts:
         return None
-    cells = {place: f"{count:,.0f}  {_percent(shares[place])}" for place, count in counts.items()}
+    cells = {place: f"{count:,.0f}  {percent(shares[place])}" for place, count in counts.items()}
     totals: dict[str, float] = {}
     for (name, _), count in counts.items():
         totals[name] = totals.get(name, 0) + count
     names = sorted(totals, key=lambda name: (-totals[name], name))
-    for name, kind in itertools.product(names, {_kind(row) for row in _overall(rows, "sample_count")}):
+    for name, kind in itertools.product(names, {_kind(row) for row in overall(rows, "sample_count")}):
         cells.setdefault((name, kind), "0")
     return _crossed(title, slice_kind.replace("_", " "), names[:_MOST_ROWS], cells)
 
@@ -129,7 +130,7 @@ def _crossed(
 
 
 def _warnings(rows: Sequence[Row]) -> Iterator[Text]:
-    for row in _overall(rows, "infra_error_count"):
+    for row in overall(rows, "infra_error_count"):
         if row["value"]:
             yield Text(
                 f"Warning: {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) "
@@ -138,27 +139,5 @@ def _warnings(rows: Sequence[Row]) -> Iterator[Text]:
             )
 
 
-def _overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
-    return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
-
-
 def _kind(row: Row) -> tuple[str, str]:
     return row["variant"], row["sanitizer"]
-
-
-def _identity(row: Row) -> tuple[str, str, int]:
-    return row["variant"], row["sanitizer"], row["k"]
-
-
-def _score_of(row: Row) -> str:
-    return f"{_percent(row['value'])} of {row['n_tasks']:,}"
-
-
-def _interval(row: Row) -> str:
-    if row["ci_low"] is None or row["ci_high"] is None:
-        return ""
-    return f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
-
-
-def _percent(share: float) -> str:
-    return "none judged" if math.isnan(share) else f"{100 * share:.1f} %"

@@ -45,11 +45,6 @@ class Selection:
             return set()
         return self.needed - {name for item in self.kept for name in item.binds} - ALWAYS_BOUND
 
-    def program(self) -> str:
-        """The kept statements as one text; ``__future__`` imports first, as Python demands."""
-        ordered = sorted(self.kept, key=lambda item: not item.is_future)
-        return "\n".join(item.text for item in ordered)
-
     def _select(self) -> list[Statement]:
         chosen: set[int] = set()
         before = -1
