@@ -2,11 +2,14 @@
 
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bigcodeflow.errors import ConfigError
+
+F = TypeVar("F", bound="Form")
 
 Path = tuple[str, ...]
 
@@ -25,13 +28,22 @@ def overlaid(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str
     """
     result = _copy(settings)
     for path, value in leaves(values):
-        place = result
-        for number, part in enumerate(path[:-1], start=1):
-            place = place.setdefault(part, {})
-            if not isinstance(place, dict):
-                raise ConfigError(f"{origin}: {'.'.join(path[:number])} is a value, not a section")
-        place[path[-1]] = value
+        put(result, path, value, origin)
     return result
+
+
+def put(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
+    """Set one value, making the sections on its way.
+
+    Raises:
+        ConfigError: the path leads through a setting that is no section.
+    """
+    place = settings
+    for number, part in enumerate(path[:-1], start=1):
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+            raise ConfigError(f"{origin}: {'.'.join(path[:number])} is a value, not a section")
+    place[path[-1]] = value
 
 
 def leaves(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -44,8 +56,16 @@ def leaves(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, 
             yield path, value
 
 
-def validated(model: type[Form], settings: Mapping[str, Any], origin: str) -> Any:
+def validated(
+    model: type[F], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
+) -> F:
     """The settings as a checked model.
+
+    Args:
+        model: what they fill.
+        settings: names and values.
+        origin: where they came from, for messages.
+        origins: where those at a path, and all below it, came from instead.
 
     Raises:
         ConfigError: one line for each problem, naming origin, key and value.
@@ -53,18 +73,20 @@ def validated(model: type[Form], settings: Mapping[str, Any], origin: str) -> An
     try:
         return model.model_validate(settings)
     except ValidationError as error:
-        raise ConfigError("\n".join(_problem(item, model, origin) for item in error.errors())) from None
+        raise ConfigError("\n".join(_problem(item, model, origin, origins) for item in error.errors())) from None
 
 
 def _copy(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _copy(value) if isinstance(value, Mapping) else value for name, value in settings.items()}
 
 
-def _problem(item: Any, model: type[Form], origin: str) -> str:
-    key = ".".join(map(str, item["loc"])) or "settings"
+def _problem(item: Any, model: type[Form], origin: str, origins: Mapping[Path, str]) -> str:
+    location = tuple(map(str, item["loc"]))
+    origin = next((told for path, told in origins.items() if location[: len(path)] == path), origin)
+    key = ".".join(location) or "settings"
     if item["type"] == "extra_forbidden":
         known = ", ".join(_section(model, item["loc"][:-1]).model_fields)
-        return f"{origin}: {key} is not known; known here: {known}"
+        return f"{origin}: {key} is not a setting; known here: {known}"
     message = item["msg"].removeprefix("Value error, ")
     given = item["input"]
     told = "" if isinstance(given, Mapping | list | tuple | BaseModel) else f" (given: {given!r})"

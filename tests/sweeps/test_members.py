@@ -161,8 +161,11 @@ def test_what_cannot_work_is_told_before_anything_runs(changes: dict, told: str)
     ("changes", "told"),
     [
         ({"models": []}, "models: Tuple should have at least 1 item"),
-        ({"model": "x"}, "model is not known; known here: name, preset, models"),
-        ({"models": [{"modle": "openai:m"}]}, "models.0.modle is not known; known here: model, answers, name, values"),
+        ({"model": "x"}, "model is not a setting; known here: name, preset, models"),
+        (
+            {"models": [{"modle": "openai:m"}]},
+            "models.0.modle is not a setting; known here: model, answers, name, values",
+        ),
         ({"models": [{"model": "openai:m", "answers": "oracle"}]}, "models.0: give either 'model'"),
         ({"splits": ["complete", "complete"]}, "splits: names an entry more than once"),
         ({"subsets": ["easy"]}, "subsets.0: Input should be 'full' or 'hard' (given: 'easy')"),

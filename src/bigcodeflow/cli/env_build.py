@@ -14,6 +14,23 @@ NAME_HELP = "Name of the environment, such as starter, bigcodebench or vllm; see
 _ELSEWHERE = "Images and templates"
 
 
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that already holds the environment's data files; the others are downloaded.",
+        envvar="BIGCODEFLOW_NLTK_DATA",
+    ),
+]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret",
+        help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
+        rich_help_panel=_ELSEWHERE,
+    ),
+]
+
+
 class Target(StrEnum):
     """What is built."""
 
@@ -27,13 +44,7 @@ def build(
     backend: Annotated[
         Target, typer.Option(help="Build it on this machine, as an image of Docker or Podman, or as a template of E2B.")
     ] = Target.local,
-    nltk_data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that already holds the environment's data files; the others are downloaded.",
-            envvar="BIGCODEFLOW_NLTK_DATA",
-        ),
-    ] = None,
+    nltk_data: DataFolder = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
     base_image: Annotated[
         str,
@@ -49,14 +60,7 @@ def build(
             rich_help_panel=_ELSEWHERE,
         ),
     ] = "",
-    secrets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--secret",
-            help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
-            rich_help_panel=_ELSEWHERE,
-        ),
-    ] = None,
+    secrets: Secrets = None,
     network: Annotated[
         str, typer.Option(help="Network of an image's build, such as host.", rich_help_panel=_ELSEWHERE)
     ] = "",

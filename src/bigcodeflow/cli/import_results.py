@@ -1,5 +1,6 @@
 """`bigcodeflow import`: take in results that the original evaluator wrote, so that they count beside those of here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -45,24 +46,23 @@ def import_results(
     truths count as not executed. Nothing is executed. The same file again gives the same run. A file that does not fit
     is named with all its defects and not taken in; the others are.
     """
-    files = list(files or ())
+    prompts, part = split.value if split else "", subset.value if subset else ""
     if from_space:
         if files:
             raise ConfigError("--from-space brings its own result file: name no other")
         from bigcodeflow.cli.space import results_from_space
 
-        prompts, part = split.value if split else "", subset.value if subset else "full"
-        files = [results_from_space(from_space, samples, split=prompts, subset=part, ids=ids, out=out_folder)]
+        files = [results_from_space(from_space, samples, split=prompts, subset=part or "full", ids=ids, out=out_folder)]
     if not files:
         raise ConfigError("name result files, or --from-space with --samples and --split")
     if len(files) > 1 and (samples or name):
         raise ConfigError("--samples and --name are of one result file: import that file alone")
-    settings = {
-        "source": dataset,
-        "ids": ids,
-        "split": split.value if split else "",
-        "subset": subset.value if subset else "",
-    }
+    settings = {"source": dataset, "ids": ids, "split": prompts, "subset": part}
+    _import_each(files, settings, store=store, samples=samples, name=name)
+
+
+def _import_each(files: Sequence[Path], settings: dict[str, str], *, store: Path, samples: str, name: str) -> None:
+    """Import every file that can be, then tell of the others."""
     failures = []
     for file in files:
         try:

@@ -1,31 +1,35 @@
 """Everything that a run can be told: the YAML presets, ``--set`` and the form in the Prefect UI fill one model."""
 
-from bigcodeflow.config.loading import load_config, load_settings, read_preset
-from bigcodeflow.config.sections import (
-    AggregationConfig,
+from bigcodeflow.config.execution import (
     BackendName,
     ClusterConfig,
-    DatasetConfig,
     DockerConfig,
     E2BConfig,
     ExecutionConfig,
-    GenerationConfig,
     LimitsConfig,
+    Quarantine,
+    ServiceConfig,
+    Start,
+    Variant,
+)
+from bigcodeflow.config.generation import (
+    GenerationConfig,
     OfflineConfig,
     PromptConfig,
-    Quarantine,
     RequestsConfig,
+    SamplingConfig,
+)
+from bigcodeflow.config.loading import load_config, load_settings, read_preset
+from bigcodeflow.config.run import (
+    AggregationConfig,
+    DatasetConfig,
     RunConfig,
     SafetyPolicy,
     SamplesConfig,
-    SamplingConfig,
     Sanitizer,
     SanitizingConfig,
-    ServiceConfig,
     Split,
-    Start,
     Subset,
-    Variant,
 )
 
 __all__ = [

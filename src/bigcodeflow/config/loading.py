@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
-from bigcodeflow.config.sections import RunConfig
+from bigcodeflow.config.run import RunConfig
 from bigcodeflow.errors import ConfigError
+from bigcodeflow.forms import put, validated
 from bigcodeflow.resources import shipped
 
 
@@ -36,14 +36,12 @@ def load_settings(settings: dict[str, Any], origin: str, overrides: tuple[str, .
     Raises:
         ConfigError: one line for each problem, naming origin or override, key, value and remedy.
     """
-    sources: dict[tuple[str, ...], str] = {}
+    origins = {}
     for override in overrides:
-        path = _apply(settings, override)
-        sources[path] = f"--set {override}"
-    try:
-        return RunConfig.model_validate(settings)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_problem(item, sources, origin) for item in error.errors())) from None
+        path, value = _parsed(override)
+        origins[path] = f"--set {override}"
+        put(settings, path, value, origins[path])
+    return validated(RunConfig, settings, origin, origins)
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
@@ -69,37 +67,12 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
     return settings, str(path)
 
 
-def _apply(settings: dict[str, Any], override: str) -> tuple[str, ...]:
+def _parsed(override: str) -> tuple[tuple[str, ...], object]:
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):
         raise ConfigError(f"--set {override!r} is not of the form section.key=value, such as execution.workers=4")
     try:
-        value = yaml.safe_load(text)
+        return path, yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from None
-    place = settings
-    for part in path[:-1]:
-        place = place.setdefault(part, {})
-        if not isinstance(place, dict):
-            raise ConfigError(f"--set {override}: {part} is a value, not a section")
-    place[path[-1]] = value
-    return path
-
-
-def _problem(item: Any, sources: dict[tuple[str, ...], str], origin: str) -> str:
-    location = tuple(str(part) for part in item["loc"])
-    where = next((text for path, text in sources.items() if location[: len(path)] == path), origin)
-    key = ".".join(location) or "settings"
-    if item["type"] == "extra_forbidden":
-        return f"{where}: {key} is not a setting; known here: {', '.join(_known_keys(location[:-1]))}"
-    message = item["msg"].removeprefix("Value error, ")
-    given = f" (given: {item['input']!r})" if location and not isinstance(item["input"], BaseModel | dict) else ""
-    return f"{where}: {key}: {message}{given}"
-
-
-def _known_keys(section: tuple[str, ...]) -> list[str]:
-    model: Any = RunConfig
-    for part in section:
-        model = model.model_fields[part].annotation
-    return list(model.model_fields)

@@ -1,0 +1,131 @@
+"""Which model answers, and how it is asked or loaded."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from bigcodeflow.forms import Form
+
+
+class SamplingConfig(Form):
+    """How a model chooses its words. A list makes a grid: every combination is a setting of its own.
+
+    What is left empty is not sent, and the provider decides.
+    """
+
+    temperature: float | tuple[float, ...] | None = 0.0
+    """0 is greedy."""
+    top_p: float | tuple[float, ...] | None = None
+    """Empty takes the original's: 0.95 where the temperature is above 0, nothing where it is 0."""
+    top_k: int | tuple[int, ...] | None = None
+    """Choose among so many tokens only."""
+    max_tokens: int | tuple[int, ...] | None = 1280
+    """Tokens of an answer. The original's 1280 cuts off models that reason: give those more."""
+    seed: int | None = None
+    """Seed of the first sample of each task; each further sample gets the next number."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer; further ones belong to the prompt's form."""
+    frequency_penalty: float | tuple[float, ...] | None = None
+    """Make words less likely the more often they were used."""
+    presence_penalty: float | tuple[float, ...] | None = None
+    """Make words less likely once they were used."""
+    reasoning_effort: str | tuple[str, ...] | None = None
+    """Such as low, medium or high, where the model reasons."""
+    reasoning_tokens: int | tuple[int, ...] | None = None
+    """Budget of tokens for reasoning; 0 switches it off where the provider can."""
+
+
+class PromptConfig(Form):
+    """What a model is asked with."""
+
+    form: Literal["auto", "chat", "prefill", "direct"] = "auto"
+    """'chat' asks; 'prefill' also begins the answer; 'direct' lets the model continue the task's code, as base models
+    do. 'auto' takes what the original does: prefill for open models that run here, chat for the others."""
+    system: str = ""
+    """System prompt; the original has none."""
+    instruction_prefix: str = ""
+    """Sentence in front of the task; empty takes the original's."""
+    response_prefix: str = ""
+    """Beginning of the answer where the form is prefill; empty takes the original's."""
+
+
+class RequestsConfig(Form):
+    """How fast a provider is asked. Nothing of this changes an answer."""
+
+    concurrency: int = Field(default=64, ge=1, le=4096)
+    """Requests under way at once; fewer while the provider says that it is too much."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """0 sets no limit."""
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Of prompts and answers, an answer being expected to take max_tokens at most; 0 sets no limit."""
+    timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
+    """Deadline of one request."""
+    attempts: int = Field(default=8, ge=1, le=1000)
+    """Requests for one answer, the first included, before its sample is given up for this run."""
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    """Stop asking when the answers of this run have cost so much; what came is kept."""
+    shared_limit: str = ""
+    """Name of a global concurrency limit in Prefect that all runs share; empty shares none."""
+    batch: bool = False
+    """Use the provider's batch API, at half price and within 24 hours, where it has one."""
+
+
+class OfflineConfig(Form):
+    """How a model is loaded here; for the providers vllm and transformers."""
+
+    environment: str = ""
+    """Environment with the engine, see `bigcodeflow env list`; empty takes the provider's, for GPUs if that is built,
+    else the one for the CPU."""
+    download: bool = False
+    """Fetch the model from the hub where it is not on this machine."""
+    revision: str = ""
+    """Commit, tag or branch of the model's repository."""
+    tokenizer: str = ""
+    """Another tokenizer than the model's own."""
+    dtype: str = "auto"
+    """Such as bfloat16 or float32."""
+    tensor_parallel: int = Field(default=1, ge=1, le=1024)
+    """GPUs that share the model."""
+    max_model_tokens: int = Field(default=0, ge=0)
+    """Longest prompt with its answer; 0 takes the model's own."""
+    memory_share: float = Field(default=0.9, gt=0, le=1)
+    """Share of a GPU's memory for vLLM; without effect on the CPU."""
+    lora: str = ""
+    """Folder or repository of a LoRA adapter."""
+    trust_remote_code: bool = False
+    """Execute Python code that the model's repository brings. It can harm this machine."""
+    batch_size: int = Field(default=0, ge=0, le=65_536)
+    """Prompts that are handed over at once; 0 leaves it to the engine."""
+
+
+class GenerationConfig(Form):
+    """Which model answers, and how it is asked; read where samples.source is 'model'."""
+
+    model: str = ""
+    """PROVIDER:NAME, such as openai:gpt-4o; see `bigcodeflow generate --help` for the providers."""
+    base_url: str = ""
+    """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
+    api_key_variable: str = ""
+    """Environment variable that holds the key; empty takes the provider's usual one. The key itself is never stored."""
+    n_samples: int = Field(default=1, ge=1, le=100_000)
+    """Answers to each task. More later: those that are there stay."""
+    samples_per_request: int = Field(default=1, ge=1, le=1024)
+    """Answers that one request asks for, where the provider can; saves prompt tokens."""
+    prompt: PromptConfig = PromptConfig()
+    """What the model is asked with."""
+    sampling: SamplingConfig = SamplingConfig()
+    """How it chooses its words."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Further fields of the request, sent as they are."""
+    requests: RequestsConfig = RequestsConfig()
+    """How fast it is asked."""
+    offline: OfflineConfig = OfflineConfig()
+    """How it is loaded, for vllm and transformers."""
+
+    @field_validator("model")
+    @classmethod
+    def _names_a_provider(cls, model: str) -> str:
+        provider, separator, name = model.partition(":")
+        if model and not (separator and provider and name):
+            raise ValueError("is PROVIDER:NAME, such as openai:gpt-4o or vllm:Qwen/Qwen2.5-Coder-7B-Instruct")
+        return model

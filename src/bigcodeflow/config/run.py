@@ -1,0 +1,117 @@
+"""One model for everything that a run can be told; its docstrings are what the form in the Prefect UI says."""
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from bigcodeflow.config.execution import ExecutionConfig
+from bigcodeflow.config.generation import GenerationConfig
+from bigcodeflow.forms import Form
+from bigcodeflow.locations import located
+
+Split = Literal["complete", "instruct"]
+Subset = Literal["full", "hard"]
+Sanitizer = Literal["none", "parity", "robust"]
+SafetyPolicy = Literal["off", "flag", "block"]
+
+
+class DatasetConfig(Form):
+    """Which tasks are judged."""
+
+    source: str = "starter"
+    """'starter', a hub dataset such as 'bigcode/bigcodebench@v0.1.4', or the path of a Parquet, JSONL or JSONL.gz file
+    in the hub's schema."""
+    split: Split = "complete"
+    """'complete' prompts with a docstring, 'instruct' with prose."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Task numbers or ids and ranges of numbers, such as '1,5-9,BigCodeBench/12'; empty takes all."""
+    libraries: tuple[str, ...] = ()
+    """Keep tasks that use at least one of these libraries; empty keeps all."""
+    domains: tuple[str, ...] = ()
+    """Keep tasks of at least one of these domains, such as 'Network'; empty keeps all."""
+    offline: bool = False
+    """Use only what the hub cache already holds."""
+
+    @field_validator("ids", mode="before")
+    @classmethod
+    def _one_number_is_a_choice_too(cls, ids: object) -> object:
+        return str(ids) if isinstance(ids, int) and not isinstance(ids, bool) else ids
+
+
+class SamplesConfig(Form):
+    """Where the answers come from."""
+
+    source: str = "starter"
+    """'model' (asks the model of the generation section), 'oracle' (canonical solutions), 'stub' (empty bodies),
+    'cheat' (programs that attack the judge instead of solving the task), 'starter' (recorded answers of the starter
+    set), or the path of a sample file (JSONL, JSONL.gz) or folder in the original's formats."""
+
+
+class SanitizingConfig(Form):
+    """How a program is taken out of an answer."""
+
+    mode: Sanitizer = "parity"
+    """'parity' does what the original does, 'robust' also keeps what the original loses, 'none' executes what the
+    sample file states as its solution."""
+    safety_policy: SafetyPolicy = "flag"
+    """'off' does not look, 'flag' records risky calls, 'block' fails a sample that makes them."""
+
+
+class AggregationConfig(Form):
+    """What is computed from the verdicts."""
+
+    k: tuple[int, ...] = (1, 5, 10)
+    """pass@k is reported for each k that every task has samples for."""
+
+    @field_validator("k")
+    @classmethod
+    def _k_is_positive(cls, k: tuple[int, ...]) -> tuple[int, ...]:
+        if not k or min(k) < 1:
+            raise ValueError("needs positive whole numbers, such as [1, 5, 10]")
+        return k
+
+
+class RunConfig(Form):
+    """Everything that one run of the pipeline can be told."""
+
+    name: str = Field(default="run", pattern=r"^[\w.\-+]{1,200}$")
+    """Name of the run or the model; letters, digits and . _ - + only."""
+    store: str = "results/store"
+    """Folder for artifacts, or a URL such as s3://bucket/prefix; shared by all runs."""
+    out: str = "results/latest"
+    """Folder for the result files of this run."""
+    dataset: DatasetConfig = DatasetConfig()
+    """Which tasks are judged."""
+    samples: SamplesConfig = SamplesConfig()
+    """Where the answers come from."""
+    generation: GenerationConfig = GenerationConfig()
+    """Which model answers, and how it is asked."""
+    sanitizing: SanitizingConfig = SanitizingConfig()
+    """How a program is taken out of an answer."""
+    execution: ExecutionConfig = ExecutionConfig()
+    """Where and how solutions are executed."""
+    aggregation: AggregationConfig = AggregationConfig()
+    """What is computed from the verdicts."""
+
+    @field_validator("store")
+    @classmethod
+    def _store_is_a_url_or_a_folder(cls, store: str) -> str:
+        place = located(store)
+        return place if isinstance(place, str) else store
+
+    @model_validator(mode="after")
+    def _starter_answers_need_starter_tasks(self) -> Self:
+        if self.samples.source == "starter" and self.dataset.source != "starter":
+            raise ValueError(
+                "samples.source 'starter' answers only dataset.source 'starter': "
+                "set samples.source to model, a sample file, oracle, stub or cheat"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_model_is_named(self) -> Self:
+        if self.samples.source == "model" and not self.generation.model:
+            raise ValueError("samples.source 'model' needs generation.model, such as openai:gpt-4o")
+        return self
