@@ -9,8 +9,8 @@ import pytest
 from bigcodeflow.config import ClusterConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import execute_items
+from tests.scaleout.hosts import DaskHosts, wait_for
 
-from .conftest import DaskHosts, wait_for
 from .test_clusters import CONFIG, items, keys_of
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.filterwarnings("default")]

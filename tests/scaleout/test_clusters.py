@@ -15,8 +15,7 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.planning import plan_batches
 from bigcodeflow.stages import execution_stage
-
-from .conftest import DaskHosts
+from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -95,6 +94,18 @@ def test_a_worker_without_the_environment_refuses(
     config = CONFIG.model_copy(update={"scheduler_address": dask_hosts.address})
     sha = starter_environment.environment_sha[:12]
     with pytest.raises(EnvironmentUnusableError, match=rf"worker on \S+ lacks .* starter with sha {sha} .*env build"):
+        execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
+
+
+def test_a_worker_without_the_package_is_told(
+    starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts
+) -> None:
+    """Dask alone is not enough on a worker: one line says so, instead of what became of the first message to it."""
+    (tmp_path / "bigcodeflow.py").write_text("raise ModuleNotFoundError(\"No module named 'bigcodeflow'\")\n")
+    dask_hosts.scheduler()
+    dask_hosts.worker(PYTHONPATH=str(tmp_path))
+    config = CONFIG.model_copy(update={"scheduler_address": dask_hosts.address})
+    with pytest.raises(EnvironmentUnusableError, match=r"worker at tcp:\S+ cannot import bigcodeflow .*: install"):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
 
 

@@ -18,8 +18,7 @@ from bigcodeflow.outputs import write_outputs
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.stages import RunArtifacts, finished_run, perform_all
 from tests.conftest import ROOT
-
-from .conftest import wait_for
+from tests.scaleout.hosts import wait_for
 
 pytestmark = [
     pytest.mark.sandbox,

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.artifacts import Store
+from tests.scaleout.hosts import wait_for
 from tests.store.s3 import variables
 
-from .conftest import wait_for
 from .test_s3_runs import _MEASURED, _outcome, _slow_samples
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.long, pytest.mark.usefixtures("starter_environment")]

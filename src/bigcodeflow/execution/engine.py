@@ -2,9 +2,9 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +21,7 @@ from bigcodeflow.execution.cluster import (
     slots_of,
 )
 from bigcodeflow.execution.fanout import fan_out
-from bigcodeflow.execution.hosting import environment_here
+from bigcodeflow.execution.hosting import environment_here, require_package
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
 from bigcodeflow.execution.places import make_backend
@@ -193,21 +193,33 @@ def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, 
 def _run(client: "Client", executor: Executor, items: Sequence[WorkItem], counted: _Counted) -> None:
     from distributed.comm.core import CommClosedError
 
-    from bigcodeflow.execution.keeping import Keeping
-
     if not items:
         return
-    make = executor.backend if executor.writes_ledger else executor.hosted_backend
     patience_seconds = executor.config.cluster.patience_seconds
     try:
-        client.register_plugin(Keeping(executor.name, make))
         slots = slots_of(client, patience_seconds)
+        require_package(client)
         batches = plan_batches(items, slots, alone=not executor.writes_ledger)
-        _run_batches(client, executor, batches, counted)
+        with _backends_kept(client, executor):
+            _run_batches(client, executor, batches, counted)
     except CommClosedError as error:
         raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
+
+
+@contextmanager
+def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
+    """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
+    from distributed.comm.core import CommClosedError
+
+    from bigcodeflow.execution.keeping import Keeping
+
+    make = executor.backend if executor.writes_ledger else executor.hosted_backend
+    try:
+        client.register_plugin(Keeping(executor.name, make))
+        yield
     finally:
-        with suppress(CommClosedError):  # a cluster that is gone keeps nothing, and is not what the caller has to hear
+        # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
+        with suppress(CommClosedError, KeyError):
             client.unregister_worker_plugin(executor.name)
 
 

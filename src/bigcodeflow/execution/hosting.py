@@ -1,11 +1,16 @@
 """What a worker on another machine must have: the same code, and the sandbox environment by its sha."""
 
+import pkgutil
 import socket
+from typing import TYPE_CHECKING
 
 import bigcodeflow
 from bigcodeflow.environments import InstalledEnvironment, installed_environments
 from bigcodeflow.errors import EnvironmentUnusableError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _SHA_DIGITS = 12
 
@@ -13,6 +18,21 @@ _SHA_DIGITS = 12
 def code_version() -> str:
     """What has to be the same where work is sent from and where it is done."""
     return f"{bigcodeflow.__version__}, harness {HARNESS_VERSION}"
+
+
+def require_package(client: "Client") -> None:
+    """Refuse workers that could not even read what they are sent.
+
+    Raises:
+        EnvironmentUnusableError: a worker's Python lacks this package.
+    """
+    found = client.run(pkgutil.resolve_name, "bigcodeflow:__version__", on_error="return")
+    for worker, version in found.items():
+        if isinstance(version, ImportError):
+            raise EnvironmentUnusableError(
+                f"worker at {worker} cannot import bigcodeflow ({version}): install version {bigcodeflow.__version__} "
+                "there and restart the worker"
+            )
 
 
 def require_code(wanted: str) -> None:
