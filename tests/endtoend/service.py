@@ -63,7 +63,8 @@ class Service:
         try:
             self.start_server()
             self.prefect("work-pool", "create", _POOL, "--type", "process")
-            self.prefect("deploy", "--prefect-file", str(ROOT / "prefect.yaml"), "--name", "benchmark", "--no-prompt")
+            names = ("--name", "benchmark", "--name", "sweep")
+            self.prefect("deploy", "--prefect-file", str(ROOT / "prefect.yaml"), *names, "--no-prompt")
             self.start_worker()
         except BaseException:
             self.__exit__()
@@ -119,9 +120,13 @@ class Service:
 
     def run(self, config: dict[str, Any], **variables: str) -> "ServedRun":
         """Start a run of the benchmark's deployment, as the UI does, with further environment variables."""
+        return self.start("benchmark/benchmark", {"config": config}, **variables)
+
+    def start(self, deployment: str, parameters: dict[str, Any], **variables: str) -> "ServedRun":
+        """Start a run of any deployment."""
         made = self.post(
-            f"/deployments/{self.deployment()['id']}/create_flow_run",
-            parameters={"config": config},
+            f"/deployments/{self.deployment(deployment)['id']}/create_flow_run",
+            parameters=parameters,
             state={"type": "SCHEDULED", "state_details": {}},
             job_variables={"env": variables},
         )

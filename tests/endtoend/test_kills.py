@@ -1,4 +1,4 @@
-"""A kill -9 of any process during a run: after restart and retry the results are those of an undisturbed run."""
+"""A kill -9 of any process during a sweep: after restart and retry the results are those of an undisturbed one."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,15 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from tests.endtoend.conftest import Config, write_samples
+from tests.endtoend.conftest import write_samples
 from tests.endtoend.service import ServedRun, Service, kill, wait_until
 from tests.endtoend.test_cancelling import executions, gone, verdicts_in
+from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
-_SAMPLES = 10
+_TASKS = 8
+#: By model. Each sleeps otherwise, so that no verdict of one is another's.
+_SLEEP_SECONDS = {"first": 1.0, "second": 1.5, "third": 1.1}
 #: Long enough for a worker or a server that came back to find out what became of its runs.
 _PATIENCE_SECONDS = 60.0
+
+Sweep = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +34,30 @@ def own_service(
         yield service
 
 
-@pytest.fixture
-def sleeping(config: Config, tmp_path: Path) -> dict[str, Any]:
-    samples = write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=2.0)
-    return config(tasks=_SAMPLES, samples={"source": str(samples)}, execution={"workers": 1, "slots_per_worker": 2})
+@pytest.fixture(scope="module")
+def sweep_of(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """Parameters of a sweep over three models that writes below a folder."""
+    answers = tmp_path_factory.mktemp("answers")
+    models = [
+        {"answers": str(write_samples(answers / f"{name}.jsonl", _TASKS, sleep_seconds=seconds))}
+        for name, seconds in _SLEEP_SECONDS.items()
+    ]
+
+    def make(folder: Path, **execution: Any) -> dict[str, Any]:
+        common = {"dataset.ids": f"0-{_TASKS - 1}", "sanitizing.mode": "none", "execution.variants": ["calibrated"]}
+        common |= {f"execution.{name}": value for name, value in execution.items()}
+        config = {"name": "killed", "models": models, "common": common}
+        return {"config": config | {"store": str(folder / "store"), "out": str(folder / "out")}}
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def undisturbed(own_service: Service, sweep_of: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a sweep that nothing happened to."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    own_service.start("sweep/sweep", sweep_of(folder, workers=1, slots_per_worker=2)).ended("COMPLETED")
+    return folder / "store"
 
 
 def rows(store: Path) -> list[tuple[Any, ...]]:
@@ -40,6 +65,11 @@ def rows(store: Path) -> list[tuple[Any, ...]]:
     columns = ["task_id", "sample_index", "variant", "verdict_key", "status", "failure_kind", "tests_run", "exit"]
     tables = [pq.read_table(path, columns=columns) for path in sorted(store.glob("execution/*/part-0.parquet"))]
     return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+def in_the_second_model(store: Path) -> bool:
+    """Ground truths and one model are executed, and of another one a part."""
+    return len(executions(store)) >= 2 and len(verdicts_in(store)) >= 2
 
 
 def kill_server(service: Service, _run: ServedRun) -> None:
@@ -62,23 +92,48 @@ def kill_flow(_service: Service, run: ServedRun) -> None:
     gone(processes)
 
 
-@pytest.mark.parametrize("disturb", [kill_server, kill_worker, kill_flow])
-def test_results_after_a_kill_are_those_of_an_undisturbed_run(
+def kill_dask_worker(_service: Service, run: ServedRun) -> None:
+    """The one process that its own cluster executes in; the cluster starts another."""
+    processes = run.processes()
+    [worker] = processes.named("spawn_main")
+    processes.kill(worker)
+
+
+@pytest.mark.parametrize("disturb", [kill_server, kill_worker, kill_flow, kill_dask_worker])
+def test_results_after_a_kill_are_those_of_an_undisturbed_sweep(
     disturb: Callable[[Service, ServedRun], None],
     own_service: Service,
-    sleeping: dict[str, Any],
-    config: Config,
+    sweep_of: Sweep,
+    undisturbed: Path,
     tmp_path: Path,
 ) -> None:
-    """Whatever died while samples were executed: restarted and, where it failed, retried, the run says the same."""
-    reference = sleeping | {"store": str(tmp_path / "undisturbed"), "out": str(tmp_path / "undisturbed-out")}
-    own_service.run(reference).ended("COMPLETED")
-    store = Path(sleeping["store"])
-    run = own_service.run(sleeping)
-    wait_until(lambda: executions(store) and len(verdicts_in(store)) >= 2, "verdicts of samples")
+    """Whatever died while samples were executed: restarted and, where it failed, retried, the sweep says the same."""
+    run = own_service.start("sweep/sweep", sweep_of(tmp_path, workers=1, slots_per_worker=2))
+    store = tmp_path / "store"
+    wait_until(lambda: in_the_second_model(store), "verdicts of the second model")
     disturb(own_service, run)
     finish(run, reporter=disturb is kill_flow)
-    assert rows(store) == rows(Path(reference["store"]))
+    assert rows(store) == rows(undisturbed)
+    assert all(counted["executed_twice"] == 0 for counted in executions(store))
+
+
+def test_results_after_the_end_of_a_cluster_are_those_of_an_undisturbed_sweep(
+    own_service: Service, sweep_of: Sweep, undisturbed: Path, tmp_path: Path
+) -> None:
+    """Scheduler and workers of a cluster that others keep are killed and started again at the same address."""
+    (tmp_path / "dask").mkdir()
+    with DaskHosts(tmp_path / "dask") as hosts:
+        processes = [hosts.scheduler(), hosts.worker()]
+        cluster = {"cluster.patience_seconds": 120}
+        run = own_service.start("sweep/sweep", sweep_of(tmp_path, scheduler_address=hosts.address, **cluster))
+        store = tmp_path / "store"
+        wait_until(lambda: in_the_second_model(store), "verdicts of the second model")
+        for process in processes:
+            hosts.kill(process)
+        hosts.scheduler()
+        hosts.worker()
+        finish(run, reporter=False)
+    assert rows(store) == rows(undisturbed)
     assert all(counted["executed_twice"] == 0 for counted in executions(store))
 
 
