@@ -71,8 +71,9 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
         ConfigError: the store is not a folder of this machine.
         ArtifactError: a run record or a leaderboard snapshot cannot be read, so that nobody can tell what is needed.
     """
-    if isinstance(located(config.store), str):
-        raise ConfigError(f"store {config.store}: only a store in a folder can be cleaned: name one")
+    place = located(config.store)
+    if isinstance(place, str):
+        raise ConfigError(f"store {place}: only a store in a folder can be cleaned: name one")
     store = Store(config.store)
     limit = now - timedelta(days=config.older_than_days)
     runs = recorded_runs(store.root)

@@ -15,6 +15,7 @@ import pytest
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.outputs import write_outputs
+from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.stages import RunArtifacts, finished_run, perform_all
 from tests.conftest import ROOT
@@ -82,7 +83,10 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     assert rows_of(there, first) == rows_of(here, local)
     now = datetime.now(UTC)
     write_outputs(there, first, Store(s3_url), started_at=now, evaluated_at=now)
+    reports = [write_report(select_runs(s3_url, ["latest"]), tmp_path / "first.html").path.read_bytes()]
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
+    reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
+    assert reports[0] == reports[1]
     again = Silent()
     assert perform_all(there, again) == first == finished_run(there)
     assert again.computed == []

@@ -1,5 +1,6 @@
 """`bigcodeflow catalog`: the DuckDB database over a store, built anew and explained."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -17,9 +19,7 @@ if TYPE_CHECKING:
 
 def catalog(
     view: Annotated[str, typer.Argument(help="Explain the columns of this view, such as pass_at_k.")] = "",
-    store: Annotated[
-        str, typer.Option(help="Store whose recorded runs it shows.", envvar="BIGCODEFLOW_STORE")
-    ] = "results/store",
+    store: RecordedStore = Path("results/store"),
 ) -> None:
     """Build the catalog of a store anew, and say where it is and what it shows.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.results.comparison.slices import By
 
@@ -50,13 +51,7 @@ def compare(
             show_default=False,
         ),
     ],
-    store: Annotated[
-        Path,
-        typer.Option(
-            help="Folder or URL (s3://bucket/prefix) of cached artifacts with the recorded runs.",
-            envvar="BIGCODEFLOW_STORE",
-        ),
-    ] = Path("results/store"),
+    store: RecordedStore = Path("results/store"),
     variant: Annotated[
         Variant, typer.Option(help="Compare solutions with code_prompt in front, or alone.")
     ] = Variant.calibrated,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bigcodeflow.cli.console import notices, out, progress_listener
-from bigcodeflow.cli.options import Split, Subset
+from bigcodeflow.cli.options import RecordedStore, Split, Subset
 from bigcodeflow.errors import BigCodeFlowError, ConfigError, SamplesError
 
 
@@ -36,9 +36,7 @@ def import_results(
         "results/latest"
     ),
     ids: Annotated[str, typer.Option(help="Only these task numbers or ids, such as 1,5-9; empty takes all.")] = "",
-    store: Annotated[
-        Path, typer.Option(help="Folder of artifacts that the runs are recorded in.", envvar="BIGCODEFLOW_STORE")
-    ] = Path("results/store"),
+    store: RecordedStore = Path("results/store"),
 ) -> None:
     """Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def inspect(
     ] = "",
     variant: Annotated[Variant | None, typer.Option(help="Only this variant. [default: all that the run has]")] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Only the sample of this number, from 0.")] = None,
-    store: Annotated[
-        Path, typer.Option(help="Folder of artifacts that the run is recorded in.", envvar="BIGCODEFLOW_STORE")
-    ] = Path("results/store"),
+    store: RecordedStore = Path("results/store"),
     form: Annotated[Format, typer.Option("--format", help="How to print what is found.")] = Format.table,
     export: Annotated[
         Path | None, typer.Option(help="New folder to write: lists in all formats, and the original's folder a task.")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.cli.console import notices, out
-from bigcodeflow.cli.options import Split, Subset
+from bigcodeflow.cli.options import RecordedStore, Split, Subset
 from bigcodeflow.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ class CardForm(StrEnum):
     model_index = "model-index"
 
 
-_Store = Annotated[Path, typer.Option(help="Store whose recorded runs are taken.", envvar="BIGCODEFLOW_STORE")]
 _Runs = Annotated[
     list[str] | None, typer.Option("--run", help="Take only this run, by record, run or model name; repeatable.")
 ]
@@ -62,7 +61,7 @@ def show(
     top: Annotated[int, typer.Option(min=0, help="Show so many places, and all of ours; 0 shows all.")] = 20,
     run: _Runs = None,
     allow: _Allow = None,
-    store: _Store = _STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Show one board: places, scores with their intervals, and ours beside the published figure."""
     from bigcodeflow.results import leaderboard
@@ -83,7 +82,7 @@ def write(
     out_folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("results/leaderboard"),
     run: _Runs = None,
     allow: _Allow = None,
-    store: _Store = _STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Write the leaderboard as JSON, CSV, Markdown, HTML and in the shape of the original's results.json.
 
@@ -112,7 +111,7 @@ def diff(
         float, typer.Option(min=0, help="Points that a score may drop where its tasks cannot be compared one by one.")
     ] = 1.0,
     allow: _Allow = None,
-    store: _Store = _STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
     from bigcodeflow.results import leaderboard
@@ -132,7 +131,7 @@ def publish(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which files would be written, and stop.")] = False,
     run: _Runs = None,
     allow: _Allow = None,
-    store: _Store = _STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Put the leaderboard into a dataset repository of the Hugging Face Hub, in one commit.
 
@@ -162,7 +161,7 @@ def card(
         CardForm, typer.Option("--format", help="'eval-results' for .eval_results/*.yaml, 'model-index' for README.md.")
     ] = CardForm.eval_results,
     allow: _Allow = None,
-    store: _Store = _STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Print what the model's own repository on the hub can show of a run, as YAML."""
     from bigcodeflow.results import leaderboard

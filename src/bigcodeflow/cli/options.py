@@ -68,6 +68,13 @@ Store = Annotated[
     ),
 ]
 
+RecordedStore = Annotated[
+    Path,
+    typer.Option(
+        help="Folder or URL (s3://bucket/prefix) of the store with the recorded runs.", envvar="BIGCODEFLOW_STORE"
+    ),
+]
+
 
 def backend_settings(backend: BackendChoice | None, fallback: BackendChoice | None, service_url: str) -> dict[str, Any]:
     """What the three options say, as fields of the section execution; empty where they say nothing."""

@@ -6,15 +6,14 @@ from typing import Annotated
 import typer
 
 from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.options import RecordedStore
 
 
 def report(
     runs: Annotated[
         list[str], typer.Argument(help="Name of a run, a record or a model; 'latest'; or a pattern such as 'sweep+*'.")
     ],
-    store: Annotated[
-        Path, typer.Option(help="Folder of the artifacts that the runs left.", envvar="BIGCODEFLOW_STORE")
-    ] = Path("results/store"),
+    store: RecordedStore = Path("results/store"),
     out_file: Annotated[Path, typer.Option("--out", help="HTML file to write.")] = Path("results/report.html"),
     open_browser: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
 ) -> None:
