@@ -47,6 +47,7 @@ check-engines: setup ## vLLM and transformers on this machine's CPU, asked by th
 
 check-long: setup ## what no other target runs: servers, workers and browsers through whole runs, killed and restarted
 	$(BIN)/python -m pytest -m long
+	BIGCODEFLOW_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m long tests/endtoend
 
 lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -1,4 +1,7 @@
-"""A Prefect server, a work pool and a worker as processes of their own, and the runs that they take up."""
+"""A Prefect server, a work pool and a worker as processes of their own, and the runs that they take up.
+
+The server's records lie in SQLite, or with BIGCODEFLOW_TEST_DATABASE=postgresql in PostgreSQL.
+"""
 
 import os
 import signal
@@ -7,10 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import httpx
+
+from tests.service.postgresql import postgresql_server
 
 T = TypeVar("T")
 
@@ -40,6 +46,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._database = ExitStack()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -56,6 +63,9 @@ class Service:
             "PREFECT_WORKER_QUERY_SECONDS": "2",
             "PWD": str(folder),
         }
+        if os.environ.get("BIGCODEFLOW_TEST_DATABASE") == "postgresql":
+            url = self._database.enter_context(postgresql_server())
+            self.variables["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = url.replace("://", "+asyncpg://")
         self.server: subprocess.Popen[bytes] | None = None
         self.worker: subprocess.Popen[bytes] | None = None
 
@@ -81,6 +91,7 @@ class Service:
                     process.kill()
                     process.wait()
         self.api.close()
+        self._database.close()
 
     def start_server(self) -> None:
         """Start it, on the database that it had, and wait until it answers."""
