@@ -1,0 +1,110 @@
+"""Questions that the views answer, and how they describe themselves."""
+
+import pyarrow as pa
+import pytest
+
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+from bigcodeflow.schemas import SAMPLES
+from tests.conftest import ROOT
+from tests.results.catalog.stored import VIEWS, ask, publish, record
+
+
+class TestQuestions:
+    """What the views over counts say, beside what the rows themselves say."""
+
+    @pytest.fixture
+    def catalog(self, store, tables):
+        """A task with several samples, one that was not judged, one whose ground truth fails."""
+        tables.task("Demo/1", domains=["Math"], libs=["math"])
+        tables.task("Demo/2", ground_truth="fail")
+        for index, status in enumerate(("pass", "fail", "infra_error", "pass")):
+            tables.sample("Demo/1", status, index=index, kind={"fail": "assertion"}.get(status, ""))
+        tables.sample("Demo/2", "infra_error")
+        keys = publish(store, tables)
+        answers = [
+            {"task_id": "Demo/1", "sample_index": index, "raw_text": "", "provider": "openai", "attempts": 1, **told}
+            for index, told in enumerate((
+                {"cost_usd": 0.1, "completion_tokens": 7, "latency_seconds": 1.0, "finish_reason": "length"},
+                {"cost_usd": 0.2, "completion_tokens": 5, "latency_seconds": 9.0, "finish_reason": "refusal"},
+                {"error": "timed out", "latency_seconds": 2.0},
+            ))
+        ]  # fmt: skip
+        store.publish("generation", "a" * 64, pa.Table.from_pylist(answers, schema=SAMPLES), settings={})
+        record(store, "first", artifacts=keys | {"generation": "a" * 64})
+        record(store, "bare", artifacts={"dataset": keys["dataset"]})
+        return rebuild_catalog(store.root)
+
+    def test_solve_rate_leaves_unjudged_samples_aside(self, catalog):
+        """Their task's rate is that of the others; a task without any judged sample has none."""
+        question = "SELECT task_id, libs, domains, n_given, n_judged, n_passed, solve_rate, judgeable FROM solve_rate ORDER BY 1"
+        assert ask(catalog, question) == [
+            ("Demo/1", ["math"], ["Math"], 4, 3, 2, 2 / 3, True),
+            ("Demo/2", [], [], 1, 0, 0, None, False),
+        ]
+
+    def test_failure_counts_are_those_of_the_failures(self, catalog):
+        """Counts and rows tell the same, and samples that were not judged stand apart by their status."""
+        counted = ask(catalog, "SELECT task_id, failure_kind, n_samples FROM failure_counts WHERE status = 'fail'")
+        assert counted == ask(catalog, "SELECT task_id, failure_kind, count(*) FROM failures GROUP BY ALL")
+        assert counted == [("Demo/1", "assertion", 1)]
+        assert ask(catalog, "SELECT sum(n_samples) FROM failure_counts WHERE status = 'infra_error'") == [(2,)]
+
+    def test_costs_tell_what_is_known(self, catalog):
+        """Sums are over answers whose price is known; a run that did not get so far has none."""
+        question = (
+            "SELECT run, n_answers, n_cost_known, n_unanswered, n_truncated, n_refused, round(cost_usd, 9), "
+            "prompt_tokens, completion_tokens, median_latency_seconds, n_verdicts, cpu_seconds, run_seconds "
+            "FROM costs ORDER BY run"
+        )
+        assert ask(catalog, question) == [
+            ("bare", None, None, None, None, None, None, None, None, None, None, None, 1800.0),
+            ("first", 3, 2, 1, 1, 1, 0.3, None, 12, 2.0, 5, 5.0, 1800.0),
+        ]
+
+    def test_answers_and_programs_are_found_by_run(self, catalog):
+        """The texts are read from the files of the run that is asked for."""
+        assert ask(catalog, "SELECT count(*) FROM samples WHERE run = 'first' AND model = 'first'") == [(3,)]
+        assert ask(catalog, "SELECT max(solution) FROM solutions WHERE run = 'first'") == [("solution 3",)]
+
+    def test_metrics_hold_slices(self, catalog):
+        """Scores by domain and library are in one view with all the others."""
+        question = (
+            "SELECT slice, value FROM metrics WHERE run = 'first' AND metric = 'pass@k' AND slice_kind = 'domain'"
+        )
+        [(domain, value)] = ask(catalog, question)
+        assert (domain, value) == ("Math", 2 / 3)
+
+
+class TestDescriptions:
+    """Any client can show what views and columns mean."""
+
+    def test_every_view_and_column_says_what_it_is(self, store):
+        """The grain comes first, and no column is left without its meaning."""
+        views, _ = describe_catalog(rebuild_catalog(store.root))
+        assert {view.name for view in views} == VIEWS
+        for view in views:
+            assert view.grain.startswith("Grain: one row "), view.name
+            assert [column.name for column in view.columns if not column.meaning] == [], view.name
+
+    def test_a_column_means_what_it_means_in_its_own_view(self, store):
+        """Columns of one name in two stages are told apart."""
+        views = {view.name: view for view in describe_catalog(rebuild_catalog(store.root))[0]}
+        meanings = {
+            name: {column.name: column.meaning for column in views[name].columns}["attempts"]
+            for name in ("samples", "verdicts")
+        }
+        assert meanings["samples"].startswith("requests made")
+        assert meanings["verdicts"].startswith("executions that")
+
+    def test_the_documentation_names_every_view(self):
+        """docs/formats.md has a row for each of them."""
+        text = (ROOT / "docs" / "formats.md").read_text().partition("\n## `results.duckdb`\n")[2].partition("\n## ")[0]
+        named = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
+        assert named == VIEWS
+
+    def test_a_file_that_is_no_catalog_is_named(self, tmp_path):
+        """Its path, and what to do."""
+        (tmp_path / "x.duckdb").write_bytes(b"no database")
+        with pytest.raises(ArtifactError, match=r"x\.duckdb cannot be read .*build it again"):
+            describe_catalog(tmp_path / "x.duckdb")

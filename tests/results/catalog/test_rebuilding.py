@@ -1,0 +1,197 @@
+"""A catalog that is rebuilt: beside its readers, after kills, from broken records and moved stores."""
+
+import logging
+import os
+import shutil
+import threading
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.results.catalog import LeftOut, describe_catalog, rebuild_catalog
+from tests.results.catalog.stored import ask, publish, record
+
+
+def test_open_readers_keep_what_they_opened(store, three_tasks):
+    """A rebuild under an open reader succeeds; the reader sees the old catalog, a new reader the new one."""
+    catalog = rebuild_catalog(store.root)
+    with duckdb.connect(catalog, read_only=True) as reader:
+        publish(store, three_tasks)
+        rebuild_catalog(store.root)
+        assert reader.execute("SELECT count(*) FROM runs").fetchall() == [(0,)]
+    assert ask(catalog, "SELECT count(*) FROM runs") == [(1,)]
+
+
+def test_rebuilding_at_once_leaves_one_whole_catalog(store, three_tasks):
+    """Runs that end together each rebuild; the file is whole, and nothing temporary stays behind."""
+    publish(store, three_tasks)
+    threads = [threading.Thread(target=rebuild_catalog, args=(store.root,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ask(store.root / "results.duckdb", "SELECT count(*) FROM verdicts") == [(3,)]
+    assert not list(store.root.glob("*.tmp*")) + list(store.root.glob(".*.tmp*"))
+
+
+def test_what_a_killed_rebuild_left_is_cleared_away(store):
+    """The next rebuild removes its database, log and spilled data."""
+    store.root.mkdir(parents=True)
+    (store.root / ".results.duckdb.0.tmp").write_bytes(b"half")
+    (store.root / ".results.duckdb.0.tmp.wal").write_bytes(b"half")
+    (store.root / ".results.duckdb.0.tmp.spill").mkdir()
+    rebuild_catalog(store.root)
+    assert not list(store.root.glob("*.tmp*")) + list(store.root.glob(".*.tmp*"))
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"run": "x"}', b'{"run": "x", "started_at": "noon"}', b"\xff"])
+def test_a_broken_run_record_is_named(store, content):
+    """A record that cannot be read stops the rebuild, naming the file; the former catalog stays."""
+    catalog = rebuild_catalog(store.root)
+    before = catalog.read_bytes()
+    path = record(store, "broken")
+    path.write_bytes(content)
+    with pytest.raises(ArtifactError, match=r"broken-20261121\.json: is not a run record") as caught:
+        rebuild_catalog(store.root)
+    assert "\n" not in str(caught.value)
+    assert catalog.read_bytes() == before
+
+
+class TestLeftOut:
+    """What is gone or damaged is missed by name, and nothing else suffers."""
+
+    @pytest.fixture
+    def two(self, store, three_tasks):
+        return {name: publish(store, three_tasks, name) for name in ("first", "second")}
+
+    @pytest.mark.parametrize("stage", ["dataset", "aggregation"])
+    def test_a_run_whose_artifact_is_gone_is_left_out(self, store, two, stage, caplog):
+        """Every view goes on with the other run; a warning says how to find out more, and the table names it."""
+        key = two["first"][stage]
+        shutil.rmtree(store.folder(stage, key))
+        catalog = rebuild_catalog(store.root)
+        for view in ("runs", "pass_at_k", "solve_rate", "verdicts", "solutions", "failures", "metrics", "costs"):
+            assert ask(catalog, f"SELECT DISTINCT run FROM {view}") == [("second",)]
+        assert describe_catalog(catalog)[1] == [LeftOut("first-20261121", stage, key, "is gone")]
+        [warned] = caplog.records
+        assert warned.levelno == logging.WARNING
+        assert "leaves out 1 recorded run" in warned.getMessage()
+        assert f"bigcodeflow catalog --store {store.root}" in warned.getMessage()
+
+    def test_a_manifest_without_its_table_is_gone(self, store, two):
+        """A folder that was copied in part is no artifact."""
+        (store.folder("execution", two["first"]["execution"]) / "part-0.parquet").unlink()
+        assert ask(rebuild_catalog(store.root), "SELECT run FROM runs") == [("second",)]
+
+    @pytest.mark.parametrize("stage", ["sanitizing", "execution"])
+    def test_a_run_whose_artifact_is_damaged_is_left_out(self, store, two, stage):
+        """A file that is no Parquet file, or is cut off, is named with what is wrong with it."""
+        path = store.folder(stage, two["first"][stage]) / "part-0.parquet"
+        path.write_bytes(path.read_bytes()[:-20])
+        catalog = rebuild_catalog(store.root)
+        assert ask(catalog, "SELECT run FROM runs") == [("second",)]
+        assert ask(catalog, "SELECT DISTINCT run FROM verdicts") == [("second",)]
+        [left_out] = describe_catalog(catalog)[1]
+        assert left_out[:3] == ("first-20261121", stage, two["first"][stage])
+        assert left_out.reason.startswith("cannot be read: ")
+        assert str(path) in left_out.reason
+
+    def test_damaged_pages_are_found_as_well(self, store, two):
+        """A file whose end is whole and whose data is not is left out too, and the others of its stage are not."""
+        path = store.folder("execution", two["first"]["execution"]) / "part-0.parquet"
+        content = path.read_bytes()
+        start = pq.read_metadata(path).serialized_size + 8
+        path.write_bytes(content[:4] + b"\x00" * (len(content) - start - 4) + content[-start:])
+        assert ask(rebuild_catalog(store.root), "SELECT run, count(*) FROM verdicts GROUP BY ALL") == [("second", 3)]
+
+    def test_a_damaged_artifact_of_no_run_is_named_too(self, store, two):
+        """What no record refers to is left out of the stage's view."""
+        store.publish("execution", "0" * 64, pa.table({"task_id": ["Demo/2"]}), settings={})
+        (store.folder("execution", "0" * 64) / "part-0.parquet").write_bytes(b"nothing of the kind")
+        catalog = rebuild_catalog(store.root)
+        [left_out] = describe_catalog(catalog)[1]
+        assert left_out[:3] == (None, "execution", "0" * 64)
+        assert ask(catalog, "SELECT count(*) FROM runs") == [(2,)]
+        assert ask(catalog, "SELECT count(DISTINCT artifact) FROM execution") == [(4,)]
+
+    def test_a_run_that_is_mended_comes_back(self, store, two, three_tasks):
+        """Its stage run again puts it into the next catalog."""
+        path = store.folder("execution", two["first"]["execution"]) / "part-0.parquet"
+        path.write_bytes(b"damaged")
+        rebuild_catalog(store.root)
+        publish(store, three_tasks, "first")
+        catalog = rebuild_catalog(store.root)
+        assert ask(catalog, "SELECT run FROM runs ORDER BY run") == [("first",), ("second",)]
+        assert describe_catalog(catalog)[1] == []
+
+
+class TestCarriedOver:
+    """What the former catalog knows of an unchanged artifact is not read again; all else is."""
+
+    def counts(self, store):
+        return ask(rebuild_catalog(store.root), "SELECT sum(n_passed), sum(n_given) FROM solve_rate")
+
+    def test_an_unchanged_artifact_is_not_opened(self, store, three_tasks):
+        """A file that looks as before is trusted: here its content is not even Parquet any more."""
+        keys = publish(store, three_tasks)
+        before = self.counts(store)
+        path = store.folder("execution", keys["execution"]) / "part-0.parquet"
+        status = path.stat()
+        copy = path.read_bytes()
+        path.write_bytes(b"x" * len(copy))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        with pytest.raises(ArtifactError, match=r"cannot be built .*part-0.parquet"):
+            rebuild_catalog(store.root)  # the counts are carried over; only the view over the file fails
+        path.write_bytes(copy)
+        assert self.counts(store) == before == [(2, 3)]
+
+    def test_an_artifact_that_was_published_anew_is_read_anew(self, store, three_tasks):
+        """The same key may come to hold other verdicts, where samples had been left unjudged."""
+        keys = publish(store, three_tasks)
+        assert self.counts(store) == [(2, 3)]
+        table = three_tasks.table("verdicts")
+        passing = table.set_column(table.schema.get_field_index("status"), table.schema.field("status"), [["pass"] * 3])
+        store.publish("execution", keys["execution"], passing, settings={})
+        assert self.counts(store) == [(3, 3)]
+
+    def test_a_new_run_joins_the_others(self, store, three_tasks):
+        """Counts of old and new artifacts stand side by side."""
+        publish(store, three_tasks, "first")
+        self.counts(store)
+        publish(store, three_tasks, "second")
+        assert self.counts(store) == [(4, 6)]
+
+    def test_deleted_artifacts_are_forgotten(self, store, three_tasks):
+        """With its record and its folders a run is gone from the counts."""
+        keys = publish(store, three_tasks, "first")
+        publish(store, three_tasks, "second")
+        assert self.counts(store) == [(4, 6)]
+        (store.root / "runs" / "first-20261121.json").unlink()
+        shutil.rmtree(store.folder("execution", keys["execution"]))
+        assert self.counts(store) == [(2, 3)]
+        assert ask(store.root / "results.duckdb", "SELECT count(DISTINCT artifact) FROM stored.outcomes") == [(3,)]
+
+    def test_a_former_catalog_that_cannot_be_used_is_no_obstacle(self, store, three_tasks):
+        """Damaged or of an older version, it is replaced by one that was read from the store."""
+        publish(store, three_tasks)
+        catalog = rebuild_catalog(store.root)
+        with duckdb.connect(catalog) as connection:
+            connection.execute("UPDATE stored.version SET version = 0")
+            connection.execute("DELETE FROM stored.outcomes")
+        assert self.counts(store) == [(2, 3)]
+        catalog.write_bytes(b"no database")
+        assert self.counts(store) == [(2, 3)]
+
+
+def test_a_moved_store_is_whole_again_after_a_rebuild(store, three_tasks, tmp_path):
+    """Counts and scores go with the file; texts are found again once the catalog was built where it is now."""
+    publish(store, three_tasks)
+    rebuild_catalog(store.root)
+    moved = store.root.rename(tmp_path / "moved")
+    assert ask(moved / "results.duckdb", "SELECT count(*) FROM solve_rate") == [(3,)]
+    with pytest.raises(duckdb.IOException, match=r"No files found .*execution"):
+        ask(moved / "results.duckdb", "SELECT count(*) FROM verdicts")
+    assert ask(rebuild_catalog(moved), "SELECT count(*) FROM verdicts") == [(3,)]

@@ -1,0 +1,146 @@
+"""What the views of a catalog show of a real store."""
+
+import gzip
+import json
+import math
+
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.results.catalog import rebuild_catalog
+from tests.results.catalog.stored import VIEWS, ask, publish, record
+
+
+def test_an_empty_store_has_an_empty_catalog(store):
+    """Before the first run every view and table answers, with no rows."""
+    catalog = rebuild_catalog(store.root)
+    assert catalog == store.root / "results.duckdb"
+    views = {name for (name,) in ask(catalog, "SELECT table_name FROM duckdb_columns() WHERE schema_name = 'main'")}
+    assert views >= VIEWS
+    assert {view: ask(catalog, f"SELECT count(*) FROM {view}") for view in VIEWS} == {view: [(0,)] for view in VIEWS}
+
+
+def test_stage_views_hold_every_artifact_with_its_key(store, three_tasks):
+    """Rows of two artifacts of a stage stand in one view, told apart by the artifact's key."""
+    keys = [publish(store, three_tasks, name) for name in ("first", "second")]
+    found = ask(rebuild_catalog(store.root), "SELECT artifact, count(*) FROM dataset GROUP BY ALL")
+    assert sorted(found) == sorted((key["dataset"], 3) for key in keys)
+
+
+def test_lists_and_structs_keep_their_types(store, three_tasks):
+    """Nested columns come through the view as in the Parquet file."""
+    publish(store, three_tasks)
+    [(domains,)] = ask(rebuild_catalog(store.root), "SELECT domains FROM dataset WHERE task_id = 'Demo/10'")
+    assert domains == ["Math", "Network"]
+
+
+def test_unfinished_work_is_not_seen(store, three_tasks):
+    """A folder without a manifest is no artifact."""
+    keys = publish(store, three_tasks)
+    (store.folder("dataset", keys["dataset"]) / "manifest.json").unlink()
+    assert ask(rebuild_catalog(store.root), "SELECT count(*) FROM dataset") == [(0,)]
+
+
+def test_an_older_artifact_without_a_column_is_still_read(store, three_tasks):
+    """A column that an older version did not write is null, and the views over it still stand."""
+    publish(store, three_tasks)
+    older = three_tasks.table("verdicts").drop_columns(["flaky", "exit"])
+    store.publish("execution", "0" * 64, older, settings={})
+    found = ask(
+        rebuild_catalog(store.root), f"SELECT count(*), count(exit) FROM execution WHERE artifact = '{'0' * 64}'"
+    )
+    assert found == [(3, 0)]
+
+
+def test_runs_have_times_in_utc_and_their_keys(store, three_tasks):
+    """A record becomes one row; times are UTC; stages that it did not reach are null."""
+    keys = publish(store, three_tasks)
+    [row] = ask(
+        rebuild_catalog(store.root),
+        "SELECT record, run, started_at::VARCHAR, finished_at::VARCHAR, config->>'name', execution_key, generation_key "
+        "FROM runs",
+    )
+    assert row == (
+        "first-20261121", "first", "2026-11-21 09:00:00", "2026-11-21 09:30:00", "first", keys["execution"], None
+    )  # fmt: skip
+
+
+def test_verdicts_belong_to_their_run(store, three_tasks):
+    """Two runs that share an execution artifact both have its verdicts; ground truths are kept apart."""
+    keys = publish(store, three_tasks)
+    record(store, "again", artifacts=keys)
+    catalog = rebuild_catalog(store.root)
+    assert ask(catalog, "SELECT run, count(*) FROM verdicts GROUP BY ALL ORDER BY 1") == [("again", 3), ("first", 3)]
+    assert ask(catalog, "SELECT task_id FROM ground_truths WHERE run = 'first' AND status <> 'pass'") == [("Demo/3",)]
+
+
+def test_failures_name_tests_and_the_first_trace(store, tables):
+    """A failure has the names of its failing tests and a reason; unjudged samples are no failures."""
+    tests = [
+        {"name": "test_a", "outcome": "pass", "seconds": 0.1, "trace": ""},
+        {"name": "test_b", "outcome": "error", "seconds": 0.1, "trace": "KeyError: 1"},
+    ]
+    for number, verdict in enumerate((
+        {"status": "fail", "kind": "exception", "tests": tests},
+        {"status": "fail", "kind": "import", "module_trace": "ImportError"},
+        {"status": "crash", "kind": "crash", "exit": "signal 11"},
+        {"status": "infra_error", "kind": "infrastructure"},
+        {"status": "pass"},
+    )):  # fmt: skip
+        tables.task(f"Demo/{number}")
+        tables.sample(f"Demo/{number}", **verdict)
+    publish(store, tables)
+    question = "SELECT task_id, failure_kind, failing_tests, first_trace FROM failures ORDER BY task_id"
+    assert ask(rebuild_catalog(store.root), question) == [
+        ("Demo/0", "exception", ["test_b"], "KeyError: 1"),
+        ("Demo/1", "import", [], "ImportError"),
+        ("Demo/2", "crash", [], "signal 11"),
+    ]
+
+
+def test_pass_at_k_shows_both_scores_and_what_limits_them(store, three_tasks):
+    """One row a run, variant, sanitizer and k, with the judgeable score and the ground-truth rate beside it."""
+    publish(store, three_tasks)
+    question = (
+        "SELECT run, variant, sanitizer, k, pass_at_k, n_tasks, pass_at_k_judgeable, n_tasks_judgeable, "
+        "ground_truth_rate, provisional FROM pass_at_k"
+    )
+    assert ask(rebuild_catalog(store.root), question) == [
+        ("first", "calibrated", "parity", 1, 2 / 3, 3, 0.5, 2, 2 / 3, False)
+    ]
+
+
+def test_a_run_with_unjudged_samples_is_provisional(store, tables):
+    """The view marks a score that lacks samples."""
+    tables.task("Demo/1")
+    tables.sample("Demo/1", "infra_error")
+    publish(store, tables)
+    assert ask(rebuild_catalog(store.root), "SELECT provisional FROM pass_at_k") == [(True,)]
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("model", ["gemma-3-4b-it", "qwen2.5-coder-7b-instruct"])
+def test_recorded_results_come_out_to_the_last_digit(reference_data, store, tables, model):
+    """pass@k is the recorded one and the metrics table's; solve rates are those of a plain count of the file's rows."""
+    [path] = (reference_data / "samples" / model).glob("*_eval_results.json.gz")
+    results = json.loads(gzip.decompress(path.read_bytes()))["eval"]
+    recorded = json.loads(path.with_name(path.name.replace("eval_results.json.gz", "pass_at_k.json")).read_text())
+    for task_id, samples in results.items():
+        tables.task(task_id, ground_truth="fail" if task_id in recorded["failed_tasks"] else "pass")
+        for index, sample in enumerate(samples):
+            tables.sample(task_id, sample["status"], index=index)
+    keys = publish(store, tables)
+    catalog = rebuild_catalog(store.root)
+
+    metrics = pq.read_table(store.folder("aggregation", keys["aggregation"]) / "part-0.parquet").to_pylist()
+    scored = {row["metric"]: row["value"] for row in metrics if row["slice_kind"] == "all" and row["k"] == 1}
+    [(score, judgeable)] = ask(catalog, "SELECT pass_at_k, pass_at_k_judgeable FROM pass_at_k WHERE k = 1")
+    assert (score, judgeable) == (scored["pass@k"], scored["pass@k_judgeable"])
+    assert score == recorded["pass@1"]
+
+    rates = dict(ask(catalog, "SELECT task_id, solve_rate FROM solve_rate"))
+    statuses = {task_id: [sample["status"] for sample in samples] for task_id, samples in results.items()}
+    assert rates == {task_id: found.count("pass") / len(found) for task_id, found in statuses.items()}
+    assert math.fsum(rates.values()) / len(rates) == score
+    judged = {task_id for (task_id,) in ask(catalog, "SELECT task_id FROM solve_rate WHERE judgeable")}
+    assert judged == rates.keys() - set(recorded["failed_tasks"])
