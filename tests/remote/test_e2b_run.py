@@ -38,9 +38,16 @@ def _items(count: int) -> list[WorkItem]:
 
 @pytest.mark.parametrize("ends", ["nothing", "every sandbox", "the cloud for a moment"])
 def test_every_item_gets_one_verdict(
-    ends: str, starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ends: str,
+    starter_environment: InstalledEnvironment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Through Dask, with two sandboxes; those that end meanwhile are replaced, and no verdict changes by it."""
+    """Through Dask, with two sandboxes; those that end meanwhile are replaced, and no verdict changes by it.
+
+    What they cost is told where the run is told of, not in a log of the worker's.
+    """
     config = e2b_config(limits=LIMITS.model_dump(), workers=2)
     items = _items(60)
     with cloud(monkeypatch, tmp_path / "cache") as double:
@@ -62,6 +69,7 @@ def test_every_item_gets_one_verdict(
         finished.set()
         thread.join()
         assert not double.sandboxes
+    assert [message for message in caplog.messages if "about USD" in message]
     lines = list(read_ledger(tmp_path / "ledger"))
     assert Counter(line["verdict_key"] for line in lines) == Counter(item.verdict_key for item in items)
     statuses = {line["verdict_key"]: line["status"] for line in lines}

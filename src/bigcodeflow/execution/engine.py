@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import Environment, InstalledEnvironment
@@ -24,6 +24,7 @@ from bigcodeflow.execution.fanout import fan_out
 from bigcodeflow.execution.hosting import environment_here, require_package
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
+from bigcodeflow.execution.overheard import repeat
 from bigcodeflow.execution.places import make_backend
 from bigcodeflow.execution.planning import Batch, plan_batches
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
@@ -65,18 +66,18 @@ class Executor:
     name: str = field(default_factory=lambda: f"bigcodeflow-{uuid.uuid4().hex}")
     """Of what workers keep for this stage; runs that share a cluster do not end one another's."""
 
-    def run(self, batch: Batch) -> list[Verdict]:
-        """Execute what is still open of a batch; the verdicts that are not in the ledger yet are returned."""
+    def run(self, batch: Batch) -> "BatchReport":
+        """Execute what is still open of a batch; what came of it that is not in the ledger."""
+        kept = self.kept()
         if not self.writes_ledger:
-            return [self.judge(self.kept_backend(), item) for item in batch.items]
+            return BatchReport([self.judge(kept.backend, item) for item in batch.items], kept.warnings())
         written = read_ledger(self.ledger_folder, batch.name)
         finished = {line["verdict_key"] for line in written if self.policy.settles(line)}
         todo = [item for item in batch.items if item.verdict_key not in finished]
         writer = LedgerWriter(self.ledger_folder, batch.name)
-        backend = self.kept_backend()
         for item in todo:
-            writer.append(self.judge(backend, item))
-        return []
+            writer.append(self.judge(kept.backend, item))
+        return BatchReport([], kept.warnings())
 
     def backend(self, slots: int = 1) -> Backend:
         """The backend that the configuration names, for a worker process with so many slots."""
@@ -94,11 +95,11 @@ class Executor:
             return self.backend(slots)  # it lies where the backend is, whichever machine asks
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
-    def kept_backend(self) -> Backend:
-        """The backend of the worker process that this runs in."""
+    def kept(self) -> "Keeping":
+        """What the worker process that this runs in keeps for this stage."""
         from distributed import get_worker
 
-        return cast("Keeping", get_worker().plugins[self.name]).backend
+        return cast("Keeping", get_worker().plugins[self.name])
 
     def judge(self, backend: Backend, item: WorkItem) -> dict[str, Any]:
         """The verdict of one item, after as many executions as the policy asks for."""
@@ -114,6 +115,15 @@ class Executor:
             outcome, attempts = backend.execute(item), attempts + 1
         name, sha = outcome.backend or backend.name, outcome.environment_sha or self.environment.environment_sha
         return verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
+
+
+class BatchReport(NamedTuple):
+    """What a worker sends home of a batch."""
+
+    verdicts: list[Verdict]
+    """Those that are not in the ledger yet."""
+    warnings: list[str]
+    """What it warned of meanwhile."""
 
 
 def execute_items(
@@ -211,7 +221,7 @@ def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
     """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
     from distributed.comm.core import CommClosedError
 
-    from bigcodeflow.execution.keeping import Keeping
+    from bigcodeflow.execution.keeping import Keeping, end_kept
 
     make = executor.backend if executor.writes_ledger else executor.hosted_backend
     try:
@@ -220,6 +230,8 @@ def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
     finally:
         # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
         with suppress(CommClosedError, KeyError):
+            for warnings in client.run(end_kept, executor.name, on_error="ignore").values():
+                repeat(warnings)
             client.unregister_worker_plugin(executor.name)
 
 
@@ -249,11 +261,12 @@ def _adapted(executor: Executor, backend: Backend) -> Executor:
 def _run_batches(client: "Client", executor: Executor, batches: list[Batch], counted: _Counted) -> None:
     writer = LedgerWriter(executor.ledger_folder, _DRIVER)
     patience_seconds = executor.config.cluster.patience_seconds
-    for batch, verdicts, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
+    for batch, report, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
         if error is not None:
             _give_up(executor, batch, error)
         else:
-            for found in verdicts:
+            repeat(report.warnings)
+            for found in report.verdicts:
                 writer.append(found)
         counted.add(len(batch.items))
 

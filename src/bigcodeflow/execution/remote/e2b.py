@@ -55,7 +55,8 @@ class E2BBackend(RemoteBackend):
         else:  # a worker elsewhere, where nobody asked the template
             usd = estimate(self._config, seconds)
         hours = seconds / _SECONDS_PER_HOUR
-        logger.info("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", sandboxes, hours, usd)
+        # A warning, as these and nothing less are taken from workers into a run's own log.
+        logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", sandboxes, hours, usd)
 
     def _open(self) -> E2BLink:
         return _opened(self._config, self._environment.reference, self._environment.name, self._metadata, self._held)
