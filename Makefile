@@ -33,8 +33,8 @@ gradio: setup ## a space at http://127.0.0.1:7860 that executes here: a page, an
 	@$(BIN)/python -m bigcodeflow.serving.space --environment starter --port 7860
 
 test: setup ## the default test suite
-	$(BIN)/python -m pytest --numprocesses 2 -m "not slow and not sandbox and not flow"
-	$(BIN)/python -m pytest -m "not slow and (sandbox or flow)"
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" --ignore tests/attacks --ignore tests/execution
+	$(BIN)/python -m pytest -m "not slow" tests/attacks tests/execution
 
 check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM and transformers where they are built
 	@$(BIN)/bigcodeflow env build bigcodebench

@@ -4,7 +4,9 @@
 
 Executes ground truths of the starter set, each with a comment of its own so that none equals another, in rounds that
 take the backends in turn. Services for http and gradio are started here, on loopback; docker needs an engine and the
-image (`bigcodeflow env build starter --backend docker`), e2b a key and a template. Prints a Markdown table.
+image (`bigcodeflow env build starter --backend docker`), e2b a key and a template. With --doubles they need neither:
+the engine is one that the tests start and fill, and E2B is their double, whose sandboxes are processes of this machine.
+Prints a Markdown table.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -56,9 +59,12 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=450, help="executions a round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts")
     parser.add_argument("--set", action="append", default=[], help="a setting, such as execution.docker.containers=2")
+    parser.add_argument("--doubles", action="store_true", help="the tests' own container engine and cloud, as root")
     told = parser.parse_args()
     names = list(dict.fromkeys(["local", *told.backends.split(",")]))
     with ExitStack() as stack:
+        if told.doubles:
+            told.set += stack.enter_context(_doubles(names))
         rounds: dict[str, list[Round]] = {name: [] for name in names}
         backends = {name: stack.enter_context(_ready(name, told.set, told.samples)) for name in names}
         for number in range(told.rounds):
@@ -66,6 +72,26 @@ def main() -> None:
                 backend, environment, items = backends[name]
                 rounds[name].append(_measured(backend, environment, items))
     _print(rounds, told.samples)
+
+
+@contextmanager
+def _doubles(names: Sequence[str]) -> Iterator[list[str]]:
+    """Start what stands for an engine and for E2B; the settings that lead there."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import pytest
+
+    from tests.remote.docker_engine import engine
+    from tests.remote.e2b_cloud import cloud
+
+    with ExitStack() as stack:
+        settings = []
+        if "docker" in names:
+            settings.append(f"execution.docker.url={engine().url}")
+        if "e2b" in names:
+            patched = stack.enter_context(pytest.MonkeyPatch.context())
+            stack.enter_context(cloud(patched, Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            settings.append(f"execution.e2b.sandboxes={len(os.sched_getaffinity(0))}")
+        yield settings
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bigcodeflow.config import LimitsConfig, Start
@@ -21,6 +22,7 @@ _DOWN_SECONDS = 15.0
 #: Wall time that an item may need beyond its limit: waiting for a core at the host, and the way there and back.
 _SPARE_SECONDS = 900.0
 _WALL_PER_CPU = 8.0
+_ENDED_AT_ONCE = 32
 
 
 class RemoteBackend:
@@ -98,13 +100,10 @@ class RemoteBackend:
         return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {told or self._down_for or 'closed'}")
 
     def close(self) -> None:
-        """End all hosts."""
+        """End all hosts, many at a time: a service takes its time to end one."""
         self._closed = True
-        for place in self._places:
-            with place.opening:
-                if place.connection:
-                    place.connection.close()
-                place.connection = None
+        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._places)), "end") as pool:
+            list(pool.map(_Place.end, self._places))
 
     def _least_loaded(self) -> "_Place | None":
         """Where the next item goes; None where it would only wait for a host that cannot be had."""
@@ -124,9 +123,7 @@ class RemoteBackend:
                 raise HostRefusedError("it was closed")
             if place.connection and place.connection.alive:
                 return place.connection
-            if place.connection:
-                place.connection.close()
-                place.connection = None
+            place.drop()
             if time.monotonic() < self._down_until:
                 raise LinkLostError(self._down_for)  # another thread has just tried
             try:
@@ -144,3 +141,14 @@ class _Place:
         self.connection: Connection | None = None
         self.opening = threading.Lock()
         self.promised = 0
+
+    def end(self) -> None:
+        """End the host, once it is not being started any more."""
+        with self.opening:
+            self.drop()
+
+    def drop(self) -> None:
+        """End the host, if there is one; for who holds ``opening``."""
+        if self.connection:
+            self.connection.close()
+        self.connection = None
