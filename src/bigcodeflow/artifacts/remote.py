@@ -5,11 +5,12 @@ A put is whole or not there on every object store. Where a file system tears one
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bigcodeflow.errors import ArtifactError
 
@@ -18,10 +19,20 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+#: Names of the time of writing: of s3, abfs, gs, and of folders elsewhere.
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 #: Protocols whose content is gone with the process.
 _VOLATILE = ("memory",)
 #: botocore's errors about credentials, which repeating does not mend.
 _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound")
+
+
+class RemoteObject(NamedTuple):
+    """What a listing tells of an object."""
+
+    size_bytes: int
+    written_at: datetime
+    """When it was written last; now, where the other side does not say."""
 
 
 class Remote:
@@ -63,12 +74,19 @@ class Remote:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Bytes of every object below a folder, by its name within the folder; in the order of the names."""
+        return {name: facts.size_bytes for name, facts in self.objects(folder).items()}
+
+    def objects(self, folder: str) -> dict[str, RemoteObject]:
+        """Every object below a folder, by its name within the folder; in the order of the names."""
         top = self._path(folder)
         try:
             found = self._patiently(lambda: self._system.find(top, detail=True))
         except FileNotFoundError:
             return {}
-        return {path[len(top) + 1 :]: int(facts["size"] or 0) for path, facts in sorted(found.items())}
+        return {
+            path[len(top) + 1 :]: RemoteObject(int(facts["size"] or 0), _written_at(facts))
+            for path, facts in sorted(found.items())
+        }
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove objects, as far as they are there."""
@@ -145,6 +163,19 @@ def _transient_errors() -> tuple[type[Exception], ...]:
 
         errors.append(ClientError)
     return tuple(errors)
+
+
+def _written_at(facts: Mapping[str, Any]) -> datetime:
+    """Every file system of fsspec has its own name for it, and its own type."""
+    told = next((facts[name] for name in _TIMES if facts.get(name)), None)
+    if isinstance(told, int | float):
+        return datetime.fromtimestamp(told, UTC)
+    if isinstance(told, str):
+        with suppress(ValueError):
+            told = datetime.fromisoformat(told)
+    if not isinstance(told, datetime):
+        return datetime.now(UTC)
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
 
 
 def _lacks_bucket(error: Exception) -> bool:

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -38,6 +38,8 @@ _MANIFEST = "manifest.json"
 _UNFINISHED = ".partial"
 _ROWS_PER_GROUP = 20_000
 _DOWNLOADS_AT_ONCE = 8
+#: Less than the shortest time for which retention keeps what nobody uses.
+_BETWEEN_MARKS = timedelta(hours=6)
 
 
 class Store:
@@ -104,9 +106,12 @@ class Store:
             return ref
         manifest = self.remote.read(f"{stage}/{key}/{_MANIFEST}")
         published = _described(manifest)
-        if manifest is None or published is None or published == ref:
-            return published
-        return published if self._fetched(published, manifest) else None
+        if manifest is None or published is None:
+            return None
+        if published != ref and not self._fetched(published, manifest):
+            return None
+        self._use(published, manifest)
+        return published
 
     def publish(
         self,
@@ -220,6 +225,16 @@ class Store:
         if remote is None:
             raise ValueError(f"{self.location} is a folder, which needs no journal")
         return Journal(remote, folder, folder.relative_to(self.root).as_posix(), lines)
+
+    def _use(self, ref: ArtifactRef, manifest: bytes) -> None:
+        """Mark an artifact as used, now and then: retention goes by the time when its manifest was written."""
+        content, now = json.loads(manifest), datetime.now(UTC)
+        last = content.get("used_at") or content["written_at"]
+        if self.remote is None or now - datetime.fromisoformat(last) < _BETWEEN_MARKS:
+            return
+        content["used_at"] = now.isoformat(timespec="seconds")
+        with suppress(ArtifactError):  # a store that may only be read is not cleaned from here either
+            self.remote.write(f"{ref.stage}/{ref.key}/{_MANIFEST}", json.dumps(content, indent=2).encode())
 
     def _is_here(self, stage: str, key: str, names: set[str]) -> bool:
         """Whether the replica holds what is published; of several parts only the manifest tells which one that is."""

@@ -13,7 +13,6 @@ from bigcodeflow.errors import ConfigError
 NAME_HELP = "Name of the environment, such as starter, bigcodebench or vllm; see `bigcodeflow env list`."
 _ELSEWHERE = "Images and templates"
 
-
 DataFolder = Annotated[
     Path | None,
     typer.Option(

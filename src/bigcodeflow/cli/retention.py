@@ -12,9 +12,9 @@ from bigcodeflow.cli.console import notices, out
 
 
 def clean(
-    store: Annotated[Path, typer.Option(help="Folder of artifacts to clean.", envvar="BIGCODEFLOW_STORE")] = Path(
-        "results/store"
-    ),
+    store: Annotated[
+        Path, typer.Option(help="Folder or URL (s3://bucket/prefix) of artifacts to clean.", envvar="BIGCODEFLOW_STORE")
+    ] = Path("results/store"),
     older_than_days: Annotated[
         float, typer.Option(help="Only what nobody has used for so many days goes; at least 1.")
     ] = 30.0,
