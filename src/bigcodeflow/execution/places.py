@@ -58,7 +58,8 @@ def make_backend(config: ExecutionConfig, environment: Environment, *, cores: fl
     second = _second(config)
     other = _environment(second)
     fallback = _place(second.backend).backend(second, other, cores, isolated)
-    if other.environment_sha == environment.environment_sha:
+    # Not by the sha alone: a service that has this machine's environment would never be asked.
+    if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
         return fallback  # the first was down when the work was planned, so that all of it is the second's
     _require_same_libraries(config, environment, other)
     first = _place(config.backend).backend(config, environment, cores, isolated)
