@@ -23,6 +23,7 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.judging import execute_patiently
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
 
@@ -117,10 +118,13 @@ def _kill_one(text: str) -> Callable[[], bool]:
 def test_kills_cost_only_the_work_in_flight(
     starter_environment: InstalledEnvironment, tmp_path: Path, start: str, victim: str, times: int
 ) -> None:
-    """Killing sandboxes or workers changes no verdict, and nothing that was finished runs twice."""
+    """Killing sandboxes or workers changes no verdict, and nothing that was finished runs twice.
+
+    An item that one kill after the other hits is left unjudged by a round, and is had by the next, as in a stage.
+    """
     config = CONFIG.model_copy(update={"start": start})
     with _killing(_kill_one(victim), times, tmp_path) as killed:
-        execute_items(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
+        execute_patiently(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
     lines = list(read_ledger(tmp_path))
     assert killed
     final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]
