@@ -9,13 +9,7 @@ from tests.remote.docker_engine import engine
 from .conftest import AssertSame
 from .samples import LIMITS_OF_ALL
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.long,
-    pytest.mark.conformance,
-    pytest.mark.timeout(1800),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.conformance, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture

@@ -88,7 +88,11 @@ def _own() -> Engine | str:
     found = Engine(f"unix://{socket}")
     if not _answers(found, daemon):
         return f"dockerd does not start here: {(folder / 'dockerd.log').read_text()[-300:]}"
-    _fill(found, folder, path)
+    try:
+        _import_base(found, folder, path)
+    except subprocess.CalledProcessError as error:
+        return f"no base image can be made here: {error}"
+    build_starter(found, folder, path=path)
     return found
 
 
@@ -105,7 +109,7 @@ def _answers(found: Engine, daemon: "subprocess.Popen[bytes]") -> bool:
     return False
 
 
-def _fill(found: Engine, folder: Path, path: str) -> None:
+def _import_base(found: Engine, folder: Path, path: str) -> None:
     """Bare Debian is the base: the Dockerfile brings Debian's own Python, as it does on a base with another one."""
     root = folder / "root"
     environ = os.environ | {"PATH": path, "DOCKER_HOST": found.url}
@@ -114,7 +118,6 @@ def _fill(found: Engine, folder: Path, path: str) -> None:
     packed = f"tar -C {root} --numeric-owner -c . | docker import --change 'ENV PATH={_PROGRAMS}:/sbin:/bin' - {_BASE}"
     subprocess.run(packed, shell=True, check=True, env=environ, stdout=subprocess.DEVNULL)
     shutil.rmtree(root)
-    build_starter(found, folder, path=path)
 
 
 def build_starter(found: Engine, folder: Path, *, path: str = "", tag: str = "", base_image: str = _BASE) -> list[str]:

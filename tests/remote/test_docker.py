@@ -20,7 +20,7 @@ from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
 from tests.remote.docker_engine import Engine, engine
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 _TEST = """import unittest
 class TestCases(unittest.TestCase):
