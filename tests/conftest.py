@@ -64,6 +64,16 @@ def reference_data() -> Path:
     return REFERENCE_DATA
 
 
+@pytest.fixture(scope="module")
+def s3_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of an S3 server that the process and its children are pointed at."""
+    pytest.importorskip("s3fs")
+    from tests.store.s3 import s3_server
+
+    with s3_server(tmp_path_factory.mktemp("replicas")) as address:
+        yield address
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """A headless Chromium with an empty profile; one for all rooms, since a process may start Playwright once."""

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,26 +10,12 @@ import pytest
 from bigcodeflow.artifacts import Remote, Store
 from bigcodeflow.results.runs import STAGES, recorded_runs
 from bigcodeflow.retention import RetentionConfig, removable, remove
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
-from tests.store.s3 import new_bucket, s3_server
-
-SCHEMAS = {
-    "dataset": TASKS,
-    "generation": SAMPLES,
-    "sanitizing": SOLUTIONS,
-    "execution": VERDICTS,
-    "aggregation": METRICS,
-}
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("replicas")) as address:
-        yield address
+from tests.retention.test_retention import SCHEMAS
+from tests.store.s3 import new_bucket
 
 
 @pytest.fixture
-def store(endpoint: str) -> Store:
+def store(s3_endpoint: str) -> Store:
     return Store(f"s3://{new_bucket()}/store")
 
 

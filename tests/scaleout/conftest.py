@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.scaleout.hosts import DaskHosts
-from tests.store.s3 import new_bucket, s3_server
-
-
-@pytest.fixture(scope="session")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the S3 server that the process and its children are pointed at."""
-    with s3_server(tmp_path_factory.mktemp("replicas")) as address:
-        yield address
+from tests.store.s3 import new_bucket
 
 
 @pytest.fixture
-def s3_url(endpoint: str) -> str:
+def s3_url(s3_endpoint: str) -> str:
     """A new store's URL."""
     return f"s3://{new_bucket()}/store"
 

@@ -8,21 +8,14 @@ import pytest
 
 from bigcodeflow.artifacts import Store
 
-from .s3 import FaultyProxy, faulty_proxy, new_bucket, s3_server
+from .s3 import FaultyProxy, faulty_proxy, new_bucket
 
 Machine = Callable[[str], Store]
 """The store as a machine of that name sees it."""
 
 
-@pytest.fixture(scope="session")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the S3 server that the process is pointed at."""
-    with s3_server(tmp_path_factory.mktemp("replicas")) as address:
-        yield address
-
-
 @pytest.fixture
-def s3_url(endpoint: str) -> str:
+def s3_url(s3_endpoint: str) -> str:
     """A new store's URL."""
     return f"s3://{new_bucket()}/some/prefix"
 
@@ -51,9 +44,9 @@ def s3_machine(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def proxy(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
+def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
     """A proxy that everything opened from now on goes through."""
-    with faulty_proxy(endpoint) as running:
+    with faulty_proxy(s3_endpoint) as running:
         monkeypatch.setenv("AWS_ENDPOINT_URL", running.endpoint)
         fsspec.get_filesystem_class("s3").clear_instance_cache()
         yield running

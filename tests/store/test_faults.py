@@ -74,11 +74,11 @@ Store(sys.argv[1]).publish("execution", "key", table, settings={})
 
 @pytest.mark.parametrize("torn", [".parquet", "manifest.json"])
 def test_a_publisher_that_is_killed_publishes_nothing(
-    s3_machine: Machine, endpoint: str, tmp_path: Path, torn: str
+    s3_machine: Machine, s3_endpoint: str, tmp_path: Path, torn: str
 ) -> None:
     """kill -9 while the part or the manifest is on its way: a miss, and the next publisher's artifact is whole."""
     store = s3_machine("observer")
-    with faulty_proxy(endpoint) as proxy:
+    with faulty_proxy(s3_endpoint) as proxy:
         proxy.fault = lambda method, path: (
             "hold" if method == "PUT" and path.partition("?")[0].endswith(torn) else "pass"
         )
@@ -139,7 +139,7 @@ def _failure(location: str, *, prelude: str = "", **environment: str) -> str:
     return done.stdout
 
 
-def test_what_the_user_has_to_mend_is_one_line(endpoint: str, s3_url: str, tmp_path: Path) -> None:
+def test_what_the_user_has_to_mend_is_one_line(s3_endpoint: str, s3_url: str, tmp_path: Path) -> None:
     """Bucket, credentials, package and protocol: each is named, with what to do."""
     assert "bucket does not exist: create the bucket" in _failure("s3://bucket-that-is-not-there/prefix")
     nobody = _failure(

@@ -85,11 +85,11 @@ with store.kept(folder, Lines.VERDICTS):
 """
 
 
-def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, endpoint: str, tmp_path: Path) -> None:
+def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_endpoint: str, tmp_path: Path) -> None:
     """kill -9 while lines are written: another machine has those of all segments, the same machine has all."""
     observer = s3_machine("observer")
     process = subprocess.Popen(
-        [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(endpoint, tmp_path / "lost")
+        [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(s3_endpoint, tmp_path / "lost")
     )
     deadline = time.monotonic() + 90
     while len(observer.remote.sizes("execution/key.partial")) < 2 and time.monotonic() < deadline:

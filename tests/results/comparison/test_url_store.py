@@ -8,19 +8,11 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.results.comparison import Method, compare, open_sides
 from bigcodeflow.results.inspection import Filters, inspected
 from bigcodeflow.results.runs import find_run
-from tests.store.s3 import new_bucket, s3_server
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory):
-    """Address of an S3 server that the process is pointed at."""
-    pytest.importorskip("s3fs")
-    with s3_server(tmp_path_factory.mktemp("replicas")) as address:
-        yield address
+from tests.store.s3 import new_bucket
 
 
 @pytest.fixture
-def bucket(endpoint, tmp_path, monkeypatch, runs, outcomes):
+def bucket(s3_endpoint, tmp_path, monkeypatch, runs, outcomes):
     """URL of a store with two runs, seen from a machine that has nothing of it yet."""
     url = f"s3://{new_bucket()}/some/prefix"
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "writer"))
