@@ -55,14 +55,15 @@ def every_kth(ids: Sequence[str], recorded: Mapping[str, Recorded], step: int) -
 def dealt(ids: Sequence[str], recorded: Mapping[str, Recorded], blocks: int) -> list[list[str]]:
     """Blocks of about equal duration, each with short and long tasks; inside a block the ids' own order.
 
-    The longest task goes to the block that has the least so far, and so on down.
+    The longest task goes to the block that has the least so far, and so on down; tasks that take no time go to the
+    block that has the fewest, so that none stays empty.
     """
-    loads = [(0.0, number) for number in range(min(blocks, len(ids)))]
+    loads = [(0.0, 0, number) for number in range(min(blocks, len(ids)))]
     chosen: list[set[str]] = [set() for _ in loads]
     for task_id in sorted(ids, key=lambda task_id: (-recorded[task_id].original_wall_seconds, task_id)):
-        load, number = heapq.heappop(loads)
+        load, tasks, number = heapq.heappop(loads)
         chosen[number].add(task_id)
-        heapq.heappush(loads, (load + recorded[task_id].original_wall_seconds, number))
+        heapq.heappush(loads, (load + recorded[task_id].original_wall_seconds, tasks + 1, number))
     return [[task_id for task_id in ids if task_id in block] for block in chosen]
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import sandbox_tables as tables
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 walls = st.lists(st.floats(0, 300), min_size=1, max_size=60)
@@ -33,6 +33,7 @@ def test_a_replay_keeps_the_order_of_the_work():
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 300), min_size=1, max_size=50), st.integers(1, 15))
+@example({"0": 0.0, "1": 0.0}, 2)
 def test_dealing_loses_and_repeats_no_task_and_keeps_their_order(durations, blocks):
     """Every task is in exactly one block, blocks are never empty, and inside one the tasks stand as they were given."""
     recorded = {name: known(original=seconds) for name, seconds in durations.items()}
