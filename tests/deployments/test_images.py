@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import FOLDER_DIGITS, definition_names, load_definition
-from bigcodeflow.environments.images import BASE_IMAGES
+from bigcodeflow.environments.dockerfile import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, copied_from_context, instructions, program
 
@@ -186,3 +186,12 @@ def test_known_bases_are_those_of_the_dockerfiles() -> None:
     assert {f"BASE_IMAGE={BASE_IMAGES['3.10']}"} <= sandbox
     assert {f"BASE_IMAGE={BASE_IMAGES['']}", f"SANDBOX_PYTHON_IMAGE={BASE_IMAGES['3.10']}"} <= server
     assert {load_definition(name).python for name in definition_names()} <= BASE_IMAGES.keys()
+
+
+def test_programs_that_tasks_call_are_installed() -> None:
+    """By the one script that machines and images run; what is not in it would be missing in images only."""
+    listed = re.search(r"^for pair in (.*); do$", (DEPLOYMENTS / "system-packages.sh").read_text(), re.MULTILINE)
+    assert listed
+    installed = {pair.partition(":")[2] for pair in listed[1].split()}
+    for name in definition_names():
+        assert set(load_definition(name).system_packages) <= installed, name

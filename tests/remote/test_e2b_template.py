@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import load_definition
+from bigcodeflow.environments.dockerfile import DOCKERFILE, build_context
 from bigcodeflow.environments.templates import (
     BuiltTemplate,
     TemplateRecord,
-    build_context,
     build_template,
     dockerfile_of,
     read_record,
@@ -19,8 +19,6 @@ from bigcodeflow.environments.templates import (
 )
 from bigcodeflow.errors import EnvironmentUnusableError
 from tests.doubles.e2b import E2BDouble
-
-DOCKERFILE = build_context() / "deployments" / "sandbox" / "Dockerfile"
 
 
 @pytest.fixture
@@ -85,7 +83,7 @@ def test_the_image_s_dockerfile_becomes_a_template(
 
 def test_nothing_runs_while_a_template_is_built() -> None:
     """A last command would be started and frozen into every sandbox; the host is started by its client instead."""
-    text = dockerfile_of(DOCKERFILE.read_text(), load_definition("starter"))
+    text = dockerfile_of((build_context() / DOCKERFILE).read_text(), load_definition("starter"))
     words = {line.split()[0] for line in text.splitlines() if line.strip()}
     assert not words & {"CMD", "ENTRYPOINT", "USER"}
     assert text.count("\nFROM ") + text.startswith("FROM ") == 1
@@ -101,6 +99,19 @@ def test_files_that_are_there_are_not_sent_again(double: E2BDouble, context: Pat
     (context / "src" / "one.py").write_text("2\n")
     _build(context)
     assert double.calls("/uploads/") == 2
+
+
+def test_data_files_that_are_here_are_sent(double: E2BDouble, context: Path, tmp_path: Path) -> None:
+    """A folder of data files reaches E2B with the build, and leaves nothing in the checkout."""
+    (tmp_path / "data" / "corpora").mkdir(parents=True)
+    (tmp_path / "data" / "corpora" / "words.zip").write_bytes(b"words")
+    recipe = context / "deployments" / "sandbox" / "Dockerfile"
+    recipe.write_text(recipe.read_text().replace("COPY src /src", "COPY deployments/sandbox /sandbox"))
+    build_template(load_definition("bigcodebench"), say=lambda _: None, context=context, data_folder=tmp_path / "data")
+    template = double.templates[template_name("bigcodebench")]
+    members = {name for content in template.files.values() for name in _names(content)}
+    assert "deployments/sandbox/data/corpora/words.zip" in members
+    assert [path.name for path in recipe.parent.iterdir()] == ["Dockerfile"]
 
 
 def test_a_build_that_fails_says_why(double: E2BDouble, context: Path) -> None:

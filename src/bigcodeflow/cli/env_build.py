@@ -77,14 +77,27 @@ def build(
         from bigcodeflow.environments.images import build_image
 
         image = build_image(
-            definition, say=_say, url=engine_url, base_image=base_image, secrets=_files(secrets or ()), network=network
+            definition,
+            say=_say,
+            url=engine_url,
+            base_image=base_image,
+            data_folder=nltk_data,
+            secrets=_files(secrets or ()),
+            network=network,
+            rebuild=rebuild,
         )
         notices.print(f"image {image.tag} is ready ({image.image_id[:19]})", soft_wrap=True)
     elif backend is Target.e2b:
         from bigcodeflow.environments.templates import build_template
 
         template = build_template(
-            definition, say=_say, base_image=base_image, cores=cores, memory_mib=memory_mib, rebuild=rebuild
+            definition,
+            say=_say,
+            base_image=base_image,
+            cores=cores,
+            memory_mib=memory_mib,
+            data_folder=nltk_data,
+            rebuild=rebuild,
         )
         notices.print(f"template {template.name} is ready ({template.template_id})", soft_wrap=True)
     else:

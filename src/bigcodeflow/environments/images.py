@@ -15,19 +15,20 @@ from typing import Any, NamedTuple
 import bigcodeflow
 from bigcodeflow.environments.build import Say
 from bigcodeflow.environments.definition import EnvironmentDefinition, load_definition
+from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
 from bigcodeflow.environments.identity import RemoteEnvironment
 from bigcodeflow.environments.installed import FOLDER_DIGITS, LOCK, MANIFEST
-from bigcodeflow.errors import ArtifactError, EnvironmentUnusableError
-from bigcodeflow.resources import shipped
+from bigcodeflow.errors import EnvironmentUnusableError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
-DOCKERFILE = "deployments/sandbox/Dockerfile"
-#: The base that has the Python which a definition asks for; the first is for those that ask for none.
-BASE_IMAGES = {"": "python:3.11.14-slim-bookworm", "3.10": "python:3.10.19-slim-bookworm"}
 #: Where environments lie in an image.
 _ROOT = "/opt/environments"
 _PREFIX = "bigcodeflow."
 _LAST_LINES = 15
+#: Of each line in an error: the engine's own repeat a whole step of the Dockerfile.
+_LINE_CHARACTERS = 300
+#: After it BuildKit says once more which step failed.
+_SUMMARY = "------"
 
 
 class Image(NamedTuple):
@@ -73,9 +74,10 @@ def build_image(
     say: Say,
     url: str = "",
     base_image: str = "",
-    tag: str = "",
+    data_folder: Path | None = None,
     secrets: Mapping[str, Path] | None = None,
     network: str = "",
+    rebuild: bool = False,
 ) -> Image:
     """Build and label an environment's image, with the command line of Docker or Podman.
 
@@ -84,45 +86,26 @@ def build_image(
         say: told each line of the build.
         url: address of the engine; empty takes DOCKER_HOST or Docker's own.
         base_image: instead of the official image of the Python that is asked for.
-        tag: what it is called; empty takes ``image_tag``.
+        data_folder: holds data files, which are not downloaded then.
         secrets: files that the build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates (a PEM bundle).
         network: of the build, such as 'host'; empty takes the engine's own.
+        rebuild: take nothing from the engine's cache.
 
     Raises:
         EnvironmentUnusableError: there is no client, no checkout or no base, or the build failed.
     """
-    base_image = base_image or _base_of(definition)
-    context = _checkout()
+    context = build_context()
     client = _Client(url)
-    arguments = {"BASE_IMAGE": base_image, "ENVIRONMENT": definition.name}
+    arguments = {"BASE_IMAGE": base_image or base_image_of(definition), "ENVIRONMENT": definition.name}
     options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     options += [f"--secret=id={name},src={path}" for name, path in (secrets or {}).items()]
     options += [f"--network={network}"] if network else []
-    with tempfile.TemporaryDirectory() as folder:
+    options += ["--no-cache"] if rebuild else []
+    with tempfile.TemporaryDirectory() as folder, data_lent(context, definition, data_folder):
         told = Path(folder) / "image"
         client.build([*options, f"--file={context / DOCKERFILE}", f"--iidfile={told}", str(context)], say)
         built = told.read_text().strip()
-    return _labelled(client, built, definition, tag or image_tag(definition.name))
-
-
-def _base_of(definition: EnvironmentDefinition) -> str:
-    try:
-        return BASE_IMAGES[definition.python]
-    except KeyError:
-        raise EnvironmentUnusableError(
-            f"environment {definition.name} needs Python {definition.python}, which no known base image has: name one "
-            "with --base-image"
-        ) from None
-
-
-def _checkout() -> Path:
-    try:
-        return shipped(DOCKERFILE).parents[2]
-    except ArtifactError:
-        raise EnvironmentUnusableError(
-            f"images are built from a checkout of bigcodeflow, and this installation has no {DOCKERFILE}: install the "
-            "checkout (pip install --editable .), or build there and push the image"
-        ) from None
+    return _labelled(client, built, definition)
 
 
 def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
@@ -135,8 +118,9 @@ def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
     }
 
 
-def _labelled(client: "_Client", built: str, definition: EnvironmentDefinition, tag: str) -> Image:
+def _labelled(client: "_Client", built: str, definition: EnvironmentDefinition) -> Image:
     """The image with labels that only the finished environment can tell."""
+    tag = image_tag(definition.name)
     root = f"{_ROOT}/{definition.name}-{definition.key[:FOLDER_DIGITS]}"
     container = client.call("create", built).decode().strip()
     try:
@@ -167,6 +151,7 @@ class _Client:
         """Build, and say each line of it."""
         plain = ["--progress=plain"] if self._program == "docker" else []
         last: list[str] = []
+        summary = False
         with subprocess.Popen(
             [*self._command, "build", *plain, *arguments],
             stdout=subprocess.PIPE,
@@ -177,7 +162,8 @@ class _Client:
                 text = line.decode(errors="replace").rstrip()
                 if text:
                     say(text)
-                    last = [*last, text][-_LAST_LINES:]
+                    summary = summary or text == _SUMMARY
+                    last = last if summary else [*last, text[:_LINE_CHARACTERS]][-_LAST_LINES:]
         if building.returncode:
             told = " ".join(" ".join(last).split())[-1200:]
             raise EnvironmentUnusableError(f"the image could not be built ({self._program} build): {told}")

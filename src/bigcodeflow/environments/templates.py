@@ -9,6 +9,7 @@ from typing import Any
 
 import bigcodeflow
 from bigcodeflow.environments.definition import EnvironmentDefinition
+from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
 from bigcodeflow.errors import EnvironmentUnusableError
 from bigcodeflow.resources import cache_folder
 
@@ -17,10 +18,6 @@ Say = Callable[[str], None]
 CORES = 2
 #: Room for one sample with the original's 4 GiB beside others.
 MEMORY_MIB = 8192
-_DOCKERFILE = "deployments/sandbox/Dockerfile"
-#: Python of a definition → the image that the template begins with.
-_BASE_IMAGES = {"": "python:3.11.14-slim-bookworm", "3.11": "python:3.11.14-slim-bookworm"}
-_DEFAULT_BASE_IMAGE = re.compile(r"^ARG BASE_IMAGE=(\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +57,7 @@ def build_template(
     base_image: str = "",
     cores: int = CORES,
     memory_mib: int = MEMORY_MIB,
+    data_folder: Path | None = None,
     rebuild: bool = False,
     context: Path | None = None,
 ) -> BuiltTemplate:
@@ -71,6 +69,7 @@ def build_template(
         base_image: Python on Debian bookworm, of the definition's version; empty takes the official one.
         cores: of each sandbox.
         memory_mib: of each sandbox; a multiple of 2.
+        data_folder: holds data files, which are not downloaded then.
         rebuild: take nothing from the cache.
         context: the folder that the Dockerfile lies in and copies from; None takes the checkout.
 
@@ -86,16 +85,17 @@ def build_template(
             f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
         ) from None
     name = template_name(definition.name)
-    text = dockerfile_of((context / _DOCKERFILE).read_text(), definition, base_image)
+    text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
     try:
-        built = Template.build(
-            Template(file_context_path=context).from_dockerfile(text),
-            name,
-            cpu_count=cores,
-            memory_mb=memory_mib,
-            skip_cache=rebuild,
-            on_build_logs=lambda entry: _tell(entry, say),
-        )
+        with data_lent(context, definition, data_folder):
+            built = Template.build(
+                Template(file_context_path=context).from_dockerfile(text),
+                name,
+                cpu_count=cores,
+                memory_mb=memory_mib,
+                skip_cache=rebuild,
+                on_build_logs=lambda entry: _tell(entry, say),
+            )
     except AuthenticationException:
         raise EnvironmentUnusableError(
             "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
@@ -108,30 +108,14 @@ def build_template(
     return BuiltTemplate(name, built.template_id, built.build_id)
 
 
-def build_context() -> Path:
-    """The folder that the Dockerfile copies from: the checkout.
-
-    Raises:
-        EnvironmentUnusableError: this is an installed package, which does not carry its own source tree.
-    """
-    checkout = Path(bigcodeflow.__file__).parents[2]
-    if not (checkout / _DOCKERFILE).is_file():
-        raise EnvironmentUnusableError(
-            f"{_DOCKERFILE} is not beside this installation: templates are built in a checkout of the repository"
-        )
-    return checkout
-
-
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
     """The Dockerfile of the images as E2B takes it, for one environment.
 
     E2B expands no argument in FROM, knows no secrets, runs a last command while it builds, and has an unprivileged
     user of its own, whose number the image's user would want as well.
     """
-    default = _DEFAULT_BASE_IMAGE.search(text)
-    base_image = base_image or _BASE_IMAGES.get(definition.python, default[1] if default else "")
     changes = (
-        (r"^FROM .*$", f"FROM {base_image}"),
+        (r"^FROM .*$", f"FROM {base_image or base_image_of(definition)}"),
         (r"^ARG BASE_IMAGE=.*\n", ""),
         (r"^ARG ENVIRONMENT=.*$", f"ARG ENVIRONMENT={definition.name}"),
         (r"--mount=type=secret,\S+[ \t]*(\\\n\s*)?", ""),

@@ -1,0 +1,63 @@
+"""What the builds of images and templates share: the base image, and data files lent to the checkout."""
+
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.environments import load_definition
+from bigcodeflow.environments.dockerfile import base_image_of, data_lent
+from bigcodeflow.errors import EnvironmentUnusableError
+
+WORDS, STOPWORDS = "corpora/words.zip", "corpora/stopwords.zip"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Holds one data file of bigcodebench, and one that nobody asked for."""
+    (tmp_path / "nltk_data" / "corpora").mkdir(parents=True)
+    (tmp_path / "nltk_data" / WORDS).write_bytes(b"lent")
+    (tmp_path / "nltk_data" / "corpora" / "brown.zip").write_bytes(b"not asked for")
+    return tmp_path / "nltk_data"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "deployments" / "sandbox" / "data"
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def test_data_files_are_lent_for_the_time_of_a_build(tmp_path: Path, folder: Path, place: Path) -> None:
+    """Only those that the environment asks for; a build that fails leaves nothing behind either."""
+    place.parent.mkdir(parents=True)
+    definition = load_definition("bigcodebench")
+    with data_lent(tmp_path, definition, folder):
+        assert _files(place) == {WORDS: b"lent"}
+    assert not place.exists()
+    with pytest.raises(RuntimeError), data_lent(tmp_path, definition, folder):
+        raise RuntimeError
+    assert not place.exists()
+    assert place.parent.is_dir()
+
+
+def test_data_files_that_lie_there_stay(tmp_path: Path, folder: Path, place: Path) -> None:
+    """A file that somebody has put into the checkout is neither replaced nor removed."""
+    (place / "corpora").mkdir(parents=True)
+    (place / STOPWORDS).write_bytes(b"theirs")
+    (folder / STOPWORDS).write_bytes(b"lent")
+    with data_lent(tmp_path, load_definition("bigcodebench"), folder):
+        assert _files(place) == {STOPWORDS: b"theirs", WORDS: b"lent"}
+    assert _files(place) == {STOPWORDS: b"theirs"}
+    with data_lent(tmp_path, load_definition("bigcodebench"), None):
+        assert _files(place) == {STOPWORDS: b"theirs"}
+
+
+def test_a_python_that_no_base_has_is_told() -> None:
+    """Templates too would otherwise be built on another Python than the environment's."""
+    definition = load_definition("bigcodebench").model_copy(update={"python": "3.8"})
+    with pytest.raises(EnvironmentUnusableError, match=r"bigcodebench needs Python 3\.8, .* --base-image"):
+        base_image_of(definition)
