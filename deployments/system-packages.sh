@@ -1,9 +1,10 @@
 #!/bin/sh
-# Debian packages that sandboxes and tasks call as programs. Installs them as root; names them for everybody else.
+# Debian packages that sandboxes and tasks call as programs; g++ also brings the headers that libraries without a wheel
+# are compiled with. Installs them as root; names them for everybody else.
 set -eu
 
 missing=""
-for pair in bwrap:bubblewrap setpriv:util-linux ip:iproute2 zip:zip unzip:unzip ps:procps gcc:gcc; do
+for pair in bwrap:bubblewrap setpriv:util-linux ip:iproute2 zip:zip unzip:unzip ps:procps gcc:gcc g++:g++; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
 "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"

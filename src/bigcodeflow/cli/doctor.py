@@ -61,6 +61,7 @@ def _programs() -> Iterator[Finding]:
         ("unzip", "unzip"),
         ("ps", "procps"),
         ("gcc", "gcc"),
+        ("g++", "g++"),
     ):
         path = shutil.which(name)
         told = path or f"missing: apt-get install {package}"
