@@ -1,13 +1,15 @@
-"""A container engine of the tests' own, with the real image of the environment starter."""
+"""A container engine of the tests' own, with real images of environments."""
 
 import atexit
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,14 +19,27 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import build_image, image_tag
+from bigcodeflow.environments.images import build_image
 from bigcodeflow.execution.remote import docker_engine as ours
 
+logger = logging.getLogger(__name__)
+
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-_BASE = "bigcodeflow-test-base:latest"
 _START_SECONDS = 60
-#: Debian's client carries BuildKit itself; one that was put before it may want a plugin for that.
 _PROGRAMS = "/usr/sbin:/usr/bin"
+#: Debian's packages that the official images of Python have for its standard library.
+_PYTHONS_LIBRARIES = (
+    *("libbz2-1.0", "libffi8", "liblzma5", "libreadline8", "libsqlite3-0", "libssl3", "libuuid1", "netbase", "tzdata"),
+    "zlib1g",
+)
+
+
+@contextmanager
+def _debian_first() -> Iterator[None]:
+    """Debian's client of Docker carries BuildKit itself; one that was put before it may want a plugin for that."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", f"{_PROGRAMS}:{os.environ['PATH']}")
+        yield
 
 
 class Engine(NamedTuple):
@@ -47,6 +62,17 @@ class Engine(NamedTuple):
             return [one["Id"] for one in client.containers(all=True, filters={"label": "bigcodeflow.owner"})]
         finally:
             client.close()
+
+    @_debian_first()
+    def docker(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """What Docker's command line does there."""
+        return subprocess.run(
+            ["docker", "--host", self.url, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"DOCKER_BUILDKIT": "1"},
+        )
 
     def inside(self, container: str, command: str) -> str:
         """What a command in a shell of a running container prints."""
@@ -71,9 +97,9 @@ def engine() -> Engine:
 
 
 @cache
+@_debian_first()
 def _own() -> Engine | str:
-    path = f"{_PROGRAMS}:{os.environ['PATH']}"
-    missing = [name for name in ("dockerd", "docker", "debootstrap") if not shutil.which(name, path=path)]
+    missing = [name for name in ("dockerd", "docker", "debootstrap") if not shutil.which(name)]
     if missing or os.geteuid() != 0:
         return f"no container engine can be started: {', '.join(missing) or 'root'} is missing"
     folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-engine-"))
@@ -81,18 +107,16 @@ def _own() -> Engine | str:
     command = ["setpriv", "--pdeathsig", "TERM", "dockerd", "--bridge=none", "--iptables=false", "--ip6tables=false"]
     command += [f"--host=unix://{socket}", f"--data-root={folder}/data", f"--exec-root={folder}/run"]
     with (folder / "dockerd.log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [*command, f"--pidfile={folder}/pid"], stdout=log, stderr=log, env=os.environ | {"PATH": path}
-        )
+        daemon = subprocess.Popen([*command, f"--pidfile={folder}/pid"], stdout=log, stderr=log)
     atexit.register(_end, daemon, folder)
     found = Engine(f"unix://{socket}")
     if not _answers(found, daemon):
         return f"dockerd does not start here: {(folder / 'dockerd.log').read_text()[-300:]}"
     try:
-        _import_base(found, folder, path)
+        base_image = import_base(found)
     except subprocess.CalledProcessError as error:
         return f"no base image can be made here: {error}"
-    build_starter(found, folder, path=path)
+    build(found, "starter", base_image)
     return found
 
 
@@ -109,38 +133,46 @@ def _answers(found: Engine, daemon: "subprocess.Popen[bytes]") -> bool:
     return False
 
 
-def _import_base(found: Engine, folder: Path, path: str) -> None:
-    """Bare Debian is the base: the Dockerfile brings Debian's own Python, as it does on a base with another one."""
-    root = folder / "root"
-    environ = os.environ | {"PATH": path, "DOCKER_HOST": found.url}
-    made = ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", str(root)]
-    subprocess.run(made, check=True, env=environ, stdout=subprocess.DEVNULL)
-    packed = f"tar -C {root} --numeric-owner -c . | docker import --change 'ENV PATH={_PROGRAMS}:/sbin:/bin' - {_BASE}"
-    subprocess.run(packed, shell=True, check=True, env=environ, stdout=subprocess.DEVNULL)
-    shutil.rmtree(root)
+@_debian_first()
+def import_base(found: Engine, python: Path | None = None) -> str:
+    """The name of a base image that is made of bare Debian, to which the Dockerfile brings Debian's own Python.
+
+    Args:
+        found: the engine that gets it.
+        python: an interpreter of this machine; with it and its library in /usr/local, as the official images have it.
+    """
+    tag = f"bigcodeflow-test-base:{python.name if python else 'debian'}"
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "root"
+        packages = ",".join(["ca-certificates", *(_PYTHONS_LIBRARIES if python else ())])
+        made = ["debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(root)]
+        subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
+        if python:
+            shutil.copytree(python.parents[1], root / "usr" / "local", symlinks=True, dirs_exist_ok=True)
+            subprocess.run(["ldconfig", "-r", root], check=True)
+        path = f"/usr/local/bin:{_PROGRAMS}:/sbin:/bin"
+        filled = f"docker --host {found.url} import --change 'ENV PATH={path}' - {tag}"
+        packed = f"tar -C {root} --numeric-owner -c . | {filled}"
+        subprocess.run(packed, shell=True, check=True, stdout=subprocess.DEVNULL)
+    return tag
 
 
-def build_starter(found: Engine, folder: Path, *, path: str = "", tag: str = "", base_image: str = _BASE) -> list[str]:
-    """Build the real image, as `bigcodeflow env build` does; the lines that were said."""
-    said: list[str] = []
-    before = os.environ["PATH"]
-    os.environ["PATH"] = path or f"{_PROGRAMS}:{before}"
-    try:
+@_debian_first()
+def build(found: Engine, environment: str, base_image: str, data_folder: Path | None = None) -> None:
+    """Build the real image, as `bigcodeflow env build` does; what it says is logged, for pytest to show if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
         build_image(
-            load_definition("starter"),
-            say=said.append,
+            load_definition(environment),
+            say=logger.info,
             url=found.url,
             base_image=base_image,
-            tag=tag or image_tag("starter"),
-            secrets=_lent(folder),
+            data_folder=data_folder,
+            secrets=lent(Path(folder)),
             network="host",
         )
-    finally:
-        os.environ["PATH"] = before
-    return said
 
 
-def _lent(folder: Path) -> Mapping[str, Path]:
+def lent(folder: Path) -> Mapping[str, Path]:
     """Where this machine's pip and uv find packages, and which certificates it trusts."""
     pip, uv = folder / "pip.conf", folder / "uv.toml"
     asked = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
