@@ -45,9 +45,9 @@ check-engines: setup ## vLLM and transformers on this machine's CPU, asked by th
 	@$(BIN)/bigcodeflow env build transformers-cpu
 	$(BIN)/python -m pytest -m slow tests/generation/test_offline_engines.py
 
-check-long: setup ## what no other target runs: servers, workers and browsers through whole runs, killed and restarted
+check-long: setup ## what no other target runs: browsers, hosts that are cut off, whole images, and all of it on PostgreSQL
 	$(BIN)/python -m pytest -m long
-	BIGCODEFLOW_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m long tests/endtoend
+	BIGCODEFLOW_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m slow tests/endtoend
 
 lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""One service for all end-to-end tests, and work that takes as long as a test wants."""
+"""A service for the tests of each module, and work that takes as long as a test wants."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -14,8 +14,9 @@ from tests.endtoend.service import Service
 Config = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Ends with its module, so that it takes no time from other rooms' tests."""
     with Service(tmp_path_factory.mktemp("service")) as service:
         yield service
 

@@ -14,7 +14,7 @@ from tests.endtoend.service import ServedRun, Service, kill, wait_until
 from tests.endtoend.test_cancelling import executions, gone, verdicts_in
 from tests.scaleout.hosts import DaskHosts
 
-pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 _TASKS = 8
 #: By model. Each sleeps otherwise, so that no verdict of one is another's.

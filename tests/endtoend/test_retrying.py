@@ -10,7 +10,7 @@ import pytest
 from tests.endtoend.conftest import write_samples
 from tests.endtoend.service import ServedRun, Service
 
-pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 #: Stages in order, each with its folder in the store.
 STAGES = {

@@ -7,7 +7,7 @@ import pytest
 from tests.endtoend.conftest import Config
 from tests.endtoend.service import ServedRun, Service, wait_until
 
-pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 _LEAD = timedelta(seconds=90)
 #: A worker takes a run up so much ahead of its time.
