@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -73,35 +73,21 @@ def build(
     Images and templates come out of deployments/sandbox/Dockerfile, in a checkout, and have the same libraries as here.
     """
     definition = environments.load_definition(name)
+    if backend is Target.local:
+        _build_here(definition, nltk_data, rebuild=rebuild)
+        return
+    shared: dict[str, Any] = {"say": _say, "base_image": base_image, "data_folder": nltk_data, "rebuild": rebuild}
     if backend is Target.docker:
         from bigcodeflow.environments.images import build_image
 
-        image = build_image(
-            definition,
-            say=_say,
-            url=engine_url,
-            base_image=base_image,
-            data_folder=nltk_data,
-            secrets=_files(secrets or ()),
-            network=network,
-            rebuild=rebuild,
-        )
-        notices.print(f"image {image.tag} is ready ({image.image_id[:19]})", soft_wrap=True)
-    elif backend is Target.e2b:
+        image = build_image(definition, url=engine_url, secrets=_files(secrets or ()), network=network, **shared)
+        told = f"image {image.tag} is ready ({image.image_id[:19]})"
+    else:
         from bigcodeflow.environments.templates import build_template
 
-        template = build_template(
-            definition,
-            say=_say,
-            base_image=base_image,
-            cores=cores,
-            memory_mib=memory_mib,
-            data_folder=nltk_data,
-            rebuild=rebuild,
-        )
-        notices.print(f"template {template.name} is ready ({template.template_id})", soft_wrap=True)
-    else:
-        _build_here(definition, nltk_data, rebuild=rebuild)
+        template = build_template(definition, cores=cores, memory_mib=memory_mib, **shared)
+        told = f"template {template.name} is ready ({template.template_id})"
+    notices.print(told, soft_wrap=True)
 
 
 def _build_here(definition: environments.EnvironmentDefinition, nltk_data: Path | None, *, rebuild: bool) -> None:
