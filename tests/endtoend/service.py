@@ -119,11 +119,11 @@ class Service:
 
     def get(self, path: str) -> Any:
         """A resource of the server."""
-        return self._asked("GET", path)
+        return self.asked("GET", path).json()
 
     def post(self, path: str, **content: Any) -> Any:
         """Ask the server for something, or to do it."""
-        return self._asked("POST", path, json=content)
+        return self.asked("POST", path, json=content).json()
 
     def deployment(self, name: str = "benchmark/benchmark") -> dict[str, Any]:
         """A registered deployment."""
@@ -143,14 +143,14 @@ class Service:
         )
         return ServedRun(self, made["id"])
 
-    def _asked(self, method: str, path: str, **more: Any) -> Any:
-        """The answer; asked again, as Prefect's own clients do, while the server is too busy to give one."""
+    def asked(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """The server's answer; asked again, as Prefect's own clients do, while the server is too busy to give one."""
 
         def ask() -> httpx.Response | None:
             answer = self.api.request(method, path, **more)
             return None if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else answer
 
-        return wait_until(ask, f"an answer to {method} {path}", COMMAND_SECONDS).raise_for_status().json()
+        return wait_until(ask, f"an answer to {method} {path}", COMMAND_SECONDS).raise_for_status()
 
     def _healthy(self) -> bool:
         if self.server is None or self.server.poll() is not None:

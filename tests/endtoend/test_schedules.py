@@ -20,15 +20,14 @@ def test_scheduled_run_starts_at_its_time_and_finishes(service: Service, config:
     at = (datetime.now(UTC) + _LEAD).replace(microsecond=0)
     once = f"DTSTART:{at:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=DAILY;COUNT=1"
     wanted = {"schedule": {"rrule": once, "timezone": "UTC"}, "parameters": {"config": config(name="nightly")}}
-    made_schedules = service.api.post(f"/deployments/{deployment}/schedules", json=[wanted])
-    [made] = made_schedules.raise_for_status().json()
+    [made] = service.asked("POST", f"/deployments/{deployment}/schedules", json=[wanted]).json()
     try:
         chosen = {"deployment_id": {"any_": [deployment]}, "tags": {"all_": ["auto-scheduled"]}}
         [run] = wait_until(lambda: service.post("/flow_runs/filter", flow_runs=chosen), "the scheduled run")
         served = ServedRun(service, run["id"])
         served.ended("COMPLETED")
     finally:
-        service.api.delete(f"/deployments/{deployment}/schedules/{made['id']}").raise_for_status()
+        service.asked("DELETE", f"/deployments/{deployment}/schedules/{made['id']}")
     run = service.get(f"/flow_runs/{run['id']}")
     assert run["name"] == "nightly, complete, full"
     assert datetime.fromisoformat(run["start_time"]) >= at - _PREFETCH
