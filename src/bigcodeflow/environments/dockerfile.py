@@ -56,17 +56,17 @@ def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | N
         folder: holds some of them; None lends nothing.
     """
     place = context / _DATA
-    lent = [one.path for one in definition.data if folder and (folder / one.path).is_file()]
-    lent = [path for path in lent if not (place / path).exists()]
+    sources = {place / one.path: folder / one.path for one in definition.data if folder}
+    lent = {target: source for target, source in sources.items() if source.is_file() and not target.exists()}
     try:
-        for path in lent:
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(Path(folder or "") / path, place / path)
+        for target, source in lent.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
         yield
     finally:
-        for path in lent:
-            (place / path).unlink(missing_ok=True)
-            _remove_empty((place / path).parent, up_to=place)
+        for target in lent:
+            target.unlink(missing_ok=True)
+            _remove_empty(target.parent, up_to=place)
 
 
 def _remove_empty(folder: Path, *, up_to: Path) -> None:
