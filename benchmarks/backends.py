@@ -34,6 +34,7 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.stages import dataset_stage
 
 _SERVICES = {
@@ -112,7 +113,7 @@ def _ready(name: str, settings: Sequence[str], count: int) -> Iterator[tuple[Bac
 
 def _items(config: RunConfig, execution: ExecutionConfig, environment: Environment, count: int) -> list[WorkItem]:
     with tempfile.TemporaryDirectory() as folder:
-        table, _ = dataset_stage(config).compute(Store(folder), lambda *_, **__: None)
+        table, _ = dataset_stage(Resolver().up_to_sanitizing(config)).compute(Store(folder), lambda *_, **__: None)
     planned = plan_ground_truths(table, config=execution, environment=environment)
     made: list[WorkItem] = []
     while len(made) < count:

@@ -23,6 +23,7 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.console import progress_listener
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
+from bigcodeflow.resolving import resolve
 
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLE_FILES = {
@@ -127,8 +128,9 @@ def ground_truths(arguments: argparse.Namespace) -> Any:
     config = configuration(arguments, "oracle")
     store = Store(config.store)
     with progress_listener() as listener:
-        dataset = stages.perform(stages.dataset_stage(config), store, listener)
-        return store.read(stages.perform(stages.ground_truth_stage(config, dataset), store, listener))
+        run = resolve(config)
+        dataset = stages.perform(stages.dataset_stage(run), store, listener)
+        return store.read(stages.perform(stages.ground_truth_stage(run, dataset), store, listener))
 
 
 def configuration(arguments: argparse.Namespace, samples: str) -> RunConfig:

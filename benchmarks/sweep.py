@@ -16,6 +16,7 @@ from pathlib import Path
 from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.cli.console import progress_listener
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.stages import perform_all
 from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, last_runs, members_of, plan_of, reused_result
 from flows.sweep import sweep
@@ -39,7 +40,7 @@ def cached_sweep(folder: Path, settings: int, ids: str) -> SweepConfig:
     with progress_listener() as listener:
         for member in members_of(config):
             perform_all(member.config, listener)
-            plan = plan_of(member, None)
+            plan = plan_of(member, None, Resolver())
             if plan.artifacts is not None:
                 reused_result(plan, plan.artifacts)
     return config
@@ -56,7 +57,8 @@ def main() -> None:
         config = cached_sweep(Path(folder), given.settings, given.ids)
         began = time.process_time()
         recorded = last_runs(config.store)
-        plans = [plan_of(member, recorded.get(member.name)) for member in members_of(config)]
+        resolver = Resolver()
+        plans = [plan_of(member, recorded.get(member.name), resolver) for member in members_of(config)]
         planned_seconds = time.process_time() - began
         if not all(plan.artifacts is not None and plan.recorded for plan in plans):
             raise SystemExit("the sweep is not cached")

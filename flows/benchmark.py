@@ -9,19 +9,11 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig
 from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.outputs import write_outputs
-from bigcodeflow.stages import (
-    RunArtifacts,
-    aggregation_stage,
-    dataset_stage,
-    execution_stage,
-    generation_stage,
-    ground_truth_stage,
-    pinned,
-    sanitizing_stage,
-)
+from bigcodeflow.resolving import ResolvedRun, Resolver
+from bigcodeflow.stages import RunArtifacts
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.aggregation import aggregate_verdicts
-from tasks.cached import verified
+from tasks.cached import artifact_of
 from tasks.dataset import load_dataset
 from tasks.execution import execute_ground_truths, execute_solutions
 from tasks.generation import generate_samples
@@ -54,9 +46,19 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     Raises:
         BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
+    return judge(config, Resolver())
+
+
+def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
+    """The body of the benchmark flow.
+
+    Args:
+        config: the run.
+        resolver: looks up what the run names; the runs of a sweep share one.
+    """
     started_at = datetime.now(UTC)
     try:
-        artifacts = perform_tasks(config)
+        artifacts = perform_tasks(resolver(config))
         outputs = write_outputs(
             config, artifacts, Store(config.store), started_at=started_at, evaluated_at=datetime.now(UTC)
         )
@@ -67,17 +69,16 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     return artifacts
 
 
-def perform_tasks(config: RunConfig) -> RunArtifacts:
+def perform_tasks(run: ResolvedRun) -> RunArtifacts:
     """Every stage's task in order; ground truths before samples, since both take all cores.
 
     Raises:
         BigCodeFlowError: what a stage raised.
     """
-    config = pinned(config)
-    dataset = verified(load_dataset, dataset_stage, config)
-    samples = verified(generate_samples, generation_stage, config, dataset)
-    solutions = verified(sanitize_samples, sanitizing_stage, config, dataset, samples)
-    truths = verified(execute_ground_truths, ground_truth_stage, config, dataset)
-    verdicts = verified(execute_solutions, execution_stage, config, dataset, solutions, truths)
-    metrics = verified(aggregate_verdicts, aggregation_stage, config, dataset, solutions, truths, verdicts)
+    dataset = artifact_of(load_dataset, run)
+    samples = artifact_of(generate_samples, run, dataset)
+    solutions = artifact_of(sanitize_samples, run, dataset, samples)
+    truths = artifact_of(execute_ground_truths, run, dataset)
+    verdicts = artifact_of(execute_solutions, run, dataset, solutions, truths)
+    metrics = artifact_of(aggregate_verdicts, run, dataset, solutions, truths, verdicts)
     return RunArtifacts(dataset, samples, solutions, truths, verdicts, metrics)

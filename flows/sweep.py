@@ -11,6 +11,7 @@ from prefect.states import Failed
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.stages import RunArtifacts
 from bigcodeflow.sweeps import (
     Member,
@@ -27,7 +28,7 @@ from bigcodeflow.sweeps import (
     reused_result,
     write_results,
 )
-from flows.benchmark import benchmark
+from flows.benchmark import benchmark, judge
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.sweeping import SweepProgress, show_sweep
 
@@ -75,20 +76,20 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
 
 def _perform(config: SweepConfig, members: tuple[Member, ...]) -> Iterator[MemberResult]:
     """One after the other: each already uses all cores to execute, and asks its provider as fast as it is let."""
-    recorded = last_runs(config.store)
+    recorded, resolver = last_runs(config.store), Resolver()
     progress = SweepProgress(config.name, len(members))
     for number, member in enumerate(members):
         progress.show(number, member.title)
-        plan = plan_of(member, recorded.get(member.name))
-        yield _run(plan) if plan.artifacts is None else reused_result(plan, plan.artifacts)
+        plan = plan_of(member, recorded.get(member.name), resolver)
+        yield _run(plan, resolver) if plan.artifacts is None else reused_result(plan, plan.artifacts)
     progress.show(len(members), "finished")
 
 
-def _run(plan: Plan) -> MemberResult:
+def _run(plan: Plan, resolver: Resolver) -> MemberResult:
     """Run the benchmark flow for a member; whatever becomes of it, the sweep goes on."""
     member, started = plan.member, time.monotonic()
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, _because(plan))
-    state = _flow_of(member)(member.config, return_state=True)
+    state = _flow_of(member, resolver)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed():
         return finished_result(plan, state.result(), outcome="ran", seconds=seconds)
@@ -97,7 +98,7 @@ def _run(plan: Plan) -> MemberResult:
     return failed_result(plan, error, seconds)
 
 
-def _flow_of(member: Member) -> Any:
+def _flow_of(member: Member, resolver: Resolver) -> Any:
     """The benchmark flow, made the member's own.
 
     Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
@@ -105,7 +106,7 @@ def _flow_of(member: Member) -> Any:
     """
 
     def judged(config: RunConfig) -> RunArtifacts:
-        return benchmark.fn(config)
+        return judge(config, resolver)
 
     judged.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
     # Without a persisted result, as what a retry is told by Prefect may no longer be in the store.

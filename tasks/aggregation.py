@@ -1,21 +1,22 @@
 """The aggregation stage as a Prefect task."""
 
 from prefect import task
+from prefect.client.schemas.objects import State
 
 from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.config import RunConfig
+from bigcodeflow.resolving import ResolvedRun
 from bigcodeflow.stages import aggregation_stage
-from tasks.cached import perform_stage, stage_options
+from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
 
 
-@task(name="aggregation", task_run_name=named("aggregation"), **stage_options(aggregation_stage))
+@task(name="aggregation", task_run_name=named("aggregation"), **STAGE_OPTIONS)
 def aggregate_verdicts(
-    config: RunConfig,
+    run: ResolvedRun,
     dataset: ArtifactRef,
     solutions: ArtifactRef,
     ground_truth: ArtifactRef,
     verdicts: ArtifactRef,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Scores with their intervals."""
-    return perform_stage(aggregation_stage, config, dataset, solutions, ground_truth, verdicts)
+    return perform_stage(aggregation_stage(run, dataset, solutions, ground_truth, verdicts), run)

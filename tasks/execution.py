@@ -1,31 +1,30 @@
 """The execution stage as two Prefect tasks: ground truths first, then samples."""
 
 from prefect import task
+from prefect.client.schemas.objects import State
 
 from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.config import RunConfig
+from bigcodeflow.resolving import ResolvedRun
 from bigcodeflow.stages import execution_stage, ground_truth_stage
-from tasks.cached import perform_stage, stage_options
+from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
+
+_WHERE = "(in {run.config.execution.environment})"
 
 
 @task(
     name="ground truth",
-    task_run_name="ground truth: {config.dataset.source}, {config.dataset.subset} (in {config.execution.environment})",
-    **stage_options(ground_truth_stage),
+    task_run_name="ground truth: {run.config.dataset.source}, {run.config.dataset.subset} " + _WHERE,
+    **STAGE_OPTIONS,
 )
-def execute_ground_truths(config: RunConfig, dataset: ArtifactRef) -> ArtifactRef:
+def execute_ground_truths(run: ResolvedRun, dataset: ArtifactRef) -> State[ArtifactRef]:
     """Verdicts of the canonical solutions."""
-    return perform_stage(ground_truth_stage, config, dataset)
+    return perform_stage(ground_truth_stage(run, dataset), run)
 
 
-@task(
-    name="execution",
-    task_run_name=named("execution", "in {config.execution.environment}"),
-    **stage_options(execution_stage),
-)
+@task(name="execution", task_run_name=named("execution", "in {config.execution.environment}"), **STAGE_OPTIONS)
 def execute_solutions(
-    config: RunConfig, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef
-) -> ArtifactRef:
+    run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef
+) -> State[ArtifactRef]:
     """Verdicts of the samples."""
-    return perform_stage(execution_stage, config, dataset, solutions, ground_truth)
+    return perform_stage(execution_stage(run, dataset, solutions, ground_truth), run)

@@ -5,22 +5,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from prefect import task
+from prefect.client.schemas.objects import State
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency
 
 from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.config import RunConfig
 from bigcodeflow.errors import GenerationError
+from bigcodeflow.resolving import ResolvedRun
 from bigcodeflow.stages import generation_stage
-from tasks.cached import perform_stage, stage_options
+from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
 
 
-@task(name="generation", task_run_name=named("generation"), **stage_options(generation_stage))
-def generate_samples(config: RunConfig, dataset: ArtifactRef) -> ArtifactRef:
+@task(name="generation", task_run_name=named("generation"), **STAGE_OPTIONS)
+def generate_samples(run: ResolvedRun, dataset: ArtifactRef) -> State[ArtifactRef]:
     """Answers to the tasks: a model's, recorded ones or controls."""
-    name = config.generation.requests.shared_limit
+    name = run.config.generation.requests.shared_limit
     shared_limit = partial(_slot, name) if name else None
-    return perform_stage(generation_stage, config, dataset, shared_limit=shared_limit)
+    return perform_stage(generation_stage(run, dataset, shared_limit), run)
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ def named(stage: str, detail: str = "") -> Callable[..., str]:
     """
 
     def name(parameters: dict[str, Any]) -> str:
-        config: RunConfig = parameters["config"]
+        config: RunConfig = parameters["run"].config
         told = f" ({detail.format(config=config)})" if detail else ""
         return f"{stage}: {run_title(config)}{told}"
 

@@ -24,6 +24,8 @@ class RunListener:
     def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self._seconds_now = seconds_now
         self._bar: ProgressBar | None = None
+        self.reused = False
+        """Whether the stage that ended last was in the store already."""
 
     def begin(self, title: str) -> "ProgressBar":
         """Announce the work, and return what is told of its progress."""
@@ -34,6 +36,7 @@ class RunListener:
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Say what came of the stage, counts included."""
+        self.reused = reused
         if self._bar:
             self._bar.complete()
         counts = [f"{ref.rows:,} rows", *(_count(name, value) for name, value in sorted(ref.statistics.items()))]

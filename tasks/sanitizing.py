@@ -1,19 +1,16 @@
 """The sanitizing stage as a Prefect task."""
 
 from prefect import task
+from prefect.client.schemas.objects import State
 
 from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.config import RunConfig
+from bigcodeflow.resolving import ResolvedRun
 from bigcodeflow.stages import sanitizing_stage
-from tasks.cached import perform_stage, stage_options
+from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
 
 
-@task(
-    name="sanitizing",
-    task_run_name=named("sanitizing", "{config.sanitizing.mode}"),
-    **stage_options(sanitizing_stage),
-)
-def sanitize_samples(config: RunConfig, dataset: ArtifactRef, samples: ArtifactRef) -> ArtifactRef:
+@task(name="sanitizing", task_run_name=named("sanitizing", "{config.sanitizing.mode}"), **STAGE_OPTIONS)
+def sanitize_samples(run: ResolvedRun, dataset: ArtifactRef, samples: ArtifactRef) -> State[ArtifactRef]:
     """The program in each answer."""
-    return perform_stage(sanitizing_stage, config, dataset, samples)
+    return perform_stage(sanitizing_stage(run, dataset, samples), run)

@@ -20,6 +20,7 @@ from bigcodeflow.execution.control_checks import (
 )
 from bigcodeflow.execution.environment_check import UnjudgeableTask, failing_imports, unjudgeable_tasks
 from bigcodeflow.forms import Form
+from bigcodeflow.resolving import Resolver
 
 _MOST_NAMED = 5
 
@@ -90,7 +91,7 @@ def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
         "sanitizing": {"mode": "none"},
         "execution": {"environment": check.environment, "workers": check.workers},
     }
-    return stages.pinned(load_settings(given, "environment check", check.overrides))
+    return load_settings(given, "environment check", check.overrides)
 
 
 def check_imports(environment: str) -> Imports:
@@ -108,9 +109,10 @@ class EnvironmentCheck:
     """One check of one environment over one dataset; everything but repetitions is cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
-        self._config, self._listener, self._store = config, listener, Store(config.store)
-        self._dataset = self._perform(stages.dataset_stage(config))
-        self._truths = self._perform(stages.ground_truth_stage(config, self._dataset))
+        self._resolver, self._listener, self._store = Resolver(), listener, Store(config.store)
+        self._run = self._resolver(config)
+        self._dataset = self._perform(stages.dataset_stage(self._run))
+        self._truths = self._perform(stages.ground_truth_stage(self._run, self._dataset))
 
     @property
     def n_tasks(self) -> int:
@@ -135,11 +137,11 @@ class EnvironmentCheck:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
         from bigcodeflow.execution.quarantine import quarantine_path, quarantined, repeat_ground_truths
 
-        environment = environments.find_environment(self._config.execution.environment)
+        environment = environments.find_environment(self._run.config.execution.environment)
         rows = repeat_ground_truths(
             self._store.read(self._dataset),
             times=times,
-            config=self._config.execution,
+            config=self._run.config.execution,
             environment=environment,
             store=self._store,
             progress=self._listener.begin(f"ground truths, {times:,} times"),
@@ -147,12 +149,13 @@ class EnvironmentCheck:
         return Repeated(rows, quarantined(rows), Path(quarantine_path(self._store, environment.environment_sha)))
 
     def _verdicts_of(self, control: str) -> pa.Table:
-        config = self._config.model_copy(
-            update={"samples": self._config.samples.model_copy(update={"source": control})}
+        config = self._run.config
+        run = self._resolver(
+            config.model_copy(update={"samples": config.samples.model_copy(update={"source": control})})
         )
-        samples = self._perform(stages.generation_stage(config, self._dataset))
-        solutions = self._perform(stages.sanitizing_stage(config, self._dataset, samples))
-        verdicts = self._perform(stages.execution_stage(config, self._dataset, solutions, self._truths))
+        samples = self._perform(stages.generation_stage(run, self._dataset))
+        solutions = self._perform(stages.sanitizing_stage(run, self._dataset, samples))
+        verdicts = self._perform(stages.execution_stage(run, self._dataset, solutions, self._truths))
         return self._store.read(verdicts)
 
     def _perform(self, stage: stages.Stage) -> ArtifactRef:

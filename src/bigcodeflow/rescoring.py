@@ -9,8 +9,9 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig, Sanitizer, Split, Subset, load_settings, read_preset
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import Form, overlaid
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.results.runs import RecordedRun, find_run
-from bigcodeflow.stages import dataset_stage, finished_artifact, generation_stage, pinned
+from bigcodeflow.stages import dataset_stage, finished_artifact, generation_stage
 
 
 class RescoreConfig(Form):
@@ -84,8 +85,7 @@ def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:
     """Judging again must not cost anything: a model's answers have to be in the store."""
     if again.samples.source != "model":
         return
-    there = pinned(again)
-    store = Store(there.store)
+    there, store = Resolver(dry_run=True).up_to_sanitizing(again), Store(again.store)
     dataset = finished_artifact(dataset_stage(there), store)
     if dataset is None or finished_artifact(generation_stage(there, dataset), store) is None:
         raise ConfigError(

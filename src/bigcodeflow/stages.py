@@ -13,11 +13,12 @@ import pyarrow as pa
 from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.artifacts import ArtifactRef, Lines, Store, artifact_key
 from bigcodeflow.config import RunConfig
-from bigcodeflow.environments import Environment
+from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.errors import SamplesError
-from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+from bigcodeflow.resolving import ResolvedRun, Resolver, resolve
 
 if TYPE_CHECKING:
+    from bigcodeflow.execution.judging import Planned
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.generation.asking.engine import SharedLimit
 
@@ -93,22 +94,10 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
     return ref
 
 
-def pinned(config: RunConfig) -> RunConfig:
-    """The same run on one content of its dataset: a hub version becomes the commit that it is now.
-
-    Every stage then reads the same tasks, and what is cached of them is found without asking the hub again.
-    """
-    content = datasets.resolve(config.dataset).fingerprint
-    if "commit" not in content:
-        return config
-    source = f"{content['hub']}@{content['version']}#{content['commit']}"
-    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
-
-
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
     """Every stage in order, in this process, without Prefect."""
     store = Store(config.store)
-    return in_order(pinned(config), lambda stage: perform(stage, store, listener))
+    return in_order(resolve(config), lambda stage: perform(stage, store, listener))
 
 
 class Generated(NamedTuple):
@@ -121,15 +110,15 @@ class Generated(NamedTuple):
 
 def perform_generation(config: RunConfig, listener: Listener) -> Generated:
     """The stages up to sanitizing in order, in this process, without Prefect."""
-    config, store = pinned(config), Store(config.store)
-    dataset = perform(dataset_stage(config), store, listener)
-    samples = perform(generation_stage(config, dataset), store, listener)
-    return Generated(dataset, samples, perform(sanitizing_stage(config, dataset, samples), store, listener))
+    run, store = Resolver().up_to_sanitizing(config), Store(config.store)
+    dataset = perform(dataset_stage(run), store, listener)
+    samples = perform(generation_stage(run, dataset), store, listener)
+    return Generated(dataset, samples, perform(sanitizing_stage(run, dataset, samples), store, listener))
 
 
-def finished_run(config: RunConfig) -> RunArtifacts | None:
+def finished_run(run: ResolvedRun) -> RunArtifacts | None:
     """The artifacts of a run whose every stage is in the store already, or None where something is left to do."""
-    store = Store(config.store)
+    store = Store(run.config.store)
 
     def find(stage: Stage) -> ArtifactRef:
         ref = finished_artifact(stage, store)
@@ -138,7 +127,7 @@ def finished_run(config: RunConfig) -> RunArtifacts | None:
         return ref
 
     try:
-        return in_order(pinned(config), find)
+        return in_order(run, find)
     except _UnfinishedError:
         return None
 
@@ -147,134 +136,157 @@ class _UnfinishedError(Exception):
     """A stage's artifact is not in the store."""
 
 
-def in_order(config: RunConfig, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
+def in_order(run: ResolvedRun, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
     """Every stage's artifact, obtained one after the other from what the former ones gave."""
-    dataset = obtain(dataset_stage(config))
-    samples = obtain(generation_stage(config, dataset))
-    solutions = obtain(sanitizing_stage(config, dataset, samples))
-    truths = obtain(ground_truth_stage(config, dataset))
-    verdicts = obtain(execution_stage(config, dataset, solutions, truths))
-    metrics = obtain(aggregation_stage(config, dataset, solutions, truths, verdicts))
+    dataset = obtain(dataset_stage(run))
+    samples = obtain(generation_stage(run, dataset))
+    solutions = obtain(sanitizing_stage(run, dataset, samples))
+    truths = obtain(ground_truth_stage(run, dataset))
+    verdicts = obtain(execution_stage(run, dataset, solutions, truths))
+    metrics = obtain(aggregation_stage(run, dataset, solutions, truths, verdicts))
     return RunArtifacts(dataset, samples, solutions, truths, verdicts, metrics)
 
 
-def dataset_stage(config: RunConfig) -> Stage:
+class Work(NamedTuple):
+    """All that a stage's computation is given."""
+
+    config: RunConfig
+    """The settings that config.reads declares for the stage, and no other."""
+    content: Mapping[str, Any]
+    """Values of the contents that it declares for the stage."""
+    inputs: tuple[ArtifactRef, ...]
+    key: str
+    store: Store
+    progress: Progress
+
+    def table(self, place: int, columns: list[str] | None = None) -> pa.Table:
+        """The table of one of the inputs."""
+        return self.store.read(self.inputs[place], columns)
+
+
+def _stage(
+    title: str,
+    run: ResolvedRun,
+    inputs: tuple[ArtifactRef, ...],
+    version: int,
+    compute: Callable[[Work], Computed],
+    *,
+    folder: str = "",
+    reads: str = "",
+) -> Stage:
+    """A stage whose key and computation see what is declared for it under its title, or under ``reads``."""
+    declared = READS[reads or title]
+    contents = {name: run.contents[name] for name in declared.content}
+    config = view(run.config, declared.paths)
+    identity = {"of": title, "content": {name: one.identity for name, one in contents.items()}}
+    identity |= identity_settings(run.config, declared)
+
+    def computed(store: Store, progress: Progress) -> Computed:
+        values = {name: one.value for name, one in contents.items()}
+        return compute(Work(config, values, inputs, stage.key, store, progress))
+
+    stage = Stage(title, folder or title, identity, inputs, version, computed)
+    return stage
+
+
+def dataset_stage(run: ResolvedRun) -> Stage:
     """Tasks of the chosen source and view."""
-    resolved = datasets.resolve(config.dataset)
-    settings = config.dataset.model_dump(mode="json", exclude={"source", "split", "offline"})
 
-    def compute(_store: Store, _progress: Progress) -> Computed:
-        return datasets.load_tasks(config.dataset, resolved), {"source": resolved.describe}
+    def load(work: Work) -> Computed:
+        resolved = work.content["dataset"]
+        return datasets.load_tasks(work.config.dataset, resolved), {"source": resolved.describe}
 
-    return Stage("dataset", "dataset", settings | {"content": resolved.fingerprint}, (), datasets.VERSION, compute)
+    return _stage("dataset", run, (), datasets.VERSION, load)
 
 
-def generation_stage(config: RunConfig, dataset: ArtifactRef, shared_limit: "SharedLimit | None" = None) -> Stage:
+def generation_stage(run: ResolvedRun, dataset: ArtifactRef, shared_limit: "SharedLimit | None" = None) -> Stage:
     """Samples: a model's answers, recorded answers or controls.
 
     Args:
-        config: where samples come from.
+        run: where samples come from.
         dataset: the tasks.
         shared_limit: entered around each request to a model, such as a limit that several processes share.
     """
-    settings = generation.fingerprint(config)
 
-    def ask(store: Store, progress: Progress) -> Computed:
-        tasks, answers = store.read(dataset).to_pylist(), store.root / "answers"
+    def ask(work: Work) -> Computed:
+        config, answers = work.config, work.store.root / "answers"
         own = answers / generation.ledger_key(config.generation)
-        with store.kept(own, Lines.ANSWERS), store.kept(own / "batches", Lines.BATCHES):
+        with work.store.kept(own, Lines.ANSWERS), work.store.kept(own / "batches", Lines.BATCHES):
             return generation.model_samples(
                 config.generation,
-                tasks,
+                work.table(0).to_pylist(),
                 config.dataset.split,
                 answers_folder=answers,
-                report=progress,
+                report=work.progress,
                 notify=logger.warning,
                 **({"shared_limit": shared_limit} if shared_limit else {}),
             )
 
-    def compute(store: Store, progress: Progress) -> Computed:
-        if config.samples.source == "model":
-            return ask(store, progress)
-        known = datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
-        view = config.dataset
+    def read(work: Work) -> Computed:
+        view, resolved = work.config.dataset, work.content["dataset"]
+        known = datasets.known_task_ids(view, resolved)
         selection = bool(view.ids or view.libraries or view.domains)
-        tasks = store.read(dataset)
-        return generation.load_samples(config.samples, tasks, known_task_ids=known, selection=selection), {}
+        samples = generation.load_samples(work.config.samples, work.table(0), known_task_ids=known, selection=selection)
+        return samples, {}
 
-    return Stage("generation", "generation", settings, (dataset,), generation.VERSION, compute)
+    asked = run.config.samples.source == "model"
+    compute, reads = (ask, "generation by a model") if asked else (read, "generation from records")
+    return _stage("generation", run, (dataset,), generation.VERSION, compute, reads=reads)
 
 
-def sanitizing_stage(config: RunConfig, dataset: ArtifactRef, samples: ArtifactRef) -> Stage:
+def sanitizing_stage(run: ResolvedRun, dataset: ArtifactRef, samples: ArtifactRef) -> Stage:
     """Solutions: the program in each answer."""
-    settings = config.sanitizing.model_dump(mode="json")
 
-    def compute(store: Store, progress: Progress) -> Computed:
-        answers = store.read(samples)
-        if config.sanitizing.mode == "none" and answers["given_solution"].null_count:
+    def sanitize(work: Work) -> Computed:
+        settings, answers = work.config.sanitizing, work.table(1)
+        if settings.mode == "none" and answers["given_solution"].null_count:
             raise SamplesError(
-                f"{config.samples.source}: holds raw answers without a 'solution' or 'completion': "
-                "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
+                f"{samples.rows:,} samples: not all have a 'solution' or 'completion' beside the raw answer: "
+                "run `bigcodeflow sanitize` on the file first, or set sanitizing.mode to parity or robust"
             )
-        table = sanitizing.sanitize_samples(answers, store.read(dataset), config.sanitizing, progress=progress)
-        return table, {}
+        return sanitizing.sanitize_samples(answers, work.table(0), settings, progress=work.progress), {}
 
-    return Stage("sanitizing", "sanitizing", settings, (dataset, samples), sanitizing.VERSION, compute)
+    return _stage("sanitizing", run, (dataset, samples), sanitizing.VERSION, sanitize)
 
 
-def ground_truth_stage(config: RunConfig, dataset: ArtifactRef) -> Stage:
+def ground_truth_stage(run: ResolvedRun, dataset: ArtifactRef) -> Stage:
     """Verdicts of the canonical solutions: the environment's gate and the expected durations."""
     from bigcodeflow.execution import judging
-    from bigcodeflow.execution.places import execution_environment
     from bigcodeflow.execution.reruns import RerunPolicy
 
-    environment = execution_environment(config.execution)
-    settings = {"of": "ground truths"} | _execution_settings(config, environment)
-
-    def compute(store: Store, progress: Progress) -> Computed:
+    def execute(work: Work) -> Computed:
         planned = judging.plan_ground_truths(
-            store.read(dataset),
-            config=config.execution,
-            environment=environment,
-            known=store.published("execution"),
+            work.table(0),
+            config=work.config.execution,
+            environment=work.content["environment"],
+            known=work.store.published("execution"),
         )
-        policy = RerunPolicy(confirms_ground_truths=True)
-        return _judge(stage, planned, config, environment, store=store, progress=progress, policy=policy)
+        return _judge(work, planned, RerunPolicy(confirms_ground_truths=True))
 
-    stage = Stage("ground truth", "execution", settings, (dataset,), judging.VERSION, compute)
-    return stage
+    return _stage("ground truth", run, (dataset,), judging.VERSION, execute, folder="execution")
 
 
-def execution_stage(
-    config: RunConfig, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef
-) -> Stage:
+def execution_stage(run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef) -> Stage:
     """Verdicts of the samples in every variant asked for."""
     from bigcodeflow.execution import judging
-    from bigcodeflow.execution.places import execution_environment
     from bigcodeflow.execution.reruns import RerunPolicy
 
-    environment = execution_environment(config.execution)
-    settings = {"of": "samples", "variants": list(config.execution.variants)} | _execution_settings(config, environment)
-    if config.execution.reruns:  # without any, the artifact is the one that it always was
-        settings["reruns"] = config.execution.reruns
-
-    def compute(store: Store, progress: Progress) -> Computed:
+    def execute(work: Work) -> Computed:
+        config = work.config.execution
         planned = judging.plan_solutions(
-            store.read(solutions),
-            store.read(dataset),
-            store.read(ground_truth, ["task_id", "status", "wall_seconds", "max_rss_mib"]),
-            config=config.execution,
-            environment=environment,
+            work.table(1),
+            work.table(0),
+            work.table(2, ["task_id", "status", "wall_seconds", "max_rss_mib"]),
+            config=config,
+            environment=work.content["environment"],
         )
-        policy = RerunPolicy(reruns=config.execution.reruns)
-        return _judge(stage, planned, config, environment, store=store, progress=progress, policy=policy)
+        return _judge(work, planned, RerunPolicy(reruns=config.reruns))
 
-    stage = Stage("execution", "execution", settings, (dataset, solutions, ground_truth), judging.VERSION, compute)
-    return stage
+    return _stage("execution", run, (dataset, solutions, ground_truth), judging.VERSION, execute)
 
 
 def aggregation_stage(
-    config: RunConfig,
+    run: ResolvedRun,
     dataset: ArtifactRef,
     solutions: ArtifactRef,
     ground_truth: ArtifactRef,
@@ -283,21 +295,16 @@ def aggregation_stage(
     """Scores with their intervals, by slice."""
     from bigcodeflow import results
 
-    view = config.dataset
-    settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": view.split, "subset": view.subset}
-    suspects = _suspects(config)
-    if suspects:
-        settings["quarantine"] = {"mode": config.execution.quarantine, "tasks": sorted(suspects)}
-
-    def compute(store: Store, _progress: Progress) -> Computed:
-        quarantined = _quarantined_tasks(store.read(dataset, ["task_id", "test"]), suspects)
+    def aggregate(work: Work) -> Computed:
+        config, store = work.config, work.store
+        quarantined = _quarantined_tasks(work.table(0, ["task_id", "test"]), work.content["quarantine"])
         table = results.aggregate(
             tasks=store.path(dataset),
             verdicts=store.path(verdicts),
             ground_truth=store.path(ground_truth),
             solutions=store.path(solutions),
-            split=view.split,
-            subset=view.subset,
+            split=config.dataset.split,
+            subset=config.dataset.subset,
             k=config.aggregation.k,
             quarantined=quarantined,
             exclude_quarantined=config.execution.quarantine == "exclude",
@@ -307,20 +314,7 @@ def aggregation_stage(
         named = {"quarantined_tasks": quarantined} if quarantined else {}
         return table, {"infra_errors": infra_errors} | named
 
-    inputs = (dataset, solutions, ground_truth, verdicts)
-    return Stage("aggregation", "aggregation", settings, inputs, results.VERSION, compute)
-
-
-def _suspects(config: RunConfig) -> frozenset[tuple[str, str]]:
-    """Quarantined tasks of the run's environment, each with the sha256 of its test text."""
-    if config.execution.quarantine == "off":
-        return frozenset()
-    from bigcodeflow.execution.places import execution_environment
-    from bigcodeflow.execution.quarantine import quarantined, read_quarantine
-
-    environment = execution_environment(config.execution)
-    rows = quarantined(read_quarantine(Store(config.store), environment.environment_sha))
-    return frozenset((row["task_id"], row["test_sha256"]) for row in rows)
+    return _stage("aggregation", run, (dataset, solutions, ground_truth, verdicts), results.VERSION, aggregate)
 
 
 def _quarantined_tasks(tasks: pa.Table, suspects: frozenset[tuple[str, str]]) -> list[str]:
@@ -331,37 +325,20 @@ def _quarantined_tasks(tasks: pa.Table, suspects: frozenset[tuple[str, str]]) ->
     return [task["task_id"] for task in tasks.to_pylist() if (task["task_id"], sha256_of_test(task)) in suspects]
 
 
-def _execution_settings(config: RunConfig, environment: Environment) -> dict[str, Any]:
-    return {
-        "backend": config.execution.backend,
-        "environment_sha": environment.environment_sha,
-        "limits": config.execution.limits.model_dump(mode="json"),
-        "harness_version": HARNESS_VERSION,
-    }
-
-
-def _judge(
-    stage: Stage,
-    planned: list[Any],
-    config: RunConfig,
-    environment: Environment,
-    *,
-    store: Store,
-    progress: Progress,
-    policy: "RerunPolicy",
-) -> Computed:
+def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy") -> Computed:
     from bigcodeflow.execution import judging
 
-    ledger_folder = store.workspace(stage.folder, stage.key)
-    others = [folder for folder in store.unfinished(stage.folder) if folder != ledger_folder]
-    with store.kept(ledger_folder, Lines.VERDICTS):
+    folder = "execution"
+    ledger_folder = work.store.workspace(folder, work.key)
+    others = [one for one in work.store.unfinished(folder) if one != ledger_folder]
+    with work.store.kept(ledger_folder, Lines.VERDICTS):
         return judging.judge(
             planned,
-            config=config.execution,
-            environment=environment,
+            config=work.config.execution,
+            environment=work.content["environment"],
             ledger_folder=ledger_folder,
-            known=store.published(stage.folder),
+            known=work.store.published(folder),
             other_ledgers=others,
             policy=policy,
-            progress=progress,
+            progress=work.progress,
         )

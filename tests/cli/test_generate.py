@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from bigcodeflow.schemas import SAMPLES
 from tests.conftest import Command
 from tests.generation.providers.double import Fail, Received, Say, model_server
+from tests.generation.split_answers import solved_by_docstring
 
 STARTER = ("--dataset", "starter", "--ids", "0-2")
 FILE = "m--main--bigcodebench-complete--openai-0-1-sanitized_calibrated"
@@ -81,3 +83,38 @@ def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
     assert done.returncode == 1
     assert "no such model" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("splits", [("complete", "instruct"), ("instruct", "complete")])
+def test_each_split_is_asked_and_written_by_itself(
+    splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path
+) -> None:
+    """In one store, in either order: the second split is asked for all its answers, and each is then known."""
+    with model_server(solved_by_docstring) as server:
+        address = ("--model", "openai:m", "--base-url", server.url("openai"), "--out", "out")
+        for asked, split in zip((3, 6, 6, 6), (*splits, *splits), strict=True):
+            bigcodeflow("generate", *address, *STARTER, "--split", split)
+            assert len(server.requests) == asked
+    complete, instruct = (
+        (tmp_path / "out" / FILE.replace("complete", split)).with_suffix(".jsonl").read_text()
+        for split in ("complete", "instruct")
+    )
+    assert "return 'no'" in instruct
+    assert "return 'no'" not in complete
+
+
+@pytest.mark.parametrize("splits", [("complete", "instruct"), ("instruct", "complete")])
+def test_each_split_is_scored_by_its_own_answers(
+    splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """The model that solves docstrings and fails on prose has two scores, whichever was asked first."""
+    with model_server(solved_by_docstring) as server:
+        given = ("--model", "openai:m", "--base-url", server.url("openai"), "--set", "dataset.ids=0-2")
+        for split in splits:
+            chosen = ("--set", f"dataset.split={split}", "--set", f"out={split}")
+            bigcodeflow("run", "starter", "--no-prefect", *given, *chosen)
+        assert len(server.requests) == 6
+    for split, value in (("complete", 1.0), ("instruct", 0.0)):
+        found = [json.loads(path.read_text())["pass@1"] for path in (tmp_path / split).glob("*_pass_at_k.json")]
+        assert found
+        assert set(found) == {value}

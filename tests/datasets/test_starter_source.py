@@ -3,7 +3,7 @@
 import pytest
 
 from bigcodeflow import generation
-from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig
+from bigcodeflow.config import DatasetConfig, SamplesConfig
 from bigcodeflow.datasets import known_task_ids, load_tasks, resolve, validate_source
 
 _CONFIG = DatasetConfig(source="starter")
@@ -40,4 +40,4 @@ def test_the_starter_answers_fit_the_starter_tasks(starter_source: DatasetConfig
     known = known_task_ids(starter_source, resolved)
     samples = generation.load_samples(config, tasks, known_task_ids=known, selection=False)
     assert set(samples["task_id"].to_pylist()) == set(tasks["task_id"].to_pylist())
-    assert list(generation.fingerprint(RunConfig(samples=config))) == ["samples_sha256"]
+    assert list(generation.fingerprint(config)) == ["samples_sha256"]

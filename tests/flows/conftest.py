@@ -8,7 +8,6 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import (
     PREFECT_HOME,
-    PREFECT_LOCAL_STORAGE_PATH,
     PREFECT_SERVER_ANALYTICS_ENABLED,
     temporary_settings,
 )
@@ -37,32 +36,19 @@ def finished_run(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> ObservedRun:
     """The first run ever of its store."""
-    folder = tmp_path_factory.mktemp("first")
-    with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: folder / "results"}):
-        run = observe(settings_in(folder), prefect_client)
+    run = observe(settings_in(tmp_path_factory.mktemp("first")), prefect_client)
     assert run.state.is_completed(), run.state.message
     return run
 
 
 @pytest.fixture
-def empty_memory(prefect_client: SyncPrefectClient, tmp_path: Path) -> Iterator[None]:
-    """Prefect remembers nothing of other tests."""
-    with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: tmp_path / "results"}):
-        yield
-
-
-@pytest.fixture
-def run_flow(
-    empty_memory: None, prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment
-) -> RunFlow:
+def run_flow(prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment) -> RunFlow:
     """Runs the flow with a configuration and says what became of it."""
     return lambda config: observe(config, prefect_client)
 
 
 @pytest.fixture
-def settings(finished_run: ObservedRun, empty_memory: None, tmp_path: Path) -> Settings:
-    """Makes configurations that see a copy of the finished run: its store, and what Prefect remembers of it."""
-    first = Path(finished_run.config.store).parent
-    for name in ("store", "results"):
-        shutil.copytree(first / name, tmp_path / name)
+def settings(finished_run: ObservedRun, tmp_path: Path) -> Settings:
+    """Makes configurations that see a copy of the finished run's store."""
+    shutil.copytree(finished_run.config.store, tmp_path / "store")
     return lambda *overrides: settings_in(tmp_path, *overrides)

@@ -11,17 +11,18 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from prefect import flow, task
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import get_settings_context
 
 from bigcodeflow.artifacts import ArtifactRef
 from bigcodeflow.config import RunConfig
 from bigcodeflow.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
+from bigcodeflow.resolving import ResolvedRun, resolve
 from bigcodeflow.resources import shipped
 from bigcodeflow.stages import Stage
 from flows.benchmark import benchmark
 from flows.hooks import way_on
-from tasks.cached import lies_outside_the_samples, perform_stage, stage_options
+from tasks.cached import STAGE_OPTIONS, artifact_of, perform_stage, worth_another_try
 from tests.flows.observed import RunFlow, Settings, all_stages, settings_in
 
 pytestmark = pytest.mark.flow
@@ -83,17 +84,16 @@ def test_logged_command_continues_the_failed_run(settings: Settings, run_flow: R
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert run.client.read_flow_run(run.id).state.is_completed()
-    expected = all_stages("Completed", dataset=["Cached", "Cached"], generation=["Failed", "Completed"])
-    expected["ground_truth"] = ["Cached"]
+    expected = all_stages("Completed", dataset=["Cached"], ground_truth=["Cached"])
     assert run.task_states(expected) == expected
 
 
 def test_absent_sample_file_is_told_once(run_flow: RunFlow, tmp_path: Path) -> None:
-    """A file that is needed for the cache key already gives the stage's message, and no complaint about the key."""
+    """A file that is absent fails the run before any stage, with one message and no traceback."""
     run = run_flow(settings_in(tmp_path, f"samples.source={tmp_path / 'absent.jsonl'}"))
     assert run.state.message.startswith(f"{tmp_path / 'absent.jsonl'}: cannot be opened")
     messages = run.log("prefect flow-run retry")
-    assert not [message for message in messages if "cache key" in message or "Traceback" in message]
+    assert not [message for message in messages if "Traceback" in message]
 
 
 @pytest.mark.parametrize(
@@ -101,28 +101,26 @@ def test_absent_sample_file_is_told_once(run_flow: RunFlow, tmp_path: Path) -> N
     [(ExecutionError("the cluster was lost: run again"), 2), (DatasetError("no such task: name another"), 1)],
     ids=["infrastructure", "user"],
 )
-def test_only_infrastructure_is_tried_again(
-    error: BigCodeFlowError, attempts: int, empty_memory: None, tmp_path: Path
-) -> None:
+def test_only_infrastructure_is_tried_again(error: BigCodeFlowError, attempts: int, tmp_path: Path) -> None:
     """A stage that fails for a reason outside the samples gets a second attempt, a user's mistake does not."""
     started: list[int] = []
 
-    def build(config: RunConfig) -> Stage:
-        def compute(_store: object, _progress: object) -> tuple[pa.Table, dict[str, int]]:
-            started.append(1)
-            if len(started) == 1:
-                raise error
-            return pa.table({"n": [1]}), {}
+    def compute(_store: object, _progress: object) -> tuple[pa.Table, dict[str, int]]:
+        started.append(1)
+        if len(started) == 1:
+            raise error
+        return pa.table({"n": [1]}), {}
 
-        return Stage("failing", "failing", {"test": str(tmp_path)}, (), 1, compute)
-
-    @task(**stage_options(build) | {"retry_delay_seconds": 0})
-    def failing(config: RunConfig) -> ArtifactRef:
-        return perform_stage(build, config)
+    @task(**STAGE_OPTIONS | {"retry_delay_seconds": 0})
+    def failing(run: ResolvedRun) -> State[ArtifactRef]:
+        return perform_stage(Stage("failing", "failing", {"test": str(tmp_path)}, (), 1, compute), run)
 
     @flow
     def once(config: RunConfig) -> bool:
-        return failing(config, return_state=True).is_completed()
+        try:
+            return artifact_of(failing, resolve(config)).rows == 1
+        except BigCodeFlowError:
+            return False
 
     assert once(settings_in(tmp_path)) == (attempts == 2)
     assert len(started) == attempts
@@ -132,8 +130,8 @@ def test_retry_condition_reads_the_exception() -> None:
     """The condition judges the exception behind a failed state, not its text."""
     from prefect.states import Failed
 
-    assert lies_outside_the_samples(None, None, Failed(data=ExecutionError("x")))
-    assert not lies_outside_the_samples(None, None, Failed(data=SamplesError("ExecutionError")))
+    assert worth_another_try(None, None, Failed(data=ExecutionError("x")))
+    assert not worth_another_try(None, None, Failed(data=SamplesError("ExecutionError")))
 
 
 def test_way_on_names_the_flow_only_where_prefect_needs_it() -> None:

@@ -64,7 +64,7 @@ def test_deleted_artifact_is_made_again(
     """An artifact that is gone makes exactly its own stage run again, under the same key."""
     shutil.rmtree(folder_of(finished_run, settings, stage))
     run = run_flow(settings())
-    expected = all_stages("Cached", **{stage: ["Cached", "Completed"]})
+    expected = all_stages("Cached", **{stage: ["Completed"]})
     assert run.task_states(expected) == expected
     assert [ref.key for ref in run.artifacts] == [ref.key for ref in finished_run.artifacts]
 
@@ -79,7 +79,7 @@ def test_damaged_artifact_is_made_again(
     content[len(content) // 2] ^= 0xFF
     part.write_bytes(content)
     run = run_flow(settings())
-    expected = all_stages("Cached", **{stage: ["Cached", "Completed"]})
+    expected = all_stages("Cached", **{stage: ["Completed"]})
     assert run.task_states(expected) == expected
     ref = getattr(run.artifacts, stage)
     assert run.store.find(ref.stage, ref.key) == ref
@@ -94,7 +94,7 @@ def test_verdicts_with_infrastructure_errors_are_no_result(
     content["artifact"]["statistics"]["infra_errors"] = 1
     manifest.write_text(json.dumps(content))
     run = run_flow(settings())
-    expected = all_stages("Cached", execution=["Cached", "Completed"])
+    expected = all_stages("Cached", execution=["Completed"])
     assert run.task_states(expected) == expected
     assert run.artifacts.execution.statistics["infra_errors"] == 0
 
@@ -114,22 +114,11 @@ def test_settings_that_only_change_speed_or_names_reuse_everything(settings: Set
     assert run.task_states(expected) == expected
 
 
-def test_what_prefect_forgot_is_found_in_the_store(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
-    """Without Prefect's own memory the stages run, but each takes its artifact from the store."""
-    config = settings()
-    shutil.rmtree(tmp_path / "results")
-    before = parts(Path(config.store))
-    run = run_flow(config)
-    expected = all_stages("Completed")
-    assert run.task_states(expected) == expected
-    assert parts(Path(config.store)) == before
-
-
 def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """What Prefect remembers of one store is not taken for the content of another."""
+    """What one store holds is not taken for the content of another."""
     elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
     run = run_flow(elsewhere)
-    expected = all_stages("Cached", "Completed")
+    expected = all_stages("Completed")
     assert run.task_states(expected) == expected
     assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts)
 

@@ -25,6 +25,8 @@ from bigcodeflow.sweeps import SweepConfig, SweepModel
 from flows.sweep import sweep
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
+from tests.generation.providers.double import model_server
+from tests.generation.split_answers import solved_by_docstring
 
 pytestmark = pytest.mark.flow
 
@@ -84,7 +86,7 @@ def table(client: SyncPrefectClient, run: UUID, key: str = "sweep-test-sweep") -
 
 @pytest.mark.slow
 def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
-    empty_memory: None, prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
+    prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
     """The run in the middle fails, those around it finish; Prefect's retry of the sweep then performs that one alone."""
     file = tmp_path / "mine.jsonl"
@@ -147,9 +149,23 @@ def _a_lost_artifact_is_made_again_by_a_retry(config: SweepConfig, client: SyncP
     assert children(client, first)["oracle, complete, full"] == ["Completed"]
 
 
-def test_a_mistake_is_told_before_anything_runs(
-    empty_memory: None, prefect_client: SyncPrefectClient, tmp_path: Path
+def test_each_split_of_a_sweep_has_its_own_answers(
+    prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
+    """A model that answers prose wrongly has two scores; each prompt of either split is asked once."""
+    with model_server(solved_by_docstring) as server:
+        asked = SweepModel(model="openai:m", values={"generation.base_url": server.url("openai")})
+        config = sweep_in(tmp_path).model_copy(
+            update={"models": (asked,), "splits": ("complete", "instruct"), "overrides": {"sanitizing.mode": "parity"}}
+        )
+        results = performed(config).result()
+        assert len(server.requests) == 4
+        assert {result.split: result.pass_at_1 for result in results} == {"complete": 1.0, "instruct": 0.0}
+        assert {result.outcome for result in performed(config).result()} == {"reused"}
+        assert len(server.requests) == 4
+
+
+def test_a_mistake_is_told_before_anything_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """An unknown setting for one model fails the sweep with one line, and no run is started."""
     config = sweep_in(tmp_path, "oracle")
     wrong = SweepModel(answers="stub", values={"sanitizing.moed": "robust"})
@@ -160,9 +176,7 @@ def test_a_mistake_is_told_before_anything_runs(
     assert not (tmp_path / "store").exists()
 
 
-def test_a_file_is_read_when_the_sweep_runs(
-    empty_memory: None, prefect_client: SyncPrefectClient, tmp_path: Path
-) -> None:
+def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """A deployment names the file, so that editing it needs no new deployment; a name that is unknown is told."""
     state = sweep(file="absent", return_state=True)
     assert state.is_failed()
@@ -170,7 +184,7 @@ def test_a_file_is_read_when_the_sweep_runs(
     assert prefect_client.read_flow_run(run_id(state)).name == "sweep absent"
 
 
-def test_the_form_refuses_a_wrong_value(empty_memory: None, prefect_client: SyncPrefectClient) -> None:
+def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> None:
     """A value outside its bounds is told by its place, and the flow's body does not begin."""
     with pytest.raises(Exception, match=r"config\.splits\.0") as caught:
         sweep({"splits": ["both"], "models": [{"answers": "oracle"}]})

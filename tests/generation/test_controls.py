@@ -5,7 +5,7 @@ import warnings
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.config import SamplesConfig
 from bigcodeflow.generation import fingerprint, load_samples
 from bigcodeflow.generation.controls import oracle, stub
 from bigcodeflow.schemas import SAMPLES
@@ -35,8 +35,8 @@ def test_controls_give_one_program_a_task(make_tasks, source: str, program: str)
 
 def test_fingerprints_are_the_names() -> None:
     """A control is identified by what it is; its content follows from the tasks."""
-    assert fingerprint(RunConfig(samples=SamplesConfig(source="oracle"))) == {"control": "oracle"}
-    assert fingerprint(RunConfig(samples=SamplesConfig(source="stub"))) == {"control": "stub"}
+    assert fingerprint(SamplesConfig(source="oracle")) == {"control": "oracle"}
+    assert fingerprint(SamplesConfig(source="stub")) == {"control": "stub"}
 
 
 @pytest.mark.real_data

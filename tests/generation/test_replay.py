@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.config import SamplesConfig
 from bigcodeflow.generation import fingerprint, load_samples
 from bigcodeflow.schemas import SAMPLES
 
@@ -168,7 +168,7 @@ def test_fingerprints_follow_the_content(write_lines, tmp_path: Path) -> None:
     """Equal content has one identity wherever it lies; another byte, name or program has another."""
 
     def of(path: Path) -> dict[str, Any]:
-        return fingerprint(RunConfig(samples=SamplesConfig(source=str(path))))
+        return fingerprint(SamplesConfig(source=str(path)))
 
     first = of(write_lines({"a": 1}, name="a.jsonl"))
     assert first == of(write_lines({"a": 1}, name="b.jsonl"))

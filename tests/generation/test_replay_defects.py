@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.config import SamplesConfig
 from bigcodeflow.errors import SamplesError
 from bigcodeflow.generation import fingerprint, load_samples
 
@@ -147,7 +147,7 @@ def test_absent_sources_are_named_with_the_choices(make_tasks, tmp_path: Path) -
     """A path that leads nowhere is told when it is fingerprinted and when it is read."""
     path = tmp_path / "none.jsonl"
     with pytest.raises(SamplesError, match=r"none\.jsonl: cannot be opened .*oracle, stub, cheat or starter"):
-        fingerprint(RunConfig(samples=SamplesConfig(source=str(path))))
+        fingerprint(SamplesConfig(source=str(path)))
     assert "cannot be read (No such file or directory)" in _error(path, make_tasks(_ZERO))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.execution.places import execution_environment
+from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.remote.e2b import E2BBackend
-from bigcodeflow.execution.remote.e2b_owners import own_metadata, sweep
+from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, backend_with, cloud, double, e2b_config, executed, quick_launcher, soon
 
@@ -36,14 +36,14 @@ def test_sandboxes_of_processes_that_are_gone_are_swept(double: E2BDouble) -> No
         for name, who in {"mine": mine, "gone": gone, "reused": reused, "elsewhere": elsewhere, "foreign": {}}.items()
     }
     double.sandboxes[ids["gone"][0]].state = "paused"
-    assert sweep() == 4
+    assert remove_orphans() == 4
     assert set(double.sandboxes) == {*ids["mine"], *ids["elsewhere"], *ids["foreign"]}
 
 
-def test_a_sweep_that_fails_stops_no_run(double: E2BDouble) -> None:
-    """What it would have found ends by its time-out."""
+def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_with: Callable[..., E2BBackend]) -> None:
+    """They end by their time-out."""
     double.faults["list"] = [Fault(500)]
-    assert execution_environment(e2b_config()).name == "starter"
+    assert backend_with(sandboxes=1).check().isolated
 
 
 _CLIENT = """
@@ -76,7 +76,8 @@ def test_a_killed_client_leaves_nothing_for_long(
             assert soon(lambda: not double.sandboxes, 10)
         else:
             assert len(double.sandboxes) == 2
-            execution_environment(e2b_config())
+            config = e2b_config()
+            make_backend(config, execution_environment(config), cores=1).check()
             assert not double.sandboxes
 
 

@@ -14,6 +14,7 @@ from bigcodeflow.execution.hosting import code_version, environment_here, requir
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.planning import plan_batches
+from bigcodeflow.resolving import resolve
 from bigcodeflow.stages import execution_stage
 from tests.scaleout.hosts import DaskHosts
 
@@ -185,7 +186,7 @@ def test_where_it_runs_is_no_part_of_a_key(starter_environment: InstalledEnviron
     ref = ArtifactRef(stage="s", key="k", rows=0, sha256="0")
     cluster = {"cluster": {"type": "dask_jobqueue.SLURMCluster", "jobs": 4}}
     keys = {
-        execution_stage(load_settings({"execution": execution}, "test"), ref, ref, ref).key
+        execution_stage(resolve(load_settings({"execution": execution}, "test")), ref, ref, ref).key
         for execution in ({}, cluster, {"scheduler_address": "tcp://127.0.0.1:1"}, {"workers": 3})
     }
     assert len(keys) == 1

@@ -12,6 +12,7 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.sweep import sweep as command
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.outputs import write_outputs
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.stages import perform_all
 from bigcodeflow.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
 
@@ -42,7 +43,7 @@ def sweep_in(folder: Path, **common: object) -> SweepConfig:
 
 def planned(sweep: SweepConfig) -> Plan:
     [member] = members_of(sweep)
-    return plan_of(member, last_runs(sweep.store).get(member.name))
+    return plan_of(member, last_runs(sweep.store).get(member.name), Resolver())
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 from bigcodeflow.cli.console import notices
 from bigcodeflow.cli.results import finish, show_places, show_results
 from bigcodeflow.config import RunConfig
+from bigcodeflow.resolving import resolve
 from bigcodeflow.stages import finished_run
 
 #: Set before Prefect is imported, and only where the user has set nothing.
@@ -26,7 +27,7 @@ def run_flow(config: RunConfig) -> None:
     """
     if not prepare_prefect():
         started_at = datetime.now(UTC)
-        artifacts = finished_run(config)
+        artifacts = finished_run(resolve(config))
         if artifacts is not None:  # a server of its own would take longer to start than everything else takes
             notices.print("every stage is in the cache: nothing to run")
             finish(config, artifacts, started_at)

@@ -11,7 +11,7 @@ from bigcodeflow.artifacts import Store
 from bigcodeflow.cli import model_options, options
 from bigcodeflow.cli.console import notices, out, progress_listener
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import BigCodeFlowError, ConfigError, GenerationError
+from bigcodeflow.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
 
 
 def generate(
@@ -34,9 +34,7 @@ def generate(
         list[str] | None,
         typer.Option("--set", help="Any other setting, such as generation.sampling.seed=1; see docs/generation.md."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count requests, tokens and cost instead of asking.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count requests, tokens and cost; ask no model.")] = False,
     show_prompt: Annotated[
         str, typer.Option(help="Print exactly what would be sent for this task number or id, and end.", metavar="ID")
     ] = "",
@@ -152,7 +150,13 @@ def _write(config: RunConfig) -> None:
 
 
 def _tasks(config: RunConfig) -> list[dict[str, Any]]:
+    """The tasks, out of the hub cache where they are there: what sends nothing to a model asks nobody else either."""
     from bigcodeflow import datasets
 
-    tasks: list[dict[str, Any]] = datasets.load_tasks(config.dataset, datasets.resolve(config.dataset)).to_pylist()
-    return tasks
+    offline = config.dataset.model_copy(update={"offline": True})
+    try:
+        tasks = datasets.load_tasks(offline, datasets.resolve(offline))
+    except DatasetError:
+        tasks = datasets.load_tasks(config.dataset, datasets.resolve(config.dataset))
+    found: list[dict[str, Any]] = tasks.to_pylist()
+    return found

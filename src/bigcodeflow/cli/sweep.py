@@ -42,6 +42,7 @@ def sweep(
     only what is not finished. With a server running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the sweep
     appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
     """
+    from bigcodeflow.resolving import Resolver
     from bigcodeflow.sweeps import brief_rows, last_runs, load_sweep, members_of, plan_of, plan_rows
 
     config = load_sweep(file, _values(settings or ()))
@@ -49,7 +50,8 @@ def sweep(
     config = config.model_copy(update=places)
     members = members_of(config)
     recorded = last_runs(config.store)
-    plans = [plan_of(member, recorded.get(member.name)) for member in members]
+    resolver = Resolver(dry_run=dry_run)
+    plans = [plan_of(member, recorded.get(member.name), resolver) for member in members]
     _show(plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs")
     if dry_run:
         return

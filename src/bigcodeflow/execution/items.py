@@ -42,6 +42,7 @@ def work_item(
     task_modules: frozenset[str],
     environment_sha: str,
     limits: LimitsConfig,
+    allow_unisolated: bool = False,
     ground_truth_cpu_seconds: float = 0.0,
     expected_seconds: float = 1.0,
     expected_memory_mib: float = 200.0,
@@ -54,6 +55,7 @@ def work_item(
         task_modules: modules that the task itself needs.
         environment_sha: identity of the sandbox environment.
         limits: what the sample may use.
+        allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
         ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
             must be a shipped number: one measured here would give equal work another key every night.
         expected_seconds: wall time to expect, for planning only.
@@ -63,6 +65,8 @@ def work_item(
     bounds = limits.model_dump(exclude={"output_kib"}) | {"time_seconds": time_seconds}
     expected = tuple(task["expected_tests"])
     spoken_of = mentions(task["test"] + task["complete_prompt"] + task["canonical_solution"])
+    if allow_unisolated:
+        bounds["isolated"] = False
     identity = [HARNESS_VERSION, program, task["test"], expected, spoken_of, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()

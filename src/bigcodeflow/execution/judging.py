@@ -113,6 +113,7 @@ def _item(
         task_modules=modules,
         environment_sha=environment.environment_sha,
         limits=config.limits,
+        allow_unisolated=config.allow_unisolated,
         ground_truth_cpu_seconds=fact.cpu_seconds if fact else 0.0,
         expected_seconds=cost.seconds,
         expected_memory_mib=cost.memory_mib,

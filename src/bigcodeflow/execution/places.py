@@ -1,16 +1,27 @@
 """Where solutions are executed: one place for each backend that a configuration can name."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple, cast
 
+from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.config import BackendName, ExecutionConfig
-from bigcodeflow.environments import Environment, InstalledEnvironment, find_environment
+from bigcodeflow.config.reads import CONTENT
+from bigcodeflow.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
 from bigcodeflow.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.execution.backends.base import Backend
+from bigcodeflow.resources import cache_folder
 
 logger = logging.getLogger(__name__)
+
+#: Settings by which a backend finds its environment.
+_NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
 class Place(NamedTuple):
@@ -31,12 +42,36 @@ def execution_environment(config: ExecutionConfig) -> Environment:
         SandboxUnavailableError: no backend that the configuration names can be reached.
     """
     try:
-        return _environment(config)
+        environment = _environment(config)
     except SandboxUnavailableError as error:
         if not config.fallback:
             raise
         logger.warning("backend %s takes over: %s", config.fallback, error)
         return _environment(_second(config))
+    if isinstance(environment, RemoteEnvironment):
+        write_atomically(_memory(config), json.dumps(asdict(environment)).encode())
+    return environment
+
+
+def remembered_environment(config: ExecutionConfig) -> Environment | None:
+    """The environment of the configured backend as it was when a run last asked; None where none did. Asks nobody.
+
+    Raises:
+        EnvironmentUnusableError: the backend is local, and the environment is not there.
+    """
+    if config.backend == "local":
+        return _environment(config)
+    try:
+        found = json.loads(_memory(config).read_bytes())
+        return RemoteEnvironment(**found | {"missing_data": tuple(found["missing_data"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # never asked, or by another version
+
+
+def _memory(config: ExecutionConfig) -> Path:
+    """Where it is kept what a backend answered to these settings."""
+    named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
+    return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
 
 
 def make_backend(config: ExecutionConfig, environment: Environment, *, cores: float, isolated: bool = True) -> Backend:

@@ -5,20 +5,30 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.config import SamplesConfig
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.generation.grid import settings_of
 from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
-from bigcodeflow.generation.setting import identity, ledger_key, named
+from bigcodeflow.generation.setting import ledger_key, named, require_one_setting
 from bigcodeflow.resources import shipped
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.model_answers import model_samples
 
-__all__ = ["CONTROLS", "VERSION", "fingerprint", "ledger_key", "load_samples", "model_samples", "named", "settings_of"]
+__all__ = [
+    "CONTROLS",
+    "VERSION",
+    "fingerprint",
+    "ledger_key",
+    "load_samples",
+    "model_samples",
+    "named",
+    "require_one_setting",
+    "settings_of",
+]
 
 #: Part of every samples artifact's key; bump when this package makes other rows of the same source.
-VERSION = 2
+VERSION = 3
 
 
 def __getattr__(name: str) -> Any:
@@ -30,18 +40,15 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def fingerprint(config: RunConfig) -> dict[str, Any]:
-    """What identifies the samples: the model and its setting, the content of a file or folder, or a control's name.
+def fingerprint(config: SamplesConfig) -> dict[str, str]:
+    """What identifies samples that are there already: the content of a file or folder, or a control's name.
 
     Raises:
-        ConfigError: the setting is a grid.
         SamplesError: the source is absent or unreadable.
     """
-    if config.samples.source == "model":
-        return {"setting": identity(config.generation), "n_samples": config.generation.n_samples}
-    if config.samples.source in CONTROLS:
-        return {"control": config.samples.source}
-    return replay_fingerprint(_path(config.samples))
+    if config.source in CONTROLS:
+        return {"control": config.source}
+    return replay_fingerprint(_path(config))
 
 
 def load_samples(

@@ -15,7 +15,9 @@ from bigcodeflow.generation.grid import varied_parameters
 #: The original's nucleus wherever it does not take the likeliest word.
 _TOP_P = 0.95
 #: How a model is loaded where that may change what it answers.
-_LOADED = ("revision", "tokenizer", "dtype", "lora", "max_model_tokens")
+_LOADED = {"revision", "tokenizer", "dtype", "lora", "max_model_tokens"}
+#: The same, left out where they are empty: answers that were paid for keep the folder that they are in.
+_LOADED_OTHERWISE = ("environment", "trust_remote_code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +57,29 @@ def named(config: GenerationConfig) -> tuple[str, str]:
     return provider, model
 
 
-def identity(config: GenerationConfig) -> dict[str, Any]:
-    """Everything that can change an answer beside the prompt; JSON-able.
+def require_one_setting(config: GenerationConfig) -> None:
+    """Refuse a grid where one setting is asked.
 
     Raises:
-        ConfigError: the configuration is a grid.
+        ConfigError: a parameter is a list.
     """
     if varied := varied_parameters(config.sampling):
         raise ConfigError(
             f"generation.sampling.{varied[0]}: is a list, which makes a grid of runs: give one value here, or start it "
             "with `bigcodeflow generate` or `bigcodeflow run`, which run every setting"
         )
+
+
+def identity(config: GenerationConfig) -> dict[str, Any]:
+    """Everything that can change an answer beside the prompt, which answers are told apart by; JSON-able.
+
+    Raises:
+        ConfigError: the configuration is a grid.
+    """
+    require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
-    found["offline"] = config.offline.model_dump(mode="json", include=set(_LOADED))
+    otherwise = {name for name in _LOADED_OTHERWISE if getattr(config.offline, name)}
+    found["offline"] = config.offline.model_dump(mode="json", include=_LOADED | otherwise)
     return found
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from bigcodeflow.importing.matching import Matched, check_samples, match
 from bigcodeflow.importing.reading import ResultsFile, read_results
 from bigcodeflow.importing.scores import Told, failed_ground_truths, told_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
+from bigcodeflow.resolving import ResolvedRun, Resolver
 from bigcodeflow.schemas import SAMPLES, VERDICTS
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
@@ -48,11 +49,16 @@ class _Import:
 
     results: ResultsFile
     told: Told
-    config: RunConfig
+    run: ResolvedRun
     matched: Matched
     dataset: ArtifactRef
     samples_source: str
     """Sample file with the raw answers; empty: none was given."""
+
+    @property
+    def config(self) -> RunConfig:
+        """The settings that the file stands for."""
+        return self.run.config
 
 
 def import_results(
@@ -81,9 +87,9 @@ def import_results(
         DatasetError: the tasks cannot be had.
     """
     found, told = read_results(path), told_of(path)
-    config = stages.pinned(_config(found, told, settings, store, name))
-    kept = Store(config.store)
-    dataset = stages.perform(stages.dataset_stage(config), kept, listener)
+    run = Resolver().up_to_sanitizing(_config(found, told, settings, store, name))
+    config, kept = run.config, Store(run.config.store)
+    dataset = stages.perform(stages.dataset_stage(run), kept, listener)
     tasks = kept.read(dataset).to_pylist()
     matched = match(
         found,
@@ -95,7 +101,7 @@ def import_results(
     config = config.model_copy(
         update={"execution": config.execution.model_copy(update={"variants": (matched.variant,)})}
     )
-    return _record(_Import(found, told, config, matched, dataset, samples), kept, listener)
+    return _record(_Import(found, told, replace(run, config=config), matched, dataset, samples), kept, listener)
 
 
 def _config(found: ResultsFile, told: Told, settings: dict[str, Any], store: Path, name: str) -> RunConfig:
@@ -124,10 +130,10 @@ def _config(found: ResultsFile, told: Told, settings: dict[str, Any], store: Pat
 
 
 def _record(given: _Import, store: Store, listener: stages.Listener) -> ImportedRun:
-    config, dataset = given.config, given.dataset
+    run, config, dataset = given.run, given.config, given.dataset
     truths_known = failed_ground_truths(given.told, len({entry.task_id for entry in given.results.entries}))
     samples = stages.perform(_samples_stage(given), store, listener)
-    solutions = stages.perform(stages.sanitizing_stage(config, dataset, samples), store, listener)
+    solutions = stages.perform(stages.sanitizing_stage(run, dataset, samples), store, listener)
     truths = None
     if truths_known is not None:
         truths = stages.perform(_ground_truth_stage(given, truths_known), store, listener)
@@ -135,7 +141,7 @@ def _record(given: _Import, store: Store, listener: stages.Listener) -> Imported
     if truths is None:
         last = _metrics_stage(given, solutions, verdicts)
     else:
-        last = stages.aggregation_stage(config, dataset, solutions, truths, verdicts)
+        last = stages.aggregation_stage(run, dataset, solutions, truths, verdicts)
     metrics = stages.perform(last, store, listener)
     _require_recorded_scores(given, store.read(metrics))
     artifacts: dict[str, ArtifactRef | None] = {
@@ -156,7 +162,7 @@ def _samples_stage(given: _Import) -> stages.Stage:
     settings: dict[str, Any] = {"of": "imported samples", "results_sha256": given.results.sha256}
     if given.samples_source:
         source = SamplesConfig(source=given.samples_source)
-        settings |= generation.fingerprint(given.config.model_copy(update={"samples": source}))
+        settings |= generation.fingerprint(source)
 
     def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
         rows = _answers(given, store) if given.samples_source else _programs(given.matched)

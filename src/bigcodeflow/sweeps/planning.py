@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.resolving import Resolver
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.stages import RunArtifacts, Stage, finished_artifact, in_order, pinned
+from bigcodeflow.stages import RunArtifacts, Stage, finished_artifact, in_order
 from bigcodeflow.sweeps.members import Member
 
 #: What another key of an artifact means where the keys of what it is made from are the same.
@@ -45,12 +46,13 @@ def last_runs(store_root: str) -> dict[str, RecordedRun]:
     return {run.run: run for run in recorded_runs(store_root)}
 
 
-def plan_of(member: Member, last: RecordedRun | None) -> Plan:
-    """What is left to do for a run; nothing is computed, and at most the hub is asked which commit is current.
+def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Plan:
+    """What is left to do for a run; nothing is computed.
 
     Args:
         member: the run.
         last: the latest recorded run of that name.
+        resolver: looks up what the run names, for all members of a sweep; one for dry runs asks nobody.
     """
     store = Store(member.config.store)
     missing: list[str] = []
@@ -64,13 +66,15 @@ def plan_of(member: Member, last: RecordedRun | None) -> Plan:
         return ref
 
     try:
-        artifacts = in_order(pinned(member.config), obtain)
+        run = resolver(member.config)
+        artifacts = in_order(run, obtain)
     except BigCodeFlowError as error:
         return Plan(member, None, (), "", str(error))
+    asks = "" if run.environment else f"; the environment of backend {member.config.execution.backend} is not known yet"
     keys = {name: ref.key for name, ref in artifacts._asdict().items()}
     recorded = last is not None and dict(last.keys) == keys
     if missing:
-        return Plan(member, None, tuple(missing), _cause(keys, last), recorded=recorded)
+        return Plan(member, None, tuple(missing), _cause(keys, last) + asks, recorded=recorded)
     return Plan(member, artifacts, (), "", recorded=recorded)
 
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -28,7 +28,16 @@ _ENDED_AT_ONCE = 32
 class RemoteBackend:
     """Runs items in hosts that are started when they are needed, at most so many."""
 
-    def __init__(self, name: str, open_link: OpenLink, *, hosts: int, limits: LimitsConfig, start: Start) -> None:
+    def __init__(
+        self,
+        name: str,
+        open_link: OpenLink,
+        *,
+        hosts: int,
+        limits: LimitsConfig,
+        start: Start,
+        remove_orphans: Callable[[], object] = lambda: None,
+    ) -> None:
         """Nothing is started before it is needed.
 
         Args:
@@ -37,8 +46,10 @@ class RemoteBackend:
             hosts: how many there may be at the same time.
             limits: what each item may use.
             start: warm or cold.
+            remove_orphans: ends the hosts that killed runs of this machine left behind; raises as open_link does.
         """
         self.name = name
+        self._remove_orphans = remove_orphans
         self._open_link, self._limits, self._start = open_link, limits, start
         self._places: list[_Place] = [_Place() for _ in range(hosts)]
         self._choosing = threading.Lock()
@@ -46,12 +57,13 @@ class RemoteBackend:
         self._closed = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Start one host, which starts one empty sandbox.
+        """Remove what killed runs left, and start one host, which starts one empty sandbox.
 
         Raises:
             SandboxUnavailableError: no host can be had, or it has no isolation and that is not allowed.
         """
         try:
+            self._remove_orphans()
             capabilities = self._connected(self._places[0]).capabilities
         except (LinkLostError, HostRefusedError) as error:
             raise SandboxUnavailableError(f"backend {self.name}: {error}") from error

@@ -1,6 +1,7 @@
 """The backend docker: each host, with its warm sandboxes, in a container without network, root or capability."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 from bigcodeflow.config import ExecutionConfig
@@ -23,7 +24,7 @@ from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment in the configured image, after a look at the engine and its runtime.
+    """The environment in the configured image, after a look at the engine and its runtime; changes nothing there.
 
     Raises:
         SandboxUnavailableError: no engine answers, or it lacks the runtime.
@@ -34,7 +35,6 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         with Engine.connect(config.docker.url) as engine:
             require_runtime(config.docker.runtime, engine.info())
             image = engine.image(name)
-            engine.sweep()
     except EngineError as error:
         raise SandboxUnavailableError(f"backend docker: {error}") from error
     if image is None:
@@ -58,18 +58,40 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
         return container_settings(engine, info, image=image, environment=environment.name, config=config, share=share)
 
     def open_link() -> ContainerLink:
-        try:
-            with ExitStack() as stack:
-                engine = stack.enter_context(Engine.connect(config.docker.url))
-                link = ContainerLink(engine, settings(engine))
-                stack.pop_all()  # from here on the link's
-        except EngineDownError as error:
-            raise LinkLostError(str(error)) from error
-        except EngineError as error:
-            raise HostRefusedError(str(error)) from error
+        with _refusals(), ExitStack() as stack:
+            engine = stack.enter_context(Engine.connect(config.docker.url))
+            link = ContainerLink(engine, settings(engine))
+            stack.pop_all()  # from here on the link's
         return link
 
-    return RemoteBackend("docker", open_link, hosts=config.docker.containers, limits=config.limits, start=config.start)
+    def remove_orphans() -> None:
+        with _refusals(), Engine.connect(config.docker.url) as engine:
+            engine.remove_orphans()
+
+    return RemoteBackend(
+        "docker",
+        open_link,
+        hosts=config.docker.containers,
+        limits=config.limits,
+        start=config.start,
+        remove_orphans=remove_orphans,
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What an engine says, in the words of a host.
+
+    Raises:
+        LinkLostError: no engine answers.
+        HostRefusedError: it does not do what is asked.
+    """
+    try:
+        yield
+    except EngineDownError as error:
+        raise LinkLostError(str(error)) from error
+    except EngineError as error:
+        raise HostRefusedError(str(error)) from error
 
 
 PLACE = Place(environment, backend)

@@ -119,7 +119,7 @@ class Engine:
             found: Mapping[str, Any] = self.client.info()
         return found
 
-    def sweep(self) -> None:
+    def remove_orphans(self) -> None:
         """Remove containers whose owner, a process of this machine, was killed before it could start them."""
         with spoken("list containers"):
             found = self.client.containers(all=True, filters={"label": _LABEL})

@@ -18,7 +18,7 @@ from bigcodeflow.execution.places import Place
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.e2b_faults import TemplateAbsentError, translated
 from bigcodeflow.execution.remote.e2b_link import E2BLink
-from bigcodeflow.execution.remote.e2b_owners import own_metadata, sweep
+from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
 from bigcodeflow.execution.remote.e2b_prices import estimate
 from bigcodeflow.execution.remote.links import Connection, HostRefusedError, LinkLostError
 
@@ -35,7 +35,14 @@ class E2BBackend(RemoteBackend):
 
     def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment) -> None:
         """Nothing is created before it is needed."""
-        super().__init__("e2b", self._open, hosts=config.e2b.sandboxes, limits=config.limits, start=config.start)
+        super().__init__(
+            "e2b",
+            self._open,
+            hosts=config.e2b.sandboxes,
+            limits=config.limits,
+            start=config.start,
+            remove_orphans=remove_orphans,
+        )
         self._config, self._environment = config.e2b, environment
         self._metadata = own_metadata()
         self._counting = threading.Lock()
@@ -77,7 +84,6 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     template = config.e2b.template or template_name(config.environment)
     try:
         reference = _pinned(template)
-        sweep()
         record = read_record(_build_id(reference))
         if record is None or record.environment != config.environment:
             record = _asked(config, reference)

@@ -30,7 +30,7 @@ def own_metadata() -> dict[str, str]:
     }
 
 
-def sweep() -> int:
+def remove_orphans() -> int:
     """Kill the sandboxes of this machine's processes that are gone; those of other machines end by their time-out.
 
     Returns:
@@ -39,19 +39,19 @@ def sweep() -> int:
     Raises:
         HostRefusedError: the key is not accepted.
     """
-    swept = 0
+    removed = 0
     try:
         left = [one for one in _of_this_machine() if not _lives(one.metadata.get(_OWNER, ""))]
         for sandbox in left:  # all are known before one goes: a page may be counted from the first
-            swept += Sandbox.kill(sandbox.sandbox_id)
+            removed += Sandbox.kill(sandbox.sandbox_id)
     except FAULTS as error:
         refusal = told(error)
         if isinstance(refusal, HostRefusedError):
             raise refusal from error
         logger.warning("sandboxes that an earlier run left in E2B could not be looked for: %s", refusal)
-    if swept:
-        logger.info("ended %d sandboxes that an earlier run left in E2B", swept)
-    return swept
+    if removed:
+        logger.info("ended %d sandboxes that an earlier run left in E2B", removed)
+    return removed
 
 
 def _of_this_machine() -> Iterator[SandboxInfo]:

@@ -153,6 +153,7 @@ def _dataset_content(run: RecordedRun) -> Mapping[str, Any]:
     path = run.path("dataset").with_name("manifest.json")
     try:
         content = json.loads(path.read_bytes())["settings"].get("content", {})
+        content = content.get("dataset", content)  # artifacts of version 0.1.0 hold the dataset's content alone
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ArtifactError(f"{path}: cannot be read ({error}): run the dataset stage again") from None
     return content if isinstance(content, dict) else {}

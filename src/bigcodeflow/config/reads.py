@@ -1,0 +1,164 @@
+"""Which settings each stage may read, and which of them its artifact's key holds.
+
+A stage is handed a view of the run's settings that lacks all others, so that it cannot depend on a setting that its key
+does not hold: two runs that differ in such a setting would silently share one artifact.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from bigcodeflow.config.run import RunConfig
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The settings of one stage, as paths such as 'execution.limits'; a section stands for all that is in it."""
+
+    identity: tuple[str, ...] = ()
+    """Held by the key as they are."""
+    content: tuple[str, ...] = ()
+    """Contents, keys of CONTENT: what they name is looked up once a run, and its fingerprint is held by the key."""
+    neutral: tuple[str, ...] = ()
+    """Not in the key; each is in NEUTRAL."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that the stage may read."""
+        named = (path for content in self.content for path in CONTENT[content])
+        return (*self.identity, *named, *self.neutral)
+
+
+#: Settings that name something whose content decides; 'quarantine' is a list that lies in the store.
+CONTENT: Mapping[str, tuple[str, ...]] = {
+    "dataset": ("dataset.source",),
+    "samples": ("samples.source",),
+    "environment": (
+        "execution.environment",
+        "execution.docker.image",
+        "execution.docker.url",
+        "execution.e2b.template",
+        "execution.service.url",
+    ),
+    "quarantine": (),
+}
+
+#: Settings that change no row of any artifact, each with the reason.
+NEUTRAL: Mapping[str, str] = {
+    "name": "it names the run",
+    "store": "it says where artifacts lie",
+    "out": "it says where result files lie",
+    "dataset.offline": "content is identified by its commit or checksum, wherever it was read",
+    "generation.api_key_variable": "who pays does not change an answer",
+    "generation.samples_per_request": "samples of one task are independent draws, however many a request brings",
+    "generation.requests": "speed and spending limits; an answer that is missing is an error, not a row",
+    "generation.offline.download": "the model's revision is held, not the way by which it came here",
+    "generation.offline.tensor_parallel": "the same arithmetic on more devices; rounding may differ as it does anyway",
+    "generation.offline.memory_share": "room for the cache of the same computation",
+    "generation.offline.batch_size": "prompts are answered independently of one another",
+    "execution.fallback": "its libraries have to be the same; every verdict names the backend that gave it",
+    "execution.docker.runtime": "isolation around the sandbox, which decides",
+    "execution.docker.containers": "speed",
+    "execution.docker.memory_mib": "how many samples run at once; a sample's own limit is execution.limits.memory_mib",
+    "execution.docker.processes": "as memory_mib: a sample's own limit is execution.limits.processes",
+    "execution.e2b.sandboxes": "speed",
+    "execution.e2b.timeout_seconds": "clean-up after a killed run",
+    "execution.e2b.usd_per_hour": "an estimate for people",
+    "execution.service.key_variable": "who asks does not change a verdict",
+    "execution.service.concurrency": "speed",
+    "execution.service.timeout_seconds": "a verdict that does not come is an infra_error, which is never reused",
+    "execution.start": "verdicts are the same either way, which `evaluate --both-starts` checks",
+    "execution.workers": "speed; CPU time is what is limited",
+    "execution.slots_per_worker": "speed; CPU time is what is limited",
+    "execution.scheduler_address": "workers refuse another version or environment",
+    "execution.cluster": "workers refuse another version or environment",
+}
+
+_OFFLINE_IDENTITY = tuple(
+    f"generation.offline.{name}"
+    for name in (
+        "environment",
+        "revision",
+        "tokenizer",
+        "dtype",
+        "max_model_tokens",
+        "lora",
+        "trust_remote_code",
+    )
+)
+_JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
+_JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
+
+#: By stage; answers of a model and recorded answers are two ways to the stage generation.
+READS: Mapping[str, Reads] = {
+    "dataset": Reads(
+        identity=("dataset.subset", "dataset.ids", "dataset.libraries", "dataset.domains"),
+        content=("dataset",),
+        neutral=("dataset.offline",),
+    ),
+    "generation by a model": Reads(
+        identity=(
+            "dataset.split",
+            "generation.model",
+            "generation.base_url",
+            "generation.n_samples",
+            "generation.prompt",
+            "generation.sampling",
+            "generation.extra_body",
+            *_OFFLINE_IDENTITY,
+        ),
+        neutral=tuple(path for path in NEUTRAL if path.startswith("generation.")),
+    ),
+    "generation from records": Reads(
+        identity=("dataset.ids", "dataset.libraries", "dataset.domains"),
+        content=("dataset", "samples"),
+        neutral=("dataset.offline",),
+    ),
+    "sanitizing": Reads(identity=("sanitizing",)),
+    "ground truth": Reads(identity=_JUDGING_IDENTITY, content=("environment",), neutral=_JUDGING_NEUTRAL),
+    "execution": Reads(
+        identity=(*_JUDGING_IDENTITY, "execution.variants", "execution.reruns"),
+        content=("environment",),
+        neutral=_JUDGING_NEUTRAL,
+    ),
+    "aggregation": Reads(
+        identity=("dataset.split", "dataset.subset", "aggregation", "execution.quarantine"), content=("quarantine",)
+    ),
+}
+
+
+def view(config: M, paths: Iterable[str]) -> M:
+    """The same settings without those that are not named; reading another raises AttributeError.
+
+    Args:
+        config: a model of settings, with sections below it.
+        paths: settings and sections, such as 'dataset.split' and 'execution.limits'.
+    """
+    below: dict[str, list[str]] = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        below.setdefault(name, []).append(rest)
+    seen = {
+        name: getattr(config, name) if "" in rests else view(getattr(config, name), rests)
+        for name, rests in below.items()
+    }
+    found = config.model_copy()
+    found.__dict__.clear()
+    found.__dict__.update(seen)
+    return found
+
+
+def identity_settings(config: RunConfig, reads: Reads) -> dict[str, Any]:
+    """What a stage's key holds of the settings themselves: JSON-able values by path."""
+    settings = config.model_dump(mode="json")
+    return {path: _value(settings, path) for path in reads.identity}
+
+
+def _value(settings: Any, path: str) -> Any:
+    for name in path.split("."):
+        settings = settings[name]
+    return settings

@@ -1,0 +1,116 @@
+"""Dry runs and keys touch no backend, and a run asks for its environment once."""
+
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.resolving import Resolver
+from bigcodeflow.stages import Stage, in_order
+from bigcodeflow.sweeps import SweepConfig, SweepModel, members_of, plan_of
+from tests.doubles.e2b import E2BDouble
+from tests.remote.e2b_cloud import double
+
+pytestmark = pytest.mark.sandbox
+__all__ = ["double"]  # a fixture
+
+
+@contextmanager
+def engine_socket(path: Path) -> Iterator[list[int]]:
+    """A container engine's address that counts who connects, and answers nobody."""
+    seen: list[int] = []
+
+    def accept(server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                server.accept()[0].close()
+                seen.append(1)
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        thread = threading.Thread(target=accept, args=(server,))
+        thread.start()
+        yield seen
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+def config_of(folder: Path, backend: dict[str, Any]) -> RunConfig:
+    return load_settings(
+        {"store": str(folder / "store"), "samples": {"source": "oracle"}, "execution": backend, "name": "m"}, "test"
+    )
+
+
+def keys_of(config: RunConfig, resolver: Resolver) -> list[str]:
+    keys: list[str] = []
+
+    def obtain(stage: Stage) -> ArtifactRef:
+        keys.append(stage.key)
+        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+
+    in_order(resolver(config), obtain)
+    return keys
+
+
+@pytest.mark.parametrize("named", ["execution.docker.url", "DOCKER_HOST"])
+def test_a_dry_run_with_docker_does_not_reach_the_engine(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the plan of a sweep nor a key opens a connection; what is not known is said."""
+    with engine_socket(tmp_path / "engine.sock") as seen:
+        url = f"unix://{tmp_path}/engine.sock"
+        values: dict[str, Any] = {"execution.backend": "docker"}
+        if named == "DOCKER_HOST":
+            monkeypatch.setenv("DOCKER_HOST", url)
+        else:
+            values[named] = url
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        sweep = SweepConfig(models=(SweepModel(answers="oracle"),), common=values, store=str(tmp_path / "store"))
+        [member] = members_of(sweep)
+        plan = plan_of(member, None, Resolver(dry_run=True))
+        assert not seen
+    assert (plan.problem, plan.artifacts) == ("", None)
+    assert plan.missing == ("dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation")
+    assert "the environment of backend docker is not known yet" in plan.cause
+
+
+def test_keys_and_dry_runs_with_e2b_ask_nothing_and_start_nothing(double: E2BDouble, tmp_path: Path) -> None:
+    """One run asks which build is current, and a build that is new in one sandbox; keys and plans ask nobody."""
+    config = config_of(tmp_path, {"backend": "e2b"})
+    unknown = keys_of(config, Resolver(dry_run=True))
+    assert (double.requests, double.created) == ([], [])
+    resolver = Resolver()
+    asked = keys_of(config, resolver)
+    requests, created = list(double.requests), list(double.created)
+    assert requests
+    assert len(created) == 1
+    assert unknown[:3] == asked[:3]
+    assert not set(unknown[3:]) & set(asked[3:])
+    assert keys_of(config, resolver) == asked
+    assert keys_of(config, Resolver(dry_run=True)) == asked
+    assert (double.requests, double.created) == (requests, created)
+
+
+def test_what_a_backend_answered_is_remembered_for_these_settings_alone(double: E2BDouble, tmp_path: Path) -> None:
+    """Another template's environment, or a record that is damaged, is unknown to a dry run, never a wrong one."""
+    config = config_of(tmp_path, {"backend": "e2b"})
+    known = Resolver()(config).environment
+    assert Resolver(dry_run=True)(config).environment == known
+    other = config_of(tmp_path, {"backend": "e2b", "e2b": {"template": "another"}})
+    assert Resolver(dry_run=True)(other).environment is None
+    faster = config_of(tmp_path, {"backend": "e2b", "e2b": {"sandboxes": 9}})
+    assert Resolver(dry_run=True)(faster).environment == known
+    for record in Path(os.environ["XDG_CACHE_HOME"]).glob("bigcodeflow/backends/*.json"):
+        record.write_text('{"name": 1')
+    assert Resolver(dry_run=True)(config).environment is None
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]) / "bigcodeflow" / "backends")
+    assert Resolver(dry_run=True)(config).environment is None

@@ -1,0 +1,252 @@
+"""What the keys of artifacts hold: every setting that can change a row, and nothing of what cannot."""
+
+import typing
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.checking import EnvironmentCheckConfig, check_settings
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.generation.setting import identity
+from bigcodeflow.rescoring import RescoreConfig, rescored
+from bigcodeflow.resolving import Content, ResolvedRun, Resolver
+from bigcodeflow.stages import Stage, in_order
+from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
+
+MODEL_RUN = load_settings({"samples": {"source": "model"}, "generation": {"model": "openai:m"}}, "test")
+RECORDED_RUN = load_settings({"samples": {"source": "oracle"}}, "test")
+RUNS = (MODEL_RUN, RECORDED_RUN)
+Keys = dict[str, str]
+
+
+def keys_of(config: RunConfig, **contents: object) -> Keys:
+    """Key of every stage, by title; the contents that settings name are given, so that nothing is looked up."""
+    named = {name: Content(contents.get(name, f"some {name}")) for name in CONTENT}
+    keys: Keys = {}
+
+    def obtain(stage: Stage) -> ArtifactRef:
+        keys[stage.title] = stage.key
+        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+
+    in_order(ResolvedRun(config, named), obtain)
+    return keys
+
+
+def sections(model: BaseModel, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting with its value, by path; sections are taken apart."""
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from sections(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def other(value: Any, annotation: Any) -> Any:
+    """Another value of the same type; keys do not ask whether it is allowed."""
+    kinds = typing.get_args(annotation) or (annotation,)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, tuple):
+        return (*value, other(value[0] if value else None, kinds[0]))
+    if value is None:
+        return next((one for kind, one in ((int, 7), (float, 0.7)) if kind in kinds), "another")
+    if isinstance(value, dict):
+        return {"another": 1}
+    return next((kind for kind in kinds if isinstance(kind, str) and kind != value), "another")
+
+
+def changed(config: BaseModel, path: str) -> Any:
+    """The same settings with one of them another."""
+    name, _, rest = path.partition(".")
+    if rest:
+        return config.model_copy(update={name: changed(getattr(config, name), rest)})
+    value = other(getattr(config, name), type(config).model_fields[name].annotation)
+    return config.model_copy(update={name: value})
+
+
+def under(path: str, declared: typing.Iterable[str]) -> bool:
+    """Whether a setting, or a section that it lies in, is declared."""
+    return any(path == one or path.startswith(f"{one}.") for one in declared)
+
+
+PATHS = [path for path, _ in sections(RunConfig())]
+_NAMING = [path for paths in CONTENT.values() for path in paths]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_setting_changes_a_key_or_is_neutral_for_a_stated_reason(path: str) -> None:
+    """A setting in no key would let two runs that differ in it share an artifact, and one of them a wrong score."""
+    # samples.source says which of two ways the samples come: both runs are asked.
+    changes = [keys_of(changed(run, path)) != keys_of(run) for run in RUNS]
+    if under(path, NEUTRAL):
+        assert not any(changes)
+        assert not under(path, _NAMING)
+    elif path in _NAMING:
+        assert path == "samples.source" or not any(changes)  # its content decides, by the test below
+    else:
+        assert any(changes)
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_what_a_setting_names_changes_the_keys_of_who_reads_it_and_of_all_that_follows(name: str) -> None:
+    """Another content under the same name is never taken for the former one."""
+    before, after = keys_of(RECORDED_RUN), keys_of(RECORDED_RUN, **{name: "another content"})
+    differ = {title for title, key in before.items() if after[title] != key}
+    readers = {title for title, reads in READS.items() if name in reads.content} & before.keys()
+    assert readers <= differ
+    assert "aggregation" in differ
+    assert ("dataset" in differ) == (name == "dataset")
+
+
+def test_the_split_is_held_where_a_model_is_asked_and_nowhere_else_before_the_score() -> None:
+    """Complete and Instruct share tasks, ground truths and recorded answers, and no answer of a model."""
+    asked, recorded = (
+        {title for title, key in keys_of(run).items() if keys_of(changed(run, "dataset.split"))[title] != key}
+        for run in RUNS
+    )
+    assert asked == {"generation", "sanitizing", "execution", "aggregation"}
+    assert recorded == {"aggregation"}
+
+
+@pytest.mark.parametrize("stage", READS)
+def test_a_stage_cannot_read_what_is_not_declared_for_it(stage: str) -> None:
+    """Reading any other setting is an error in the first test that does it, and no wrong artifact later."""
+    seen = view(RunConfig(), READS[stage].paths)
+    for path in PATHS:
+        if under(path, READS[stage].paths):
+            assert read(seen, path) == read(RunConfig(), path)
+        else:
+            with pytest.raises(AttributeError):
+                read(seen, path)
+
+
+def read(model: Any, path: str) -> Any:
+    for name in path.split("."):
+        model = getattr(model, name)
+    return model
+
+
+def test_declarations_name_settings_that_exist_and_reasons_for_what_no_key_holds() -> None:
+    """A misspelt path would declare nothing."""
+    declared = [*NEUTRAL, *_NAMING, *(path for reads in READS.values() for path in reads.identity)]
+    assert [path for path in declared if not any(under(one, [path]) for one in PATHS)] == []
+    assert [path for reads in READS.values() for path in reads.neutral if path not in NEUTRAL] == []
+    assert all(NEUTRAL.values())
+
+
+def test_answers_are_kept_apart_by_all_that_the_samples_key_holds() -> None:
+    """A ledger that two settings shared would hand one's answers to the other under a key that tells them apart.
+
+    Prompts tell splits apart, and sample numbers are counted on.
+    """
+    reads = READS["generation by a model"]
+    elsewhere = {"dataset.split", "generation.n_samples"}
+    for path in (path for path in PATHS if under(path, reads.identity) and path not in elsewhere):
+        assert identity(changed(MODEL_RUN, path).generation) != identity(MODEL_RUN.generation), path
+
+
+def test_keys_are_the_same_in_every_process_and_order() -> None:
+    """Fields that are set in another order make the same keys."""
+    execution = {"reruns": 2, "workers": 3, "limits": {"memory_mib": 512, "time_seconds": 9}}
+    turned = {"limits": {"time_seconds": 9, "memory_mib": 512}, "workers": 1, "reruns": 2}
+    one, two = (load_settings({"execution": settings}, "test") for settings in (execution, turned))
+    assert keys_of(one) == keys_of(two)
+
+
+# the settings of other flows: each makes runs, whose keys are the ones above
+
+
+SWEEP = SweepConfig(models=(SweepModel(answers="oracle"),))
+_SWEEP_CHANGES: dict[str, Any] = {
+    "preset": "bigcodebench",
+    "models": (SweepModel(answers="stub"),),
+    "splits": ("instruct",),
+    "subsets": ("hard",),
+    "settings": (SweepSetting(name="robust", values={"sanitizing.mode": "robust"}),),
+    "common": {"aggregation.k": [2]},
+    "overrides": {"aggregation.k": [3]},
+}
+_RESCORE_CHANGES: dict[str, Any] = {
+    "samples": "stub",
+    "preset": "bigcodebench",
+    "split": "instruct",
+    "subset": "hard",
+    "sanitizer": "robust",
+    "environment": "bigcodebench",
+    "values": {"execution.limits.time_seconds": 60},
+}
+_CHECK_CHANGES: dict[str, Any] = {
+    "environment": "bigcodebench",
+    "dataset": "bigcode/bigcodebench",
+    "subset": "hard",
+    "ids": "1",
+    "overrides": ("execution.limits.time_seconds=60",),
+}
+#: Fields of those models that change no row of any run's artifacts, each with the reason.
+_NEUTRAL_ELSEWHERE = {
+    "name": "it names runs",
+    "store": "it says where artifacts lie",
+    "out": "it says where result files lie",
+    "run": "it is another way to say which samples are judged, by a recorded run's own settings",
+    "controls": "which further samples are judged, by names that are held",
+    "repeat": "executions beside the artifacts, in the quarantine list, whose content is held",
+    "least_judgeable": "how the result is called",
+    "workers": "speed",
+}
+
+
+def _settings(config: RunConfig) -> list[tuple[str, Any]]:
+    """What a run's keys hold of its settings: the rest is neutral."""
+    return [(path, value) for path, value in sections(config) if not under(path, NEUTRAL)]
+
+
+def _runs(config: BaseModel) -> list[Any]:
+    if isinstance(config, SweepConfig):
+        return [_settings(member.config) for member in members_of(config)]
+    if isinstance(config, RescoreConfig):
+        return [_settings(rescored(config))]
+    assert isinstance(config, EnvironmentCheckConfig)
+    return [_settings(check_settings(config))]
+
+
+@pytest.mark.parametrize(
+    ("config", "changes"),
+    [
+        (SWEEP, _SWEEP_CHANGES),
+        (RescoreConfig(samples="oracle"), _RESCORE_CHANGES),
+        (EnvironmentCheckConfig(), _CHECK_CHANGES),
+    ],
+    ids=["sweep", "rescore", "check"],
+)
+def test_settings_of_other_flows_reach_the_runs_that_they_make(
+    config: BaseModel, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each field changes what a run's keys hold, or stands among the neutral ones with its reason."""
+    # Whether an environment is built here is not what this is about.
+    monkeypatch.setattr("bigcodeflow.environments.find_environment", lambda name: name)
+    for name in type(config).model_fields:
+        assert (name in changes) != (name in _NEUTRAL_ELSEWHERE), name
+        if name in changes:
+            again = type(config).model_validate(config.model_dump() | {name: changes[name]})
+            assert _runs(again) != _runs(config), name
+
+
+def test_a_run_is_resolved_without_what_it_does_not_need(starter_environment: InstalledEnvironment) -> None:
+    """What several runs name alike is looked up once; samples of a model name no content."""
+    resolver = Resolver()
+    run = resolver(RECORDED_RUN)
+    again = resolver(changed(RECORDED_RUN, "aggregation.k"))
+    assert run.environment is again.environment
+    assert run.environment == starter_environment
+    assert run.contents["dataset"].value is again.contents["dataset"].value
+    assert "samples" not in resolver.up_to_sanitizing(MODEL_RUN).contents
+    assert keys_of(replace(run, config=MODEL_RUN).config) == keys_of(MODEL_RUN)
