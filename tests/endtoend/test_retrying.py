@@ -79,8 +79,7 @@ def test_retry_runs_the_failed_stage_and_later_ones_only(
     target = {stage: store / folder.relative_to(folder.parents[1]) for stage, folder in undisturbed.items()}
     target[failing].parent.mkdir(parents=True)
     target[failing].write_text("where the artifact is to go, there is a file already")
-    # Of its own, since what Prefect remembers of the undisturbed run has the same keys.
-    run = service.run(settings(tmp_path, samples), PREFECT_LOCAL_STORAGE_PATH=str(tmp_path / "results"))
+    run = service.run(settings(tmp_path, samples))
     run.ended("FAILED")
     place = list(STAGES).index(failing)
     earlier, later = list(STAGES)[:place], list(STAGES)[place + 1 :]

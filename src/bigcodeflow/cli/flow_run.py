@@ -55,11 +55,8 @@ def use_running_server() -> None:
         return
     from bigcodeflow.service import ServiceFolder, running_server
 
-    folder = ServiceFolder(state)
-    settings = running_server(folder)
+    settings = running_server(ServiceFolder(state))
     if settings is None:
         return
     notices.print(f"on the Prefect server of this folder: {settings.ui_url}", soft_wrap=True)
     os.environ["PREFECT_API_URL"] = settings.api_url
-    # What the worker's runs have finished is remembered here.
-    os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(folder.prefect_home / "storage"))
