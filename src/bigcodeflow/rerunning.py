@@ -66,7 +66,7 @@ def rerun_sample(
     [planned] = judging.plan_solutions(
         _rows(run, "sanitizing", place),
         _rows(run, "dataset", {"task_id": task_id}),
-        VERDICTS.empty_table(),
+        _ground_truth(run, task_id),
         config=config,
         environment=there,
     )
@@ -94,6 +94,14 @@ def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisol
             f"run {run.record}: its execution settings cannot be used any more ({' '.join(str(error).split())}): "
             "run the whole run again"
         ) from None
+
+
+def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
+    """The task's own verdict in the run; no row where the run has none, as one that was imported."""
+    try:
+        return _rows(run, "ground_truth", {"task_id": task_id})
+    except ArtifactError:
+        return VERDICTS.empty_table()
 
 
 def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Table:

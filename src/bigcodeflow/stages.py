@@ -276,7 +276,7 @@ def execution_stage(run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactR
         planned = judging.plan_solutions(
             work.table(1),
             work.table(0),
-            work.table(2, ["task_id", "status", "wall_seconds", "max_rss_mib"]),
+            work.table(2, list(judging.GROUND_TRUTH_COLUMNS)),
             config=config,
             environment=work.content["environment"],
         )

@@ -46,7 +46,7 @@ def work(program: str, task: Exhibit) -> WorkItem:
         "libs": [],
         "expected_tests": expected_test_ids(task.test),
     }
-    return work_item(program=program, task=row, task_modules=frozenset(), environment_sha="sha", limits=LIMITS)
+    return work_item(program=program, task=row, missing_imports=frozenset(), environment_sha="sha", limits=LIMITS)
 
 
 @pytest.fixture(

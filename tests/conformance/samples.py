@@ -10,7 +10,6 @@ from bigcodeflow.calibration import calibrate
 from bigcodeflow.config import DatasetConfig, SamplesConfig, SanitizingConfig
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.generation import load_samples
@@ -87,11 +86,10 @@ def _starter_items() -> dict[str, WorkItem]:
     items = {}
     for row in solutions:
         task = by_id[row["task_id"]]
-        own = calibrate(task["code_prompt"], task["complete_prompt"] + task["canonical_solution"])
         items[f"starter: {row['task_id']}"] = work_item(
             program=calibrate(task["code_prompt"], row["solution"]),
             task=task,
-            task_modules=imported_modules(own, task["test"]),
+            missing_imports=frozenset(),
             environment_sha="sha",
             limits=LIMITS,
         )

@@ -49,7 +49,7 @@ def test_one_batch_of_verdicts_says_what_the_local_backend_says(
             "test": item.test,
             "time_seconds": item.time_seconds,
             "mentions": list(item.mentions),
-            "task_modules": sorted(item.task_modules),
+            "task_modules": sorted(item.missing_imports),
         }
         for name, item in samples.items()
     ]

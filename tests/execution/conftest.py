@@ -28,7 +28,7 @@ def item(program: str, test: str = TEST, *, expected: tuple[str, ...] = ("test_a
         test=test,
         expected_tests=expected,
         time_seconds=LIMITS.time_seconds,
-        task_modules=frozenset({"needed"}),
+        missing_imports=frozenset({"needed"}),
     )
 
 

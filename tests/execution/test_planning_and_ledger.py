@@ -107,7 +107,7 @@ def _key(**changes: object) -> str:
     given_: dict = {
         "program": RIGHT,
         "task": task,
-        "task_modules": frozenset(),
+        "missing_imports": frozenset(),
         "environment_sha": "s",
         "limits": LimitsConfig(),
     }
@@ -116,7 +116,7 @@ def _key(**changes: object) -> str:
 
 def test_the_key_is_the_content() -> None:
     """Equal work has one key; program, test, environment and limits each make another."""
-    assert _key() == _key(task_modules=frozenset({"numpy"})) == _key(ground_truth_cpu_seconds=240.0)
+    assert _key() == _key(missing_imports=frozenset({"numpy"})) == _key(ground_truth_cpu_seconds=240.0)
     assert _key(limits=LimitsConfig(output_kib=1)) == _key(expected_seconds=9.0, expected_memory_mib=9.0) == _key()
     others = {
         _key(program="x"),
@@ -144,7 +144,7 @@ def test_a_slow_ground_truth_raises_the_limit_in_steps(ground_truth: float, limi
     work = work_item(
         program="",
         task=task,
-        task_modules=frozenset(),
+        missing_imports=frozenset(),
         environment_sha="",
         limits=LimitsConfig(),
         ground_truth_cpu_seconds=ground_truth,

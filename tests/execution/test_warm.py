@@ -50,7 +50,7 @@ def _with(libraries: tuple[str, ...], program: str = RIGHT, test: str = TEST) ->
         test,
         plain.expected_tests,
         plain.time_seconds,
-        plain.task_modules,
+        plain.missing_imports,
         preload=libraries,
         zygote=libraries,
     )

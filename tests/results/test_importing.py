@@ -104,7 +104,7 @@ class TestRuns:
         take_in(three, tmp_path / "store")
         passed, failed, timeout = verdicts(tmp_path / "store")
         assert [(row["status"], row["failure_kind"]) for row in (passed, failed, timeout)] == [
-            ("pass", ""), ("fail", "wrong_api"), ("timeout", "timeout"),
+            ("pass", ""), ("fail", "exception"), ("timeout", "timeout"),
         ]  # fmt: skip
         assert {test["outcome"] for test in passed["tests"]} == {"pass"}
         assert [test["outcome"] for test in failed["tests"]].count("error") == 1

@@ -43,7 +43,7 @@ def items(count: int, seconds: float = 0.0) -> list[WorkItem]:
             test=TEST,
             expected_tests=("test_answer",),
             time_seconds=20.0,
-            task_modules=frozenset(),
+            missing_imports=frozenset(),
         )
         for number in range(count)
     ]

@@ -27,7 +27,7 @@ def test_each_item_gets_its_verdict(shared_service: Served) -> None:
     programs = {
         "pass": RIGHT,
         "assertion": "def task_func():\n    print('seen')\n    return 41\n",
-        "missing_setup": "def task_func():\n    return nobody\n",
+        "missing_setup": "def task_func():\n    return np.sum(1)\n",
         "syntax": "def task_func(:\n",
         "timeout": "def task_func():\n    while True:\n        pass\n",
     }
@@ -40,6 +40,21 @@ def test_each_item_gets_its_verdict(shared_service: Served) -> None:
     assert "41 != 42" in verdicts["assertion"]["tests"][0]["trace"]
     assert verdicts["assertion"]["stdout"] == "seen\n"
     assert (verdicts["pass"]["tests_expected"], verdicts["pass"]["tests_run"]) == (1, 1)
+
+
+def test_only_a_library_that_is_absent_is_the_services_fault(shared_service: Served) -> None:
+    """A client may say what a task needs; what is missing of it the service sees itself, not from the program's word."""
+    raised = "raise ModuleNotFoundError(\"No module named '{0}'\", name='{0}')\n"
+    programs = {"absent": "import nosuchlibrary\n" + RIGHT, "raised": raised.format("json"), "other": "import nosuch\n"}
+    items = [item(name, program, task_modules=["json", "nosuchlibrary"]) for name, program in programs.items()]
+    items.append(item("default", raised.format("unittest")))
+    found = {name: line["verdict"] for name, line in results(shared_service, items).items()}
+    assert {name: (one["status"], one["failure_kind"]) for name, one in found.items()} == {
+        "absent": ("infra_error", "infrastructure"),
+        "raised": ("fail", "import"),
+        "other": ("fail", "import"),
+        "default": ("fail", "import"),
+    }
 
 
 def test_tests_that_an_item_names_have_to_be_there(shared_service: Served) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -81,6 +82,13 @@ def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -
         raise ExecutionError(f"the libraries of {environment.name} could not all be imported ({told}): rebuild it")
     failures: dict[str, str] = json.loads(lines[-1])
     return failures
+
+
+def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) -> frozenset[str]:
+    """Those of some top-level modules that are neither Python's own nor among the environment's files."""
+    folders = environment.root.glob("venv/lib/python3.*/site-packages")
+    present = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
+    return frozenset(modules) - present - sys.stdlib_module_names
 
 
 def explain(row: dict[str, Any]) -> UnjudgeableTask:

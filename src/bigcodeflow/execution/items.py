@@ -8,6 +8,8 @@ from typing import Any
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION, mentions
 
+#: In ``missing_imports`` of a task's own program: no import can fail by its fault.
+ANY_IMPORT = frozenset({"*"})
 #: A raised limit over the ground truth's CPU time: solutions may be a little slower than what the authors wrote.
 _SPARE = 1.25
 
@@ -21,8 +23,8 @@ class WorkItem:
     test: str
     expected_tests: tuple[str, ...]
     time_seconds: float
-    task_modules: frozenset[str]
-    """Top-level modules that the task itself imports; one of these missing is the environment's fault."""
+    missing_imports: frozenset[str]
+    """Imports whose failure is the environment's fault whatever the program is, by ``traces.failed_import``."""
     expected_seconds: float = 1.0
     """Wall time to expect, for planning only."""
     expected_memory_mib: float = 200.0
@@ -33,26 +35,29 @@ class WorkItem:
     """Modules that program and test import first of all, in their order; imported before the program runs."""
     zygote: tuple[str, ...] = ()
     """Modules, of those that the preloaded ones load, that a warm worker keeps imported; sorted."""
+    setup_names: frozenset[str] = frozenset()
+    """Names that the task's code_prompt binds, for the failure kind only."""
 
 
 def work_item(
     *,
     program: str,
     task: dict[str, Any],
-    task_modules: frozenset[str],
+    missing_imports: frozenset[str],
     environment_sha: str,
     limits: LimitsConfig,
     allow_unisolated: bool = False,
     ground_truth_cpu_seconds: float = 0.0,
     expected_seconds: float = 1.0,
     expected_memory_mib: float = 200.0,
+    setup_names: frozenset[str] = frozenset(),
 ) -> WorkItem:
     """The execution of a program against a task's test, with its content key.
 
     Args:
         program: the whole program text, calibrated where that is wanted.
         task: a row of the tasks table.
-        task_modules: modules that the task itself needs.
+        missing_imports: imports whose failure is the environment's fault.
         environment_sha: identity of the sandbox environment.
         limits: what the sample may use.
         allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
@@ -60,6 +65,7 @@ def work_item(
             must be a shipped number: one measured here would give equal work another key every night.
         expected_seconds: wall time to expect, for planning only.
         expected_memory_mib: resident memory to expect, for planning only.
+        setup_names: names that the task's code_prompt binds.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds) + 1.0
     bounds = limits.model_dump(exclude={"output_kib"}) | {"time_seconds": time_seconds}
@@ -76,10 +82,11 @@ def work_item(
         test=task["test"],
         expected_tests=expected,
         time_seconds=time_seconds,
-        task_modules=task_modules,
+        missing_imports=missing_imports,
         mentions=tuple(spoken_of),
         expected_seconds=expected_seconds,
         expected_memory_mib=expected_memory_mib,
+        setup_names=setup_names,
     )
 
 

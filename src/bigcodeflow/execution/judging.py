@@ -1,6 +1,7 @@
 """From solutions to verdicts: what has to run, what is already known, and the finished table."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,20 @@ from bigcodeflow.environments import Environment
 from bigcodeflow.errors import ExecutionError
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.expectations import Expectations, expectations, fact_of
+from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.imports import imported_modules
-from bigcodeflow.execution.items import WorkItem, work_item
+from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.ledger import final_keys, read_ledger, read_ledgers
 from bigcodeflow.execution.planning import LONG_SECONDS
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys, worth_another_round
-from bigcodeflow.execution.verdicts import blocked_verdict
+from bigcodeflow.execution.verdicts import blocked_verdict, renewed
 from bigcodeflow.schemas import VERDICTS
+from bigcodeflow.traces import failed_import
 
 #: Bump when the verdicts table of unchanged inputs changes.
-VERSION = 1
+VERSION = 2
+#: What is read of the ground truths before solutions are executed.
+GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "module_trace", "tests")
 #: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
 _FURTHER_ROUNDS = 2
 
@@ -56,7 +61,7 @@ def plan_ground_truths(
     costs = expectations(known)
     planned = []
     for task in tasks.to_pylist():
-        item = _item(_own_program(task), task, _task_modules(task), costs, config=config, environment=environment)
+        item = _item(_own_program(task), task, ANY_IMPORT, costs, config=config, environment=environment)
         planned.append(Planned(task["task_id"], 0, "calibrated", "none", item))
     return planned
 
@@ -74,12 +79,13 @@ def plan_solutions(
     Args:
         solutions: rows of the SOLUTIONS schema.
         tasks: rows of the TASKS schema.
-        ground_truth: task_id, status, wall_seconds and max_rss_mib of the ground truths, for the durations to expect.
+        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths: the durations to expect, and the imports that
+            fail in this environment whatever the program is.
         config: limits and variants.
         environment: where they will run.
     """
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
-    modules = {task_id: _task_modules(task) for task_id, task in by_id.items()}
+    missing = {row["task_id"]: _missing_imports(row, by_id) for row in ground_truth.to_pylist()}
     costs = expectations((), ground_truth)
     planned = []
     for row in solutions.to_pylist():
@@ -91,7 +97,9 @@ def plan_solutions(
                 variant=variant,
                 sanitizer=row["sanitizer"],
             )
-            item = _item(program, task, modules[row["task_id"]], costs, config=config, environment=environment)
+            item = _item(
+                program, task, missing.get(row["task_id"], frozenset()), costs, config=config, environment=environment
+            )
             reason = _reason(row) if row["blocked"] else ""
             planned.append(Planned(row["task_id"], row["sample_index"], variant, row["sanitizer"], item, reason))
     return planned
@@ -100,7 +108,7 @@ def plan_solutions(
 def _item(
     program: str,
     task: dict[str, Any],
-    modules: frozenset[str],
+    missing_imports: frozenset[str],
     costs: Expectations,
     *,
     config: ExecutionConfig,
@@ -110,13 +118,14 @@ def _item(
     return work_item(
         program=program,
         task=task,
-        task_modules=modules,
+        missing_imports=missing_imports,
         environment_sha=environment.environment_sha,
         limits=config.limits,
         allow_unisolated=config.allow_unisolated,
         ground_truth_cpu_seconds=fact.cpu_seconds if fact else 0.0,
         expected_seconds=cost.seconds,
         expected_memory_mib=cost.memory_mib,
+        setup_names=setup_names(task["code_prompt"]),
     )
 
 
@@ -147,8 +156,11 @@ def judge(
         ExecutionError: the work could not be finished.
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
-    published = _known_verdicts(known, set(distinct))
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
+    published, unpublished = (
+        [renewed(row, distinct[row["verdict_key"]]) for row in rows]
+        for rows in (_known_verdicts(known, set(distinct)), unpublished)
+    )
     if policy.reruns:
         policy = replace(policy, disputed=disputed_keys([*published, *unpublished]))
     verdicts = {row["verdict_key"]: row for row in published if policy.answers(row)}
@@ -266,9 +278,18 @@ def _reason(row: dict[str, Any]) -> str:
     return f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
 
 
-def _task_modules(task: dict[str, Any]) -> frozenset[str]:
-    """Top-level modules that the task's own texts import."""
-    return imported_modules(_own_program(task), task["test"])
+def _missing_imports(truth: dict[str, Any], tasks: Mapping[str, dict[str, Any]]) -> frozenset[str]:
+    """Imports that fail in the task's own solution; where that could not be judged, also its libraries.
+
+    A solution may import several libraries that the environment lacks in another order than the ground truth, which
+    ends at the first.
+    """
+    traces = [truth["module_trace"], *(test["trace"] for test in truth["tests"])]
+    failed = frozenset(map(failed_import, traces)) - {""}
+    task = tasks.get(truth["task_id"])
+    if task is None or truth["status"] != "infra_error":
+        return failed
+    return failed | (imported_modules(_own_program(task), task["test"]) - sys.stdlib_module_names)
 
 
 def _own_program(task: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """What an observed execution means: status, failure kind, and one outcome for every expected test.
 
-failure_kind is one of: assertion, exception, wrong_api (AttributeError or TypeError), missing_setup (NameError),
-import, syntax, timeout, memory, crash, tampering, infrastructure, safety_policy, no_tests; empty for a pass.
+failure_kind is one of ``failure_kinds.KINDS``; empty for a pass, and only for a pass.
 """
 
 import re
@@ -10,8 +9,10 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.observing import SIGKILL_EXITS
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.failure_kinds import failure_kind
+from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.sandbox.protocol import LAST_EVENTS
+from bigcodeflow.traces import failed_import, raised
 
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that an honest test never has, because the tests read statically contain none of them.
@@ -74,6 +75,25 @@ def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: 
     return unrun | {"status": "infra_error", "failure_kind": "infrastructure", "module_trace": reason}
 
 
+def renewed(row: dict[str, Any], item: WorkItem) -> dict[str, Any]:
+    """A stored verdict as it is made today: the outcome stands, what it is called may have changed since.
+
+    Args:
+        row: columns of VERDICTS, of an execution of the item.
+        item: what was executed.
+    """
+    traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
+    causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
+    if row["status"] != "fail" or not causes or not causes[0]["exception"]:
+        return row
+    if causes[0]["exception"].startswith("Exception ") and row["failure_kind"] != "exception":
+        return row  # a library's class, whose bases only the execution told
+    kinds = [_kind(item, cause) for cause in causes]
+    if "infrastructure" in kinds:
+        return row | {"status": "infra_error", "failure_kind": "infrastructure"}
+    return row | {"failure_kind": kinds[0]}
+
+
 def worth_repeating(outcome: Outcome) -> bool:
     """Whether the execution may have been ended from outside, so that its outcome says nothing yet.
 
@@ -130,7 +150,10 @@ def _judge_tests(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]]) 
     for decisive in ("infrastructure", "memory"):
         if decisive in kinds:
             return Judgement(_status_of(decisive), decisive)
-    return Judgement("fail", kinds[0] if kinds else "crash")
+    if kinds:
+        return Judgement("fail", kinds[0])
+    skipped = any(test["outcome"] == "skip" for test in tests)
+    return Judgement("fail", "no_tests" if skipped else "assertion")  # else one passed that the task wants to fail
 
 
 def _status_of(kind: str) -> str:
@@ -138,22 +161,11 @@ def _status_of(kind: str) -> str:
 
 
 def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
-    """Failure kind of an exception, told by its class and base classes."""
-    bases = cause["exception"].split()
-    if "ModuleNotFoundError" in bases and cause["missing_module"].partition(".")[0] in item.task_modules:
-        return "infrastructure"  # the task itself needs that library: no solution could pass in this environment
-    for base, kind in (
-        ("AssertionError", "assertion"),
-        ("MemoryError", "memory"),
-        ("ImportError", "import"),
-        ("NameError", "missing_setup"),
-        ("SyntaxError", "syntax"),
-        ("AttributeError", "wrong_api"),
-        ("TypeError", "wrong_api"),
-    ):
-        if base in bases:
-            return kind
-    return "exception"
+    trace, exception = cause["trace"], cause["exception"]
+    # Never by what the program says alone: it could raise itself out of its score.
+    if not item.missing_imports.isdisjoint((*ANY_IMPORT, failed_import(trace))) and "ImportError" in exception.split():
+        return "infrastructure"
+    return failure_kind(trace, exception, program=item.program, test=item.test, setup=item.setup_names)
 
 
 def _tests(item: WorkItem, outcome: Outcome) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from bigcodeflow.resolving import ResolvedRun, Resolver
 from bigcodeflow.schemas import SAMPLES, VERDICTS
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
-VERSION = 1
+VERSION = 2
 _K = (1, 5, 10)
 #: Leaves room in a file name for what stands around it.
 _NAME_LENGTH = 120

@@ -6,11 +6,11 @@ from typing import Any
 
 from bigcodeflow.artifacts import artifact_key
 from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.imports import imported_modules
+from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
-from bigcodeflow.importing.traces import raised
+from bigcodeflow.traces import raised
 
 #: What the columns of an imported verdict say where this project executed nothing.
 BACKEND = "imported"
@@ -26,14 +26,14 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str) -> Ro
     """A row of the VERDICTS schema.
 
     The status is the file's own, whatever the trace suggests: another one would change the score. The failure kind is
-    what a live execution with that trace gets, and empty where the file gives no reason.
+    what a live execution with that trace gets, and unknown where the file gives no reason.
     """
     owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": "none"}
     item, outcome = _item(entry.program, task, entry.details), _outcome(entry, task)
     judged = verdict(item, outcome, backend=BACKEND, environment_sha=UNKNOWN_ENVIRONMENT)
     kind = {"pass": "", "infra_error": "infrastructure"}.get(entry.status, judged["failure_kind"])
-    if entry.status == "fail" and not any(raised(text).exception for text in entry.details.values()):
-        kind = ""
+    if entry.status == "fail" and not any(entry.details.values()):
+        kind = "unknown"
     tests = [test | {"seconds": math.nan} for test in judged["tests"]]
     expected = tests[: len(task["expected_tests"])]
     counts = {
@@ -52,7 +52,6 @@ def ground_truth_verdict(task: Mapping[str, Any], *, passes: bool) -> Row:
 
 
 def _item(program: str, task: Mapping[str, Any], details: Mapping[str, str]) -> WorkItem:
-    own_program = f"{task['code_prompt']}\n    pass\n{task['complete_prompt']}{task['canonical_solution']}"
     # No execution may ever be spared on account of this verdict, so its key is of another kind than an execution's.
     key = artifact_key("imported verdict", 1, {"program": program, "test": task["test"], "details": dict(details)})
     expected = tuple(task["expected_tests"])
@@ -62,7 +61,8 @@ def _item(program: str, task: Mapping[str, Any], details: Mapping[str, str]) -> 
         test=task["test"],
         expected_tests=expected + tuple(_further(details, expected)),
         time_seconds=0.0,
-        task_modules=imported_modules(own_program, task["test"]),
+        missing_imports=frozenset(),  # what the environment lacked is not recorded, and the status is the file's
+        setup_names=setup_names(task["code_prompt"]),
     )
 
 

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 import bigcodeflow
 from bigcodeflow.execution.backends.base import Capabilities
+from bigcodeflow.execution.environment_check import absent_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import wire
 from bigcodeflow.execution.remote.workshop import Workshop
@@ -71,7 +72,7 @@ class Service:
         loop = asyncio.get_running_loop()
         request, orders = await loop.run_in_executor(self._reading, read_batch, body, self.settings, sha)
         self._require_same(request)
-        return orders
+        return await loop.run_in_executor(self._reading, self._with_absent, orders)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
         """How each program of a request starts.
@@ -95,6 +96,18 @@ class Service:
         by_name = dict(zip(names, items, strict=True))
         async for found in batch.results():
             yield b"\n" if found is None else self._line(*found, by_name[found[0]], judged=orders.judged_here)
+
+    def _with_absent(self, orders: Orders) -> Orders:
+        """The orders with what this environment lacks of what each names: no program may say so itself."""
+        if not orders.judged_here:
+            return orders
+        named = frozenset().union(*(order.item.missing_imports for order in orders.items))
+        absent = absent_modules(self._workshop.environment, named)
+        items = [
+            order._replace(item=replace(order.item, missing_imports=order.item.missing_imports & absent))
+            for order in orders.items
+        ]
+        return orders._replace(items=items)
 
     async def _planned(self, orders: Orders) -> list[WorkItem]:
         items = [order.item for order in orders.items]

@@ -39,7 +39,8 @@ class Item(_Model):
     """Items that are equal, this key included, are executed once while they run and some minutes after. A fresh key
     asks for a fresh execution; the same key makes a repeated request free."""
     task_modules: list[str] | None = None
-    """Top-level modules whose absence is the environment's fault; without it those that the test imports."""
+    """Top-level modules that the task needs: one that the service's environment lacks is an infra_error, whatever the
+    program says; without it those that the test imports."""
     mentions: list[str] | None = None
     """Watched things that the program may use, such as 'ctypes'; without it those that the test speaks of."""
     preload: list[_Module] | None = None
@@ -103,8 +104,8 @@ class Verdict(_Model):
     status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
     """'infra_error' says nothing about the program: send the item again, under a fresh key."""
     failure_kind: str
-    """assertion, exception, wrong_api, missing_setup, import, syntax, timeout, memory, crash, tampering, infrastructure
-    or no_tests; empty for a pass."""
+    """assertion, unusable_result, wrong_api, missing_setup, import, exception, syntax, timeout, memory, crash,
+    tampering, infrastructure or no_tests; empty for a pass."""
     tests: list[TestOutcome]
     """One entry for each expected test."""
     module_trace: str

@@ -184,7 +184,7 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
         test=item.test,
         expected_tests=tuple(expected),
         time_seconds=item.time_seconds or settings.limits.time_seconds,
-        task_modules=task_modules,
+        missing_imports=task_modules,
         expected_memory_mib=item.expected_memory_mib,
         mentions=tuple(mentions(item.test) if item.mentions is None else item.mentions),
         preload=tuple(item.preload or ()),
@@ -194,6 +194,6 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
 
 
 def _identified(item: WorkItem, context: list[Any]) -> WorkItem:
-    content = [item.program, item.test, item.expected_tests, sorted(item.task_modules), item.mentions]
+    content = [item.program, item.test, item.expected_tests, sorted(item.missing_imports), item.mentions]
     text = json.dumps([content, item.time_seconds, item.preload, context], sort_keys=True)
     return replace(item, verdict_key=hashlib.sha256(text.encode("ascii")).hexdigest())

@@ -21,6 +21,7 @@ class ColdProcess:
         data_fds: Sequence[int] = (),
         variables: dict[str, str] | None = None,
         group: SlotGroup | None = None,
+        bare: bool = False,
     ) -> None:
         """Start it.
 
@@ -29,8 +30,9 @@ class ColdProcess:
             data_fds: descriptors that it inherits.
             variables: its environment; None passes an empty one.
             group: control group that the command enters by itself.
+            bare: the command is the program's own process, with no sandbox around it.
         """
-        self._group = group
+        self._group, self._bare = group, bare
         self.channel, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
@@ -61,6 +63,8 @@ class ColdProcess:
         """Wait for the outermost process."""
         code = self._process.wait()
         used = self._group.usage().cpu_seconds if self._group else None
+        if code < 0 and self._bare:
+            code = 128 - code  # it may have killed itself; a sandbox that was killed is nobody's failure
         return End(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
 
     def restrain(self, pids: Iterable[int]) -> None:

@@ -169,7 +169,7 @@ class LocalBackend:
         command = [str(self._environment.python), "-I", str(HARNESS_FOLDER / "harness.py")]
         with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
             places = {"HOME": f"{folder}/home", "TMPDIR": folder}
-            process = ColdProcess(command, variables=bubblewrap.variables(self._environment) | places)
+            process = ColdProcess(command, variables=bubblewrap.variables(self._environment) | places, bare=True)
             try:
                 yield process, f"{folder}/work"
             finally:

@@ -34,6 +34,7 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "tampering": ("what",),
     "end": (),
 }
+_SETS = ("missing_imports", "setup_names")
 _TUPLES = ("expected_tests", "mentions", "preload", "zygote")
 
 
@@ -63,7 +64,7 @@ def message_of(text: bytes) -> dict[str, Any]:
 
 def item_fields(item: WorkItem) -> dict[str, Any]:
     """A work item as JSON."""
-    return asdict(item) | {"task_modules": sorted(item.task_modules)}
+    return asdict(item) | {name: sorted(getattr(item, name)) for name in _SETS}
 
 
 def item_of(told: object) -> WorkItem:
@@ -73,11 +74,11 @@ def item_of(told: object) -> WorkItem:
         WireError: fields are missing, unknown or of another type.
     """
     own = _checked(told, _ITEM_TYPES, "item")
-    for name in ("task_modules", *_TUPLES):
+    for name in (*_SETS, *_TUPLES):
         if not all(isinstance(text, str) for text in own.get(name, ())):
             raise WireError(f"item.{name} is no list of texts")
     own |= {name: tuple(own[name]) for name in _TUPLES if name in own}
-    own |= {name: frozenset(own[name]) for name in ("task_modules",) if name in own}
+    own |= {name: frozenset(own[name]) for name in _SETS if name in own}
     try:
         return WorkItem(**own)
     except TypeError as error:

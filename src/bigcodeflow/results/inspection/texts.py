@@ -2,11 +2,8 @@
 
 import re
 
-_HEAD = "Traceback (most recent call last):"
-_CHAINED = (
-    "During handling of the above exception, another exception occurred:",
-    "The above exception was the direct cause of the following exception:",
-)
+from bigcodeflow.traces import exception_line
+
 #: Control characters but line feed and tab; marks that reverse, hide or break the reading of what surrounds them.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#!~&$])")
@@ -24,19 +21,6 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The visible text in one line."""
     return " ".join(visible(text).split())
-
-
-def exception_line(trace: str) -> str:
-    """What a traceback ends with: the exception's class and the first line of its message; empty without a traceback.
-
-    Of a chain the last one counts. A traceback that a message quotes is none of the chain.
-    """
-    lines = trace.split("\n")
-    heads = [number for number, line in enumerate(lines) if line == _HEAD]
-    chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in _CHAINED)]
-    if not chain:
-        return ""
-    return next((line for line in lines[chain[-1] + 1 :] if line and not line[0].isspace()), "")
 
 
 def reason(trace: str, end: str) -> str:

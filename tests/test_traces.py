@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from bigcodeflow.importing.traces import raised
+from bigcodeflow.traces import raised
 
 
 def trace_of(error):

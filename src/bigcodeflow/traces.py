@@ -1,13 +1,18 @@
-"""Which exception a recorded traceback ends with: what the harness tells of a live one, read from text."""
+"""What a traceback's text tells: the exception that it ends with, the import that failed, the lines it went through."""
 
 import builtins
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from types import MappingProxyType
 from typing import NamedTuple
 
-from bigcodeflow.results.inspection.texts import exception_line
-
+_HEAD = "Traceback (most recent call last):"
+_CHAINED = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+_OWN_FRAME = re.compile(r'  File "__test__\.py", line (?P<line>\d{1,9}), in (?P<function>.*)')
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?")
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 #: Exceptions of libraries whose class is one of those that are told apart.
@@ -40,6 +45,51 @@ class Raised(NamedTuple):
     """Names of the class and its bases, with blanks between; empty where the text does not tell."""
     missing_module: str
     """The module that could not be found; empty for every other exception."""
+
+
+class Frame(NamedTuple):
+    """One line of the executed text that a traceback went through."""
+
+    line: int
+    """Number in the text of program and test, from 1."""
+    function: str
+
+
+def exception_line(trace: str) -> str:
+    """What a traceback ends with: the exception's class and the first line of its message; empty without a traceback.
+
+    Of a chain the last one counts. A traceback that a message quotes is none of the chain.
+    """
+    return next((line for line in _last_traceback(trace) if line and not line[0].isspace()), "")
+
+
+def message(trace: str) -> str:
+    """The first line of the exception's message; of a text without a traceback, the text."""
+    line = exception_line(trace)
+    return line.partition(": ")[2] if line else trace
+
+
+def own_frames(trace: str) -> list[Frame]:
+    """Frames of program and test, outermost first, without those of libraries."""
+    frames = takewhile(lambda line: not line or line[0].isspace(), _last_traceback(trace))
+    found = (_OWN_FRAME.match(line) for line in frames)
+    return [Frame(int(frame["line"]), frame["function"]) for frame in found if frame]
+
+
+def failed_import(trace: str) -> str:
+    """What could not be imported: the module that was not found, or Python's words; empty for any other exception."""
+    found = raised(trace)
+    if "ImportError" not in found.exception.split():
+        return ""
+    return found.missing_module or message(trace)
+
+
+def _last_traceback(trace: str) -> list[str]:
+    """Lines below the head of the last traceback of a chain; none where the text holds no traceback."""
+    lines = trace.split("\n")
+    heads = [number for number, line in enumerate(lines) if line == _HEAD]
+    chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in _CHAINED)]
+    return lines[chain[-1] + 1 :] if chain else []
 
 
 def raised(text: str) -> Raised:

@@ -1,0 +1,227 @@
+"""Why a sample failed, told by the traceback of its first failing test, live or recorded.
+
+A kind never changes a score. Everything here reads text that a program may have shaped, so it can be misled about the
+kind, but it raises nothing and decides nothing else.
+"""
+
+import ast
+import collections
+import datetime as dt
+import functools
+import io
+import itertools
+import math
+import pathlib
+import random
+import re
+import statistics
+import string
+import sys
+import types
+import typing
+import warnings
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from bigcodeflow.execution.imports import PARSING
+from bigcodeflow.traces import message, own_frames
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "assertion": "an assertion of the test failed",
+        "unusable_result": "the test itself raised while it used what the program returned or left behind",
+        "wrong_api": "the program uses an attribute that a library does not have, or arguments that it does not take",
+        "missing_setup": "a name is missing that imports or the task's code_prompt set up, a constant, or the function",
+        "import": "the program's import failed",
+        "exception": "the program, or a library that it called, raised anything else, or the test's preparations did",
+        "syntax": "the program does not compile",
+        "timeout": "a time limit ended it",
+        "memory": "it used up its memory",
+        "crash": "the process ended without finishing its report",
+        "tampering": "something was seen that no honest program does",
+        "safety_policy": "the safety policy kept it from being executed",
+        "no_tests": "no test judged it: the task has none, or skips them",
+        "infrastructure": "the machine's fault, not the program's",
+        "unknown": "an imported file gives no reason",
+    }
+)
+
+# Longer names are no names, and a pattern made of one takes seconds.
+_SIGNATURE = re.compile(
+    r"(?P<callee>[\w.<>]{1,200})\(\) (?:got an unexpected keyword argument|got multiple values for"
+    r"|got some positional-only|takes |missing \d+ required|expected at (?:most|least) \d+ argument)"
+    r"|'\w+' is an invalid keyword argument for (?P<builtin>\w{1,200})"
+    r"|(?P<counted>\w{1,200}) expected (?:at (?:most|least) |exactly )?\d+ arguments?, got"
+)
+_ATTRIBUTE = re.compile(
+    r"(?:module '(?P<module>[\w.]{1,200})'|type object '(?P<type>[\w.]{1,200})'|'(?P<object>[\w.]{1,200})' object)"
+    r" has no attribute '(?P<name>\w{1,200})'"
+)
+_UNDEFINED = re.compile(r"name '(?P<name>\w{1,200})' is not defined")
+_UNPATCHABLE = re.compile(r"<module .*> does not have the attribute '\w+'")
+#: Functions of a test that run before the program is called.
+_BEFORE_CALLS = ("<module>", "setUpModule", "setUpClass", "setUp")
+_OWN_MODULES = ("__test__", "__main__")
+#: Values of these types were meant to be something else, whatever attribute is missing.
+_NO_VALUES = frozenset(kind.__name__ for kind in vars(types).values() if isinstance(kind, type)) | {"type", "object"}
+_PLAIN = (str, bytes, bytearray, int, float, complex, bool, list, tuple, dict, set, frozenset, range, memoryview)
+_PLAIN_NAMES = frozenset(kind.__name__ for kind in _PLAIN)
+_STDLIB_TYPES = (dt.datetime, dt.timedelta, pathlib.Path, re.Match, io.TextIOWrapper, collections.Counter)
+#: Attributes of arrays, frames and plots, which programs ask lists and numbers for.
+_LIBRARY_ATTRIBUTES = frozenset(
+    """T all any apply argmax argmin astype bar columns corr describe drop dropna dtype fillna flatten get_group groupby
+    head hist iloc imshow legend loc max mean median merge min ndim norm plot ravel reset_index reshape savefig scatter
+    set_title set_xlabel set_xticks set_ylabel shape size sort_values squeeze std sum tail to_csv to_dict to_list
+    to_numpy tolist transpose unique value_counts var""".split()  # noqa: SIM905 -- as a list it takes a screen
+)
+_KNOWN_ATTRIBUTES = frozenset(name for kind in (*_PLAIN, *_STDLIB_TYPES) for name in dir(kind)) | _LIBRARY_ATTRIBUTES
+#: Names under which modules are imported by custom.
+_ALIASES = frozenset("np pd plt sns nx tf sp sm dt mpl st torch keras scipy numpy pandas sklearn".split())  # noqa: SIM905 -- as above
+_STDLIB_MEMBERS = frozenset(
+    name
+    for module in (
+        collections,
+        dt,
+        functools,
+        io,
+        itertools,
+        math,
+        pathlib,
+        random,
+        re,
+        statistics,
+        string,
+        typing,
+    )
+    for name in dir(module)
+    if not name.startswith("_")
+)
+#: Classes and constants: what stands above a function, which its author left out.
+_CAPITALIZED = re.compile(r"[A-Z]\w+")
+
+
+def setup_names(code_prompt: str) -> frozenset[str]:
+    """Imports, constants and functions that a task's code_prompt binds; none where it cannot be parsed."""
+    inner = [node for part in _parsed(f"{code_prompt}\n    pass\n") for node in _without_inside(part)]
+    return frozenset().union(*map(_bound_by, inner))
+
+
+def _bound_names(text: str) -> frozenset[str]:
+    """Names that statements of a text bind, at whatever depth; none of a text that cannot be parsed."""
+    return frozenset().union(*(_bound_by(node) for part in _parsed(text) for node in ast.walk(part)))
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    try:
+        with PARSING, warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _without_inside(statement: ast.stmt) -> Iterable[ast.AST]:
+    """The nodes of a statement; of a definition only itself, since its arguments are bound nowhere else."""
+    definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    return [statement] if definition else ast.walk(statement)
+
+
+def _bound_by(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+        return {node.name or ""}
+    return {node.arg} if isinstance(node, ast.arg) else set()
+
+
+def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
+    """The kind of an exception that a test or a module ended with.
+
+    Args:
+        trace: its traceback; lines of ``__test__.py`` count program and test as one text. Or the bare message.
+        exception: names of its class and base classes, with blanks between.
+        program: the text that was executed.
+        test: the test's text, which followed.
+        setup: names that the task's code_prompt binds.
+    """
+    bases = exception.split()
+    frames = own_frames(trace)
+    first_of_test = program.count("\n") + 2
+    for base, kind in (("MemoryError", "memory"), ("ImportError", "import")):
+        if base in bases:
+            return kind
+    if "SyntaxError" in bases:
+        return "exception" if frames else "syntax"  # raised by ast.parse or eval, else the text does not compile
+    if "AssertionError" in bases:
+        return "exception" if frames and frames[-1].line < first_of_test else "assertion"
+    if frames and all(frame.line >= first_of_test for frame in frames):
+        return _kind_in_test(trace, bases, before_call=frames[0].function in _BEFORE_CALLS)
+    if frames and frames[-1].line >= first_of_test:
+        return "exception"  # the program called something that the test made, which raised
+    return _kind_in_program(message(trace), bases, _Texts(program, test, frozenset(setup)))
+
+
+def _kind_in_test(trace: str, bases: list[str], *, before_call: bool) -> str:
+    told = message(trace)
+    missing_name = "NameError" in bases and "UnboundLocalError" not in bases
+    if missing_name or ("AttributeError" in bases and _UNPATCHABLE.match(told)):
+        return "missing_setup"
+    return "exception" if before_call else "unusable_result"
+
+
+def _kind_in_program(told: str, bases: list[str], texts: "_Texts") -> str:
+    undefined = _UNDEFINED.search(told)
+    if "NameError" in bases and undefined:
+        return "missing_setup" if texts.lacks_setup(undefined["name"]) else "exception"
+    if "AttributeError" in bases or "TypeError" in bases:
+        signature, attribute = _SIGNATURE.match(told), _ATTRIBUTE.match(told)
+        if signature and not texts.define(signature["callee"] or ""):
+            return "wrong_api"
+        if attribute and "AttributeError" in bases and _is_api(attribute, texts):
+            return "wrong_api"
+    return "exception"
+
+
+def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
+    """Whether the attribute was asked of a library's module, class or object, rather than of a wrong value."""
+    if attribute["module"]:
+        return attribute["module"] not in _OWN_MODULES
+    owner = attribute["type"] or attribute["object"]
+    if owner in _NO_VALUES or owner.endswith("Mock") or texts.define(f"{owner}.method"):
+        return False
+    if owner not in _PLAIN_NAMES:
+        return True
+    # Text and numbers have methods only: a value without a call, or a method of another type, was meant for that type.
+    return attribute["name"] not in _KNOWN_ATTRIBUTES and texts.call(attribute["name"])
+
+
+class _Texts:
+    """What the texts of program and test say of a name."""
+
+    def __init__(self, program: str, test: str, setup: frozenset[str]) -> None:
+        self._program, self._setup = program, setup
+        self._both = f"{program}\n{test}"
+
+    def define(self, callee: str) -> bool:
+        """Whether a function, or a method's class, is written in one of the texts."""
+        if "<" in callee:  # a lambda, or something inside a function
+            return True
+        owner = callee.partition(".")[0]
+        wanted = f"class +{owner}" if "." in callee else f"(?:def|class) +{owner}"
+        return bool(owner and re.search(rf"\b{wanted}\b", self._both))
+
+    def call(self, method: str) -> bool:
+        """Whether the program calls a method of this name."""
+        return bool(re.search(rf"\.{method}\s*\(", self._program))
+
+    def lacks_setup(self, name: str) -> bool:
+        """Whether a name that the program uses unbound is one of code_prompt, a module's, a class or a constant."""
+        if name in self._setup:
+            return True
+        if name in _bound_names(self._program):
+            return False
+        module = name in _ALIASES or name in sys.stdlib_module_names
+        member = bool(name in _STDLIB_MEMBERS and re.search(rf"(?<![\w.]){name}\s*[(.\[]", self._program))
+        return module or member or bool(_CAPITALIZED.fullmatch(name))
