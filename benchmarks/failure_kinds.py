@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,23 +71,23 @@ def executed(data: Path) -> list[Compared]:
     tasks, entries = _tasks(data), _entries(data)
     wanted = [label for label in labels() if label["failure_kind"] != "timeout"]
     environment, limits = find_environment("bigcodebench"), LimitsConfig()
-    backend = LocalBackend(environment, limits)
-    backend.check()
-
-    def judged(label: Mapping[str, str]) -> dict[str, Any]:
-        task = tasks[label["task_id"]]
-        item = work_item(
+    sha = environment.environment_sha
+    items = [
+        work_item(
             program=entries[label["model"], label["task_id"]].program,
-            task=task,
+            task=tasks[label["task_id"]],
             missing_imports=frozenset(),
-            environment_sha=environment.environment_sha,
+            environment_sha=sha,
             limits=limits,
-            setup_names=setup_names(task["code_prompt"]),
+            setup_names=setup_names(tasks[label["task_id"]]["code_prompt"]),
         )
-        return verdict(item, backend.execute(item), backend="local", environment_sha=environment.environment_sha)
-
-    with ThreadPoolExecutor(2) as pool:
-        rows = list(pool.map(judged, wanted))
+        for label in wanted
+    ]
+    with closing(LocalBackend(environment, limits, warm=True)) as backend, ThreadPoolExecutor(2) as pool:
+        backend.check()
+        items = list(backend.prepare(items))
+        outcomes = list(pool.map(backend.execute, items))
+    rows = [verdict(item, one, backend="local", environment_sha=sha) for item, one in zip(items, outcomes, strict=True)]
     pairs = zip(wanted, rows, strict=True)
     return [_compared(label, row) for label, row in pairs if row["status"] in ("fail", "syntax_error")]
 
