@@ -14,6 +14,7 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from bigcodeflow.artifacts import ArtifactRef
 from bigcodeflow.config import RunConfig
 from bigcodeflow.outputs import Outputs
+from bigcodeflow.resolving import ResolvedRun
 from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.schemas import METRICS
 from tasks.breakdown import failure_rows, library_rows
@@ -238,7 +239,9 @@ def test_model_s_task_runs_show_the_model() -> None:
     """A task run of a model's answers carries provider and name, not the word 'model'."""
     settings = {"samples": {"source": "model"}, "generation": {"model": "openai:gpt-9"}}
     config = RunConfig.model_validate(settings | {"dataset": {"split": "instruct"}})
-    assert named("generation")(parameters={"config": config}) == "generation: openai:gpt-9, instruct, full"
+    assert (
+        named("generation")(parameters={"run": ResolvedRun(config, {})}) == "generation: openai:gpt-9, instruct, full"
+    )
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,8 @@ def test_each_split_of_a_sweep_has_its_own_answers(
     """A model that answers prose wrongly has two scores; each prompt of either split is asked once."""
     with model_server(solved_by_docstring) as server:
         asked = SweepModel(model="openai:m", values={"generation.base_url": server.url("openai")})
-        config = sweep_in(tmp_path).model_copy(
-            update={"models": (asked,), "splits": ("complete", "instruct"), "overrides": {"sanitizing.mode": "parity"}}
-        )
+        changes = {"models": (asked,), "splits": ("complete", "instruct"), "overrides": {"sanitizing.mode": "parity"}}
+        config = sweep_in(tmp_path, "oracle").model_copy(update=changes)
         results = performed(config).result()
         assert len(server.requests) == 4
         assert {result.split: result.pass_at_1 for result in results} == {"complete": 1.0, "instruct": 0.0}

@@ -68,7 +68,9 @@ def work_item(
         setup_names: names that the task's code_prompt binds.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds) + 1.0
-    bounds = limits.model_dump(exclude={"output_kib"}) | {"time_seconds": time_seconds}
+    bounds = limits.model_dump() | {"time_seconds": time_seconds}
+    if limits.output_kib == LimitsConfig().output_kib:
+        del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
     expected = tuple(task["expected_tests"])
     spoken_of = mentions(task["test"] + task["complete_prompt"] + task["canonical_solution"])
     if allow_unisolated:
