@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.results.statistics import (
-    Z_95,
+    clustered_interval,
     estimate,
     normal_interval,
     pass_at_k,
     standard_error,
-    wilson_interval,
+    student_quantile,
 )
 
 shares = st.floats(0, 1)
+some_scores = st.lists(shares, min_size=1, max_size=60)
 
 
 @st.composite
@@ -63,34 +64,86 @@ def test_impossible_counts_are_refused(n_samples, n_passed, k):
         pass_at_k(n_samples, n_passed, k)
 
 
-@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilson_ends_solve_the_score_equation(passed_of):
-    """Each end that rounding did not clip is a root of (share - p)^2 = z^2 p (1 - p) / n, in exact arithmetic."""
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_one_sample_a_task_gives_agresti_and_coulls_interval(passed_of):
+    """Zeros and ones give statsmodels' interval of that share, at the confidence where z is Student's t."""
+    stats, proportion = pytest.importorskip("scipy.stats"), pytest.importorskip("statsmodels.stats.proportion")
     passed, n_tasks = passed_of
-    share = Fraction(passed, n_tasks)
-    for end in wilson_interval(passed / n_tasks, n_tasks):
-        p = Fraction(end)
-        residue = (share - p) ** 2 - Fraction(Z_95) ** 2 * p * (1 - p) / n_tasks
-        assert abs(residue) < Fraction(1, 10**12)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, max(1, n_tasks - 1)))
+    theirs = proportion.proportion_confint(passed, n_tasks, alpha=alpha, method="agresti_coull")
+    ours = clustered_interval([1.0] * passed + [0.0] * (n_tasks - passed))
+    assert ours == pytest.approx([min(1, max(0, end)) for end in theirs], abs=1e-9)
 
 
-@given(shares, st.integers(1, 5000))
-def test_wilson_holds_its_share_and_narrows(share, n_tasks):
-    """The interval lies in 0..1, holds the share, and four times the tasks make it narrower."""
-    low, high = wilson_interval(share, n_tasks)
-    narrow = wilson_interval(share, 4 * n_tasks)
-    assert 0 <= low <= share <= high <= 1
+@given(st.lists(shares, min_size=2, max_size=60))
+def test_several_samples_a_task_give_it_for_the_effective_number_of_tasks(scores):
+    """Shares give statsmodels' interval for n / d tasks, d from NumPy's variances with one task more in both."""
+    numpy = pytest.importorskip("numpy")
+    stats, proportion = pytest.importorskip("scipy.stats"), pytest.importorskip("statsmodels.stats.proportion")
+    mean, n_tasks = numpy.mean(scores), len(scores)
+    unseen = stats.uniform.var() + (stats.uniform.mean() - mean) ** 2
+    effect = (n_tasks * numpy.var(scores) + unseen) / (n_tasks * mean * (1 - mean) + unseen)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n_tasks - 1))
+    size = n_tasks / min(1, effect)
+    theirs = proportion.proportion_confint(mean * size, size, alpha=alpha, method="agresti_coull")
+    assert clustered_interval(scores) == pytest.approx([min(1, max(0, end)) for end in theirs], abs=1e-7)
+
+
+@given(some_scores)
+def test_the_interval_is_a_part_of_0_to_1_that_holds_the_mean(scores):
+    """It is never a single point, also where all tasks agree or there is one."""
+    low, high = clustered_interval(scores)
+    assert 0 <= low <= math.fsum(scores) / len(scores) <= high + 1e-12 <= 1 + 1e-12
+    assert low < high
+
+
+@given(some_scores)
+def test_failures_for_passes_turn_the_interval_round(scores):
+    """1 - score for each task gives 1 - high and 1 - low."""
+    low, high = clustered_interval(scores)
+    turned = clustered_interval([1 - score for score in scores])
+    assert (turned.high, turned.low) == pytest.approx((1 - low, 1 - high), abs=1e-9)
+
+
+@given(some_scores)
+def test_four_times_the_tasks_narrow_the_interval(scores):
+    """The same scores four times lie in a narrower interval."""
+    low, high = clustered_interval(scores)
+    narrow = clustered_interval(scores * 4)
     assert narrow.high - narrow.low < high - low
 
 
-def test_wilson_gives_the_textbook_values():
-    """81 of 263 gives 0.2553 to 0.3662, the worked example of Newcombe 1998, table I."""
-    assert wilson_interval(81 / 263, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+@given(some_scores)
+def test_shares_are_never_less_certain_than_zeros_and_ones(scores):
+    """Rounding each task to solved or not, the mean kept, cannot narrow the interval: the spread is then the greatest."""
+    solved = round(sum(scores))
+    whole = [1.0] * solved + [0.0] * (len(scores) - solved)
+    shares_of_it = [solved / len(scores)] * len(scores)
+    narrow, wide = clustered_interval(shares_of_it), clustered_interval(whole)
+    assert wide.low <= narrow.low + 1e-12
+    assert narrow.high <= wide.high + 1e-12
+
+
+@pytest.mark.parametrize("n_tasks", [5, 7, 10, 20, 148])
+def test_a_solved_task_more_moves_no_end_down(n_tasks):
+    """From no solved task to all, both ends rise. With shares the low end may fall: they then spread more."""
+    ends = [clustered_interval([1.0] * solved + [0.0] * (n_tasks - solved)) for solved in range(n_tasks + 1)]
+    for before, after in itertools.pairwise(ends):
+        assert after.low >= before.low
+        assert after.high >= before.high
 
 
 def test_no_task_has_no_interval():
     """Without tasks there is no interval rather than 0 to 1."""
-    assert wilson_interval(0.0, 0) is None
+    assert clustered_interval([]) is None
+
+
+def test_students_quantile_is_scipys():
+    """For every number of degrees of freedom; without any it has no bound."""
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in (1, 2, 4, 9, 39, 1139):
+        assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
+    assert student_quantile(0) == math.inf
 
 
 @given(st.lists(st.fractions(0, 1, max_denominator=50), min_size=2, max_size=60))
@@ -109,9 +162,10 @@ def test_one_task_has_no_standard_error(scores):
 
 def test_samples_of_a_task_are_not_independent_evidence():
     """Ten agreeing samples a task give the standard error of one sample a task, not a smaller one."""
-    once = estimate([0.0, 1.0, 1.0, 0.0], one_sample_per_task=True)
-    tenfold = estimate([0.0, 1.0, 1.0, 0.0], one_sample_per_task=False)
-    assert once.standard_error == tenfold.standard_error == pytest.approx(math.sqrt(1 / 3 / 4))
+    once = estimate([pass_at_k(1, passed, 1) for passed in (0, 1, 1, 0)])
+    tenfold = estimate([pass_at_k(10, passed, 1) for passed in (0, 10, 10, 0)])
+    assert once == tenfold
+    assert once.standard_error == pytest.approx(math.sqrt(1 / 3 / 4))
 
 
 @given(shares, st.floats(0, 2))
@@ -121,70 +175,47 @@ def test_normal_interval_stays_a_share(mean, error):
     assert 0 <= low <= mean <= high <= 1
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=50))
-def test_one_sample_a_task_takes_wilson(scores):
-    """Zeros and ones of one sample a task carry the Wilson interval over the number of tasks."""
-    result = estimate(scores, one_sample_per_task=True)
-    assert result.interval == wilson_interval(sum(scores) / len(scores), len(scores))
-    assert result.n_tasks == len(scores)
-
-
-def test_several_samples_a_task_take_the_normal_interval():
-    """Shares of several samples carry mean ± z standard errors across tasks."""
-    result = estimate([0.2, 0.4, 0.9], one_sample_per_task=False)
-    assert result.value == pytest.approx(0.5)
-    assert result.interval == pytest.approx(
-        (max(0, 0.5 - Z_95 * result.standard_error), min(1, 0.5 + Z_95 * result.standard_error))
-    )
-
-
-@pytest.mark.parametrize("score", [0.0, 0.5, 1.0])
-def test_agreeing_tasks_are_not_certainty(score):
-    """Where all tasks score the same, the interval is Wilson's and not a single point."""
-    result = estimate([score] * 3, one_sample_per_task=False)
-    assert result.interval == wilson_interval(score, 3)
-    assert result.interval.low < result.interval.high
-
-
 @given(st.lists(shares, min_size=1, max_size=60), st.randoms())
 def test_the_order_of_tasks_changes_no_digit(scores, random):
-    """The mean is bit for bit the same in any order of tasks."""
+    """The mean, its error and interval are bit for bit the same in any order of tasks."""
     shuffled = random.sample(scores, len(scores))
-    assert estimate(scores, one_sample_per_task=False).value == estimate(shuffled, one_sample_per_task=False).value
+    assert estimate(scores) == estimate(shuffled)
 
 
 def test_no_task_has_no_value():
     """Without tasks the value is NaN and nothing claims to know its error."""
-    result = estimate([], one_sample_per_task=True)
+    result = estimate([])
     assert math.isnan(result.value)
     assert result[1:] == (None, None, 0)
 
 
-@pytest.mark.parametrize("n_tasks", [148, 1140])
-@pytest.mark.parametrize("chance", [0.3, 0.5, 0.75])
-def test_wilson_holds_the_truth_in_95_percent_of_all_outcomes(n_tasks, chance):
-    """The probabilities of all numbers of solved tasks whose interval holds the true share add up to 95 % ± 1."""
-    held = sum(
-        math.exp(_log_binomial(n_tasks, solved, chance))
-        for solved in range(n_tasks + 1)
-        if (ends := wilson_interval(solved / n_tasks, n_tasks)).low <= chance <= ends.high
-    )
-    assert held == pytest.approx(0.95, abs=0.01)
+@pytest.mark.parametrize(("n_tasks", "least", "most"), [(5, 93, 99.6), (10, 94, 98.6), (27, 94, 97.2), (148, 94, 96)])
+def test_one_sample_a_task_holds_every_truth(n_tasks, least, most):
+    """Of 500 true shares, the probabilities of all numbers of solved tasks whose interval holds it add up to 94 % or more.
+
+    Their mean is bounded above: where next to no task is solved, one outcome has nearly all of the probability.
+    """
+    stats, numpy = pytest.importorskip("scipy.stats"), pytest.importorskip("numpy")
+    truths = numpy.linspace(0.001, 0.5, 500)
+    held = numpy.zeros(500)
+    for solved in range(n_tasks + 1):
+        low, high = clustered_interval([1.0] * solved + [0.0] * (n_tasks - solved))
+        held += stats.binom.pmf(solved, n_tasks, truths) * ((low <= truths) & (truths <= high))
+    assert 100 * held.min() >= least
+    assert 100 * held.mean() <= most
 
 
-def test_task_clustered_intervals_hold_the_truth_in_95_percent_of_draws():
-    """Ten samples of each of 148 tasks of mixed difficulty, drawn 2,000 times: 95 % ± 1 hold the true score."""
-    generator, held, difficulties = random.Random(2), 0, (0.05, 0.3, 0.6, 0.95)
-    for _ in range(2_000):
-        scores = []
-        for _ in range(148):
-            chance = generator.choice(difficulties)
-            scores.append(sum(generator.random() < chance for _ in range(10)) / 10)
-        ends = estimate(scores, one_sample_per_task=False).interval
-        held += ends.low <= sum(difficulties) / 4 <= ends.high
-    assert held / 2_000 == pytest.approx(0.95, abs=0.01)
-
-
-def _log_binomial(n, count, chance):
-    ways = math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1)
-    return ways + count * math.log(chance) + (n - count) * math.log(1 - chance)
+@pytest.mark.parametrize(
+    ("n_tasks", "least", "most"), [(5, 0.93, 1), (7, 0.94, 1), (20, 0.94, 0.975), (148, 0.94, 0.965)]
+)
+@pytest.mark.parametrize("difficulties", [(0.05, 0.3, 0.6, 0.95), (0.0, 0.0, 0.02, 0.5, 1.0)])
+def test_clustered_intervals_hold_the_truth_in_95_percent_of_draws(n_tasks, least, most, difficulties):
+    """Ten samples of each task of mixed difficulty, drawn 1,000 times, hold the true score."""
+    generator, held = random.Random(2), 0
+    truth = sum(difficulties) / len(difficulties)
+    for _ in range(1_000):
+        chances = generator.choices(difficulties, k=n_tasks)
+        scores = [sum(generator.random() < chance for _ in range(10)) / 10 for chance in chances]
+        ends = clustered_interval(scores)
+        held += ends.low <= truth <= ends.high
+    assert least <= held / 1_000 <= most

@@ -18,4 +18,4 @@ __all__ = [
 ]
 
 #: Part of every metrics artifact's key; bump when unchanged verdicts give other metrics.
-VERSION = 2
+VERSION = 4

@@ -135,7 +135,7 @@ def _quarantine_rows(connection: "DuckDBPyConnection", *, exclude: bool) -> list
 def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
     [counts] = models.rows_of(connection, "ground_truths")
     failed = counts["n_tasks"] - counts["n_passed"]
-    rate = estimate([1.0] * counts["n_passed"] + [0.0] * failed, one_sample_per_task=True)
+    rate = estimate([1.0] * counts["n_passed"] + [0.0] * failed)
     place = {"variant": "calibrated", "sanitizer": "none", "slice_kind": "all", "slice": "all"}
     rows = [_row(place, "ground_truth_rate", rate, n_samples=rate.n_tasks)]
     if counts["n_flaky"]:
@@ -145,8 +145,7 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
 
 
 def _score_row(row: Row) -> Row:
-    score = estimate(row["scores"], one_sample_per_task=row["most_samples_per_task"] == 1)
-    return _row(row, row["metric"], score, n_samples=row["n_samples"], k=row["k"])
+    return _row(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
 
 
 def _outcome_rows(row: Row) -> list[Row]:

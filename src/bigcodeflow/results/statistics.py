@@ -42,19 +42,39 @@ def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
     return 1.0 - math.prod(1.0 - k / i for i in range(n_samples - n_passed + 1, n_samples + 1))
 
 
-def wilson_interval(share: float, n_tasks: int) -> Interval | None:
-    """95 % score interval of a binomial share of n independent tasks; None without tasks.
+def student_quantile(freedom: int) -> float:
+    """97.5 % quantile of Student's t; infinite without degrees of freedom."""
+    from scipy.special import stdtrit
 
-    Its ends are the p that solve (share - p)^2 = z^2 p (1 - p) / n.
-    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
+    return float(stdtrit(freedom, 0.975)) if freedom > 0 else math.inf
+
+
+def clustered_interval(scores: Sequence[float]) -> Interval | None:
+    """95 % interval of the mean of per-task scores in 0..1, the task being the cluster; None without tasks.
+
+    The interval of Agresti and Coull for a share of m among N / d independent tasks, with Student's t for N - 1 degrees
+    of freedom in place of z: m' ± t sqrt(m' (1 - m') / (N / d + t^2)), m' = (m N / d + t^2 / 2) / (N / d + t^2).
+    d is the design effect: the scores' sum of squares over N m (1 - m), the one of zeros and ones with the same mean,
+    which is the greatest there is. To both sums one more task is added whose score may be anything in 0..1, that is
+    (m - 1/2)^2 + 1/12: where few tasks happen to agree, the interval would deny that there are others. One sample a
+    task makes d 1.
+    Source: Agresti and Coull 1998, "Approximate Is Better than Exact for Interval Estimation of Binomial Proportions";
+    Korn and Graubard 1998, "Confidence Intervals for Proportions with Small Expected Number of Positive Counts
+    Estimated from Survey Data", for the effective size. benchmarks/intervals.py measures how often it holds the truth.
     """
-    if n_tasks < 1:
+    if not scores:
         return None
-    spread = Z_95 * Z_95 / n_tasks
-    centre = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(spread * (share * (1 - share) + spread / 4)) / (1 + spread)
-    # Rounding must not push an end past 0, 1 or the share itself: "100 %, interval 42 to 99.99 %" would be wrong.
-    return Interval(max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half)))
+    n_tasks = len(scores)
+    mean, squares = _mean(scores), _squares(scores)
+    unseen = (mean - 0.5) ** 2 + 1 / 12
+    effect = min(1.0, (squares + unseen) / (n_tasks * mean * (1 - mean) + unseen))
+    # A single task has no degree of freedom left; one makes its interval nearly 0 to 1.
+    spread = student_quantile(max(1, n_tasks - 1)) ** 2
+    total = n_tasks / effect + spread
+    centre = (mean * n_tasks / effect + spread / 2) / total
+    half = math.sqrt(spread * centre * (1 - centre) / total)
+    # Rounding must not push an end past 0, 1 or the mean itself: "100 %, interval 42 to 99.99 %" would be wrong.
+    return Interval(max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half)))
 
 
 def standard_error(scores: Sequence[float]) -> float | None:
@@ -65,9 +85,7 @@ def standard_error(scores: Sequence[float]) -> float | None:
     """
     if len(scores) < 2:  # noqa: PLR2004 - one value has no spread
         return None
-    mean = math.fsum(scores) / len(scores)
-    variance = math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1)
-    return math.sqrt(variance / len(scores))
+    return math.sqrt(_squares(scores) / (len(scores) - 1) / len(scores))
 
 
 def normal_interval(mean: float, error: float) -> Interval:
@@ -75,19 +93,19 @@ def normal_interval(mean: float, error: float) -> Interval:
     return Interval(max(0.0, mean - Z_95 * error), min(1.0, mean + Z_95 * error))
 
 
-def estimate(scores: Sequence[float], *, one_sample_per_task: bool) -> Estimate:
-    """Mean of per-task scores with its standard error and 95 % interval.
-
-    One sample per task makes the scores zeros and ones: the Wilson interval. Several make them shares: the normal
-    interval of the standard error across tasks. Where all tasks agree exactly, that error is 0 and the normal interval
-    would claim certainty after two tasks; Wilson's, which is then the wider one, stands in.
-    """
-    n_tasks = len(scores)
-    if n_tasks == 0:
+def estimate(scores: Sequence[float]) -> Estimate:
+    """Mean of per-task scores with its standard error and 95 % interval."""
+    if not scores:
         return Estimate(math.nan, None, None, 0)
-    # fsum is exact, so the same verdicts give the same digits in any order of tasks.
-    mean = min(1.0, math.fsum(scores) / n_tasks)
-    error = standard_error(scores)
-    if one_sample_per_task or not error:
-        return Estimate(mean, error, wilson_interval(mean, n_tasks), n_tasks)
-    return Estimate(mean, error, normal_interval(mean, error), n_tasks)
+    return Estimate(_mean(scores), standard_error(scores), clustered_interval(scores), len(scores))
+
+
+def _mean(scores: Sequence[float]) -> float:
+    """Exact sums give the same digits in any order of tasks."""
+    return min(1.0, math.fsum(scores) / len(scores))
+
+
+def _squares(scores: Sequence[float]) -> float:
+    """Sum of squared distances from the mean."""
+    mean = _mean(scores)
+    return math.fsum((score - mean) ** 2 for score in scores)

@@ -69,8 +69,7 @@ def scores_of(side: Side, task_ids: Sequence[str], k: Sequence[int]) -> list[Sco
             counted: pass_at_k(*counted, one) for counted in {(task.n_judged, task.n_passed) for task in judged}
         }
         values = [values_of[task.n_judged, task.n_passed] for task in judged]
-        single = all(task.n_judged == 1 for task in judged)
-        score = estimate(values, one_sample_per_task=single)
+        score = estimate(values)
         found.append(Score(side.label, one, score.value, score.interval, score.n_tasks, side.temperature))
     return found
 

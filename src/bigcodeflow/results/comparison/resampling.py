@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcodeflow.results.statistics import Z_95
+from bigcodeflow.results.statistics import student_quantile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,24 +90,6 @@ def difference_intervals(
         # The added tasks pull towards 0: where one model solves every task, the interval would miss the mean.
         found.append(Range(max(-1.0, min(mean, ends.low)), min(1.0, max(mean, ends.high))))
     return found
-
-
-def student_quantile(freedom: int) -> float:
-    """97.5 % quantile of Student's t, to 0.1 % from 4 degrees of freedom on; too small below, and infinite for none.
-
-    Source: Fisher and Cornish 1960, as in Abramowitz and Stegun 1964, formula 26.7.5.
-    """
-    if freedom < 1:
-        return math.inf
-    z = Z_95
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return math.fsum(term / freedom**power for power, term in enumerate(terms))
 
 
 def mean_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> Range:

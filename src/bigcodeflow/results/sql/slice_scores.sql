@@ -26,8 +26,7 @@ select
     metric,
     k,
     coalesce(list(pass_at_k) filter (counts), []) as scores,
-    coalesce(sum(n_judged) filter (counts), 0) as n_samples,
-    coalesce(max(n_judged) filter (counts), 0) as most_samples_per_task
+    coalesce(sum(n_judged) filter (counts), 0) as n_samples
 from candidates
 group by all
 order by variant, sanitizer, slice_kind, slice, metric, k
