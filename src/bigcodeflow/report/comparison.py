@@ -175,7 +175,7 @@ def _rated(found: Ratings, place: int) -> tuple[str, str, str]:
 def _regularised(found: Ratings) -> str:
     if found.regularised:
         return "no finite rating fits a model that never lost, so one tie was added to each pair."
-    return f"in {found.regularised_rounds:,} rounds one tie was added to each pair."
+    return f"in all {found.rounds:,} bootstrap rounds one tie was added to each pair: some have no finite rating else."
 
 
 def _slices(found: Comparison) -> Iterator[Section]:

@@ -91,7 +91,7 @@ def test_a_model_that_wins_everything_has_a_finite_rating():
         assert [row.rank for row in found.rows] == [1, models, 2][:models]
         assert all(math.isfinite(end) for row in found.rows for end in (row.rating, *row.interval))
         assert found.regularised
-        assert found.regularised_rounds == 20
+        assert found.regularised_rounds
 
 
 def test_half_ties_link_models_that_never_lost():
@@ -99,6 +99,7 @@ def test_half_ties_link_models_that_never_lost():
     found = rated([[1.0] * 30, [0.0] * 30, [1.0, 0.0] * 15], ties="half", rounds=20)
     assert [row.rank for row in found.rows] == [1, 3, 2]
     assert not found.regularised
+    assert not found.regularised_rounds
 
 
 def test_equal_models_rate_equally():
@@ -138,19 +139,34 @@ def test_intervals_follow_the_number_of_tasks():
 @pytest.mark.parametrize("ties", ["half", "excluded"])
 @pytest.mark.parametrize(("n_models", "n_tasks"), [(4, 12), (5, 150)])
 def test_rounds_solved_at_once_are_those_solved_one_by_one(ties, n_models, n_tasks):
-    """Intervals, ranks and added ties are those of a fit of each round's own wins, also where rounds lack a maximum."""
+    """Intervals and ranks are those of a fit of each round's own wins, a tie added to all rounds where one needs it."""
     generator = random.Random(n_tasks)
     scores = [[float(generator.random() < 0.3 + 0.1 * model) for _ in range(n_tasks)] for model in range(n_models)]
     scores.append(list(scores[0]))  # two that are alike have no win between them
     matches = matches_of(scores, rounds=60, seed=3)
     found = ratings(matches, ties=ties)
     fits = [fit(_wins_of(matches, number, ties)) for number in range(60)]
-    assert found.regularised_rounds == sum(one.regularised for one in fits)
+    assert found.regularised_rounds == any(one.regularised for one in fits)
+    if found.regularised_rounds:
+        fits = [fit([[won + 0.5 for won in row] for row in _wins_of(matches, number, ties)]) for number in range(60)]
     for place, row in enumerate(found.rows):
         points = [ANCHOR + POINTS * one.strengths[place] for one in fits]
         assert row.interval == pytest.approx(percentile_range(points), abs=1e-6)
         ranks = percentile_range([1 + sum(s > one.strengths[place] + 1e-7 for s in one.strengths) for one in fits])
         assert (row.rank_best, row.rank_worst) == (math.floor(ranks.low), math.ceil(ranks.high))
+
+
+def test_a_tie_that_one_round_needs_is_added_to_all():
+    """Two models, 20 to 2: rounds without a loss need the tie. With it in all, ratings are in closed form in each."""
+    matches = matches_of([[1.0] * 20 + [0.0] * 2, [0.0] * 20 + [1.0] * 2], rounds=200)
+    wins = matches.drawn[0]
+    assert 0 < wins.count(22.0) < 100
+    found = ratings(matches, ties="excluded")
+    assert not found.regularised
+    assert found.regularised_rounds
+    assert found.rows[0].rating == pytest.approx(1000 + 200 * math.log10(20 / 2))
+    points = [1000 + 200 * math.log10((won + 0.5) / (22.5 - won)) for won in wins]
+    assert found.rows[0].interval == pytest.approx(percentile_range(points), abs=1e-6)
 
 
 def _wins_of(matches, number, ties):

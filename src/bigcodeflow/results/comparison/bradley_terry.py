@@ -54,8 +54,8 @@ class Ratings(NamedTuple):
     rows: list[Rating]
     regularised: bool
     """As in :class:`Fit`, for the ratings themselves."""
-    regularised_rounds: int
-    """Bootstrap rounds that needed the same."""
+    regularised_rounds: bool
+    """One tie was added to each pair in every bootstrap round, since some round has no finite maximum without."""
     rounds: int
 
 
@@ -103,14 +103,10 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
     n_models, n_tasks = matches.n_models, matches.n_tasks
     wins = _wins(matches.sums, n_models, n_tasks, ties)
     best = fit(wins)
-    fits = _round_fits(matches, ties, wins, best)
-    ranks = [_ranks(one.strengths) for one in fits]
-    return Ratings(
-        [_rating(place, best, fits, ranks) for place in range(n_models)],
-        best.regularised,
-        sum(one.regularised for one in fits),
-        len(fits),
-    )
+    rounds, added = _round_strengths(matches, ties, wins)
+    ranks = [_ranks(strengths) for strengths in rounds]
+    rows = [_rating(place, best, rounds, ranks) for place in range(n_models)]
+    return Ratings(rows, best.regularised, added, len(rounds))
 
 
 def fit(wins: Matrix, start: Sequence[float] | None = None) -> Fit:
@@ -125,7 +121,7 @@ def fit(wins: Matrix, start: Sequence[float] | None = None) -> Fit:
     """
     regularised = not comparable(wins)
     if regularised:
-        wins = [[won + 0.5 for won in row] for row in wins]
+        wins = _tied_once_more(wins)
     strengths = list(start or [0.0] * len(wins))
     for _ in range(_MOST_STEPS):
         step = _solve(*_slope(wins, strengths))
@@ -139,18 +135,36 @@ def fit(wins: Matrix, start: Sequence[float] | None = None) -> Fit:
     return Fit([strength - mean for strength in strengths], regularised)
 
 
-def _round_fits(matches: Matches, ties: Ties, wins: Matrix, best: Fit) -> list[Fit]:
-    """Of each bootstrap round: all at once, and those one by one that need a tie added or lie far from the best."""
-    found: Sequence[Strengths] = [None] * len(matches.drawn[0])
-    if not best.regularised:  # else nearly every round needs a tie
-        information, _ = _slope(wins, best.strengths)
-        found = round_strengths(_wins_by_round(matches, ties), best.strengths, _inverse(information))
-    return [
-        Fit(strengths, regularised=False)
-        if strengths
-        else fit(_wins([column[number] for column in matches.drawn], *matches[:2], ties), best.strengths)
-        for number, strengths in enumerate(found)
-    ]
+def _round_strengths(matches: Matches, ties: Ties, wins: Matrix) -> tuple[list[list[float]], bool]:
+    """Strengths of each bootstrap round, and whether a tie was added to each pair.
+
+    One rule holds for all rounds: were the tie added only to those that need it, these would lie nearer to the mean
+    than the others, and an interval would mix two estimators.
+    """
+    drawn = _wins_by_round(matches, ties)
+    found = _fit_rounds(drawn, wins) if comparable(wins) else None
+    if found:
+        return found, False
+    tied = [[column + 0.5 for column in row] for row in drawn]
+    return _fit_rounds(tied, _tied_once_more(wins)) or [], True
+
+
+def _fit_rounds(drawn: Sequence[Sequence["pl.Series"]], wins: Matrix) -> list[list[float]] | None:
+    """All at once, then one by one those that lie far from the fit of all tasks; None if one has no finite maximum."""
+    best = fit(wins).strengths
+    information, _ = _slope(wins, best)
+    found: list[Strengths] = round_strengths(drawn, best, _inverse(information))
+    for number, strengths in enumerate(found):
+        if strengths is None:
+            one = fit([[column[number] for column in row] for row in drawn], best)
+            if one.regularised:
+                return None
+            found[number] = one.strengths
+    return [strengths for strengths in found if strengths is not None]
+
+
+def _tied_once_more(wins: Matrix) -> list[list[float]]:
+    return [[won + 0.5 for won in row] for row in wins]
 
 
 def _wins_by_round(matches: Matches, ties: Ties) -> list[list["pl.Series"]]:
@@ -238,8 +252,8 @@ def _inverse(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
     return [_solve([list(row) for row in matrix], unit) for unit in units]
 
 
-def _rating(place: int, best: Fit, fits: Sequence[Fit], ranks: Sequence[Sequence[int]]) -> Rating:
-    ends = percentile_range([ANCHOR + POINTS * one.strengths[place] for one in fits])
+def _rating(place: int, best: Fit, rounds: Matrix, ranks: Sequence[Sequence[int]]) -> Rating:
+    ends = percentile_range([ANCHOR + POINTS * strengths[place] for strengths in rounds])
     reached = percentile_range([one[place] for one in ranks])
     rating, rank = ANCHOR + POINTS * best.strengths[place], _ranks(best.strengths)[place]
     return Rating(rating, ends, rank, math.floor(reached.low), math.ceil(reached.high))

@@ -93,7 +93,7 @@ def _rating_sheet(title: str, labels: Sequence[str], found: Ratings) -> Sheet:
     if found.regularised:
         title += "; no finite rating fits a model that never lost, so one tie was added to each pair"
     elif found.regularised_rounds:
-        title += f"; in {found.regularised_rounds:,} of {found.rounds:,} rounds one tie was added to each pair"
+        title += f"; in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
     ordered = sorted(zip(labels, found.rows, strict=True), key=lambda one: (one[1].rank, one[0]))
     rows = [
         (
