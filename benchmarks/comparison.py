@@ -46,7 +46,7 @@ class Setting(NamedTuple):
 #: Full and Hard, and a slice; models far apart, close and equal; tasks that tell models apart and tasks that do not.
 SETTINGS = tuple(
     Setting(n_tasks, n_samples, k, strengths, spread)
-    for n_tasks in (40, 148, 1140)
+    for n_tasks in (7, 20, 40, 148, 1140)
     for n_samples, k in ((1, 1), (10, 1), (10, 5))
     for strengths, spread in (((0.4, 0.0), 2.0), ((0.0, 0.0), 2.0), ((-3.0, -3.5), 1.0))
 )

@@ -22,7 +22,7 @@ def test_scores_have_interval_and_numbers(three_tasks):
     """One line a variant, sanitizer and k, that fits a terminal of 80 columns: value, interval, judgeable score."""
     text = text_of(three_tasks, title="first run", width=80)
     assert text.startswith("first run: 3 samples of 3 tasks\n")
-    assert "| calibrated | parity | pass@1 | 66.7 % | 20.8 to 93.9 | 50.0 % of 2 |" in text
+    assert "| calibrated | parity | pass@1 | 66.7 % | 6.0 to 98.7 | 50.0 % of 2 |" in text
 
 
 def test_ground_truths_are_named_beside_their_rate(three_tasks):
