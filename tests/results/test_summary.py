@@ -51,7 +51,7 @@ def test_domains_and_failure_kinds_have_tables(three_tasks):
     """Domains show score, interval and tasks; failure kinds and solution flags show count and share."""
     text = text_of(three_tasks)
     assert "pass@1 by domain" in text
-    assert "| Math | 50.0 % 9.5 to 90.5 | 2 |" in text
+    assert "| Math | 50.0 % 0.3 to 99.7 | 2 |" in text
     assert "| assertion | 1 33.3 % |" in text
     assert "| truncated | 1 33.3 % |" in text
 
