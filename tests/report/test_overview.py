@@ -32,7 +32,7 @@ def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
     [row] = section.rows
     cells = dict(zip([column.name for column in section.columns], row, strict=True))
     assert cells["value"] == {"text": "50.0 % provisional", "tone": "warn"}
-    assert cells["95 % interval"] == "9.5 to 90.5"
+    assert cells["95 % interval"] == "0.3 to 99.7"
     assert cells["judgeable"] == "100.0 % of 1"
     assert cells["ground truths"] == "66.7 %"
     assert cells["not judged"] == {"text": "1", "tone": "bad"}
