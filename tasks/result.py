@@ -15,7 +15,16 @@ from bigcodeflow.errors import ArtifactError
 from bigcodeflow.outputs import Outputs
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
-from bigcodeflow.results.wording import flaky_ground_truths, identity, interval, notes, overall, percent, score_of
+from bigcodeflow.results.wording import (
+    flaky_ground_truths,
+    identity,
+    interval,
+    notes,
+    overall,
+    percent,
+    score_of,
+    several_samples,
+)
 from bigcodeflow.stages import RunArtifacts
 from tasks.breakdown import failure_rows, library_rows
 from tasks.naming import run_title
@@ -106,6 +115,7 @@ def result_page(
         _table(score_rows(metrics)) or "No pass@k: every requested k is larger than the number of samples of a task.",
         *_not_judged(rows),
         *notes(rows),
+        *_section("Several samples a task", _several_sample_rows(rows)),
         *_section("Why samples did not pass", failures),
         *_section("Libraries that cost most", library_rows(rows)),
         *_ground_truths(rows, unjudgeable),
@@ -113,6 +123,19 @@ def result_page(
         "## Files\n\n" + "\n".join(f"- `{path.absolute()}`" for path in (*outputs.files, outputs.catalog)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _several_sample_rows(rows: Sequence[Row]) -> list[dict[str, str]]:
+    return [
+        {
+            "variant": row["variant"],
+            "sanitizer": row["sanitizer"],
+            "score": name,
+            "value": percent(row["value"]),
+            "95 % interval": interval(row),
+        }
+        for name, row in several_samples(rows)
+    ]
 
 
 def _interval_words(row: dict[str, str]) -> list[str]:

@@ -144,15 +144,18 @@ METRICS = pa.schema(
         _column(
             "metric",
             _text,
-            "pass@k, pass@k_judgeable, pass@k_unquarantined, pass@k_with_quarantined, ground_truth_rate, "
+            "pass@k, pass@k_judgeable, pass@k_unquarantined, pass@k_with_quarantined, pass^k, g_pass@k_0.5, "
+            "g_pass@k_0.75, mg_pass@k, avg@n, bayes@n, ground_truth_rate, "
             "ground_truth_flaky_count, sample_count, sample_share, infra_error_count, rerun_count, flaky_count, "
             "quarantined_task_count, excluded_task_count",
         ),
-        _column("k", _count, "k of pass@k; null for other metrics", nullable=True),
+        _column("k", _count, "k of pass@k, pass^k, g_pass@k and mg_pass@k; null for other metrics", nullable=True),
         _column("value", pa.float64(), "a share in 0..1, or a count; NaN where n < k", nullable=True),
-        _column("standard_error", pa.float64(), "across tasks; null for counts", nullable=True),
-        _column("ci_low", pa.float64(), "lower end of the 95 % interval", nullable=True),
-        _column("ci_high", pa.float64(), "upper end of the 95 % interval", nullable=True),
+        _column(
+            "standard_error", pa.float64(), "across tasks, of bayes@n the posterior's; null for counts", nullable=True
+        ),
+        _column("ci_low", pa.float64(), "lower end of the 95 % interval, of bayes@n the credible one", nullable=True),
+        _column("ci_high", pa.float64(), "upper end of the 95 % interval, of bayes@n the credible one", nullable=True),
         _column("n_tasks", _count, "tasks behind the value"),
         _column("n_samples", _count, "samples behind the value"),
     ]

@@ -162,6 +162,15 @@ def test_score_of_judgeable_tasks_stands_beside_the_score() -> None:
     assert row["judgeable tasks only"] == "75.0 % of 8"
 
 
+def test_page_lists_metrics_of_several_samples() -> None:
+    """Scores that need several samples a task have a section of their own where there are any."""
+    several = metric("pass^k", 0.25, k=5, ci_low=0.1, ci_high=0.4)
+    page = result_page("m", table(SCORE, several), [], OUTPUTS)
+    assert "## Several samples a task" in page
+    assert "| pass^5 | 25.0 % | 10.0 to 40.0 |" in page
+    assert "Several samples" not in result_page("m", table(SCORE), [], OUTPUTS)
+
+
 def test_unjudged_score_is_no_number() -> None:
     """A score without any judged sample says so, and has no interval."""
     [row] = score_rows(table(metric("pass@k", math.nan, k=1)))

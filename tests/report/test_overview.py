@@ -97,9 +97,18 @@ def test_more_samples_make_a_curve_over_k(recorded):
     for index, status in enumerate(("pass", "fail")):
         run.sample("Demo/1", status, index=index)
     recorded.record(run, k=(1, 2))
-    section = overview.pass_at_k(select_runs(recorded.root, ["run"]))
+    runs = select_runs(recorded.root, ["run"])
+    section = overview.pass_at_k(runs)
     assert [row[0] for row in section.rows] == ["pass@1", "pass@2"]
     assert "pass@k" in _drawn(section)
+    assert [row[0] for row in overview.reliability(runs).rows] == [
+        "avg@N", "Bayes@N", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
+    ]  # fmt: skip
+
+
+def test_one_sample_a_task_has_no_reliability(one_run):
+    """Metrics that need several samples have no section where there is one sample a task."""
+    assert overview.reliability(select_runs(one_run.root, ["first"])) is None
 
 
 def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):

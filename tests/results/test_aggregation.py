@@ -111,6 +111,73 @@ def test_k_is_reported_only_where_every_task_has_samples_for_it(tables):
     assert find(metrics, "pass@k", k=1)["n_samples"] == 5
 
 
+class TestSeveralSamples:
+    """Scores that need several samples a task, beside pass@k."""
+
+    METRICS_OF_K = ("pass^k", "g_pass@k_0.5", "g_pass@k_0.75", "mg_pass@k")
+
+    @pytest.fixture
+    def four_samples(self, tables):
+        """Four samples of each of two tasks, of which three and none pass."""
+        for task_id, passed, library in (("Demo/1", 3, "math"), ("Demo/2", 0, "socket")):
+            tables.task(task_id, libs=[library], domains=["Any"])
+            for index in range(4):
+                tables.sample(task_id, "pass" if index < passed else "fail", index=index)
+        return tables
+
+    def test_scores_are_means_over_tasks(self, four_samples):
+        """3 of 4 and 0 of 4: the chances of 2 and 3 passing draws, by hand."""
+        metrics = four_samples.metrics(k=(1, 2, 3, 5))
+        expected = {("pass^k", 2): 1 / 2, ("g_pass@k_0.5", 2): 1, ("g_pass@k_0.75", 2): 1 / 2, ("mg_pass@k", 2): 1 / 2}
+        expected |= {("pass^k", 3): 1 / 4, ("g_pass@k_0.5", 3): 1, ("g_pass@k_0.75", 3): 1 / 4, ("mg_pass@k", 3): 1 / 6}
+        for (metric, k), score in expected.items():
+            row = find(metrics, metric, k=k)
+            assert row["value"] == pytest.approx(score / 2, abs=1e-12)
+            assert (row["n_tasks"], row["n_samples"]) == (2, 8)
+            assert row["ci_low"] <= row["value"] <= row["ci_high"]
+        assert find(metrics, "avg@n")["value"] == find(metrics, "pass@k", k=1)["value"] == 3 / 8
+        assert find(metrics, "bayes@n")["value"] == pytest.approx((4 / 6 + 1 / 6) / 2)
+
+    def test_a_k_has_rows_where_pass_at_k_has(self, four_samples):
+        """k = 5 has too few samples; k = 1 would say pass@1 once more."""
+        metrics = four_samples.metrics(k=(1, 2, 3, 5))
+        assert [reported(metrics, metric) for metric in self.METRICS_OF_K] == [[2, 3]] * 4
+
+    def test_slices_are_those_of_pass_at_k(self, four_samples):
+        """Domains and libraries have every metric too."""
+        metrics = four_samples.metrics(k=(2,))
+        assert find(metrics, "pass^k", "library", "math", k=2)["value"] == pytest.approx(1 / 2)
+        assert find(metrics, "avg@n", "library", "socket")["value"] == 0
+        assert find(metrics, "bayes@n", "domain", "Any")["n_tasks"] == 2
+
+    def test_one_sample_a_task_has_none_of_them(self, three_tasks):
+        """With one sample each of them is pass@1 again: the table does not repeat it."""
+        metrics = three_tasks.metrics(k=(1, 5))
+        assert not {*self.METRICS_OF_K, "avg@n", "bayes@n"} & set(metrics["metric"].to_pylist())
+
+    def test_samples_that_were_not_judged_leave_their_task(self, four_samples):
+        """One unjudged sample of four leaves three: the task counts for k = 3 and in avg@n, no longer for k = 4."""
+        four_samples.rows["verdicts"][0]["status"] = "infra_error"
+        metrics = four_samples.metrics(k=(3, 4))
+        assert find(metrics, "pass^k", k=3)["n_samples"] == 7
+        assert find(metrics, "pass^k", k=4)["n_tasks"] == 1
+        assert find(metrics, "avg@n")["value"] == pytest.approx((2 / 3 + 0) / 2)
+
+    def test_a_k_that_no_task_was_judged_for_has_no_row(self, four_samples):
+        """No row rather than one without a value."""
+        for number in (0, 4):
+            four_samples.rows["verdicts"][number]["status"] = "infra_error"
+        metrics = four_samples.metrics(k=(4,))
+        assert [reported(metrics, metric) for metric in self.METRICS_OF_K] == [[]] * 4
+
+    def test_excluded_tasks_leave_these_scores_as_well(self, four_samples):
+        """Quarantined tasks count in all of them or in none, as in pass@k."""
+        excluded = four_samples.metrics(k=(2,), quarantined=["Demo/2"], exclude_quarantined=True)
+        flagged = four_samples.metrics(k=(2,), quarantined=["Demo/2"])
+        assert [find(one, "avg@n")["n_tasks"] for one in (excluded, flagged)] == [1, 2]
+        assert [find(one, "pass^k", k=2)["value"] for one in (excluded, flagged)] == [1 / 2, 1 / 4]
+
+
 def test_infra_errors_are_counted_out_and_shown(tables):
     """An unjudged sample is neither a fail nor a pass: its task leaves the score and the count says so."""
     tables.task("Demo/1")

@@ -6,14 +6,18 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.results.statistics import (
+    bayes_at_n,
     clustered_interval,
     estimate,
+    g_pass_at_k,
+    mg_pass_at_k,
     normal_interval,
     pass_at_k,
+    pass_hat_k,
     standard_error,
     student_quantile,
 )
@@ -44,6 +48,48 @@ def test_pass_at_k_is_the_share_of_draws_with_a_pass(given_counts):
     assert pass_at_k(n_samples, n_passed, k) == pytest.approx(sum(map(any, draws)) / len(draws), abs=1e-12)
 
 
+@given(counts(most=8), st.fractions(0, 1, max_denominator=20).filter(bool))
+def test_metrics_of_k_draws_are_means_over_all_draws(given_counts, threshold):
+    """pass^k, G-Pass@k and mG-Pass@k are what all ways to draw k of the samples give on average."""
+    n_samples, n_passed, k = given_counts
+    passes = [sum(draw) for draw in itertools.combinations([1] * n_passed + [0] * (n_samples - n_passed), k)]
+
+    def share(fewest):
+        return Fraction(sum(count >= fewest for count in passes), len(passes))
+
+    assert pass_hat_k(*given_counts) == float(share(k))
+    assert g_pass_at_k(*given_counts, float(threshold)) == float(share(threshold * k))
+    above = sum((share(count) for count in range(math.ceil(Fraction(k, 2)) + 1, k + 1)), Fraction(0))
+    assert mg_pass_at_k(*given_counts) == pytest.approx(float(Fraction(2, k) * above), abs=1e-15)
+
+
+@given(counts())
+def test_the_ends_of_g_pass_at_k_are_pass_hat_k_and_pass_at_k(given_counts):
+    """A threshold of 1 asks for all k samples, one of 1 / k for one."""
+    assert g_pass_at_k(*given_counts, 1.0) == pass_hat_k(*given_counts)
+    assert g_pass_at_k(*given_counts, 1 / given_counts[2]) == pytest.approx(pass_at_k(*given_counts), abs=1e-12)
+
+
+@given(counts())
+def test_a_solved_task_has_the_largest_mg_pass_at_k(given_counts):
+    """All samples passing gives 1 for an even k and (k - 1) / k for an odd one, as the definition has it."""
+    n_samples, _, k = given_counts
+    assert mg_pass_at_k(n_samples, n_samples, k) == pytest.approx(1 if k % 2 == 0 else (k - 1) / k)
+
+
+def test_a_threshold_in_binary_is_not_rounded_up():
+    """0.56 of 25 are 14 passes, although 0.56 * 25 exceeds 14 in floating point."""
+    assert 0.56 * 25 > 14
+    assert g_pass_at_k(25, 14, 25, 0.56) == 1.0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.01, math.nan])
+def test_a_threshold_outside_0_to_1_is_refused(threshold):
+    """A threshold that no share can reach, or that every draw reaches, is an error."""
+    with pytest.raises(ValueError, match="needs 0 < threshold <= 1"):
+        g_pass_at_k(10, 5, 5, threshold)
+
+
 @given(counts())
 def test_pass_at_1_is_the_share_that_passes(given_counts):
     """With k = 1 the estimator is the plain share."""
@@ -54,14 +100,16 @@ def test_pass_at_1_is_the_share_that_passes(given_counts):
 @given(st.integers(0, 20), st.integers(1, 20))
 def test_fewer_samples_than_k_have_no_score(n_samples, more):
     """n < k gives NaN even when every sample passes, never 1.0."""
-    assert math.isnan(pass_at_k(n_samples, n_samples, n_samples + more))
+    for score in (pass_at_k, pass_hat_k, mg_pass_at_k):
+        assert math.isnan(score(n_samples, n_samples, n_samples + more))
 
 
 @pytest.mark.parametrize(("n_samples", "n_passed", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0)])
 def test_impossible_counts_are_refused(n_samples, n_passed, k):
     """Counts that no task can have raise an error that repeats them."""
-    with pytest.raises(ValueError, match=f"pass@{k} of {n_passed} passed in {n_samples}"):
-        pass_at_k(n_samples, n_passed, k)
+    for score in (pass_at_k, pass_hat_k, mg_pass_at_k):
+        with pytest.raises(ValueError, match=f"{k} of {n_passed} passed in {n_samples}"):
+            score(n_samples, n_passed, k)
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -219,3 +267,63 @@ def test_clustered_intervals_hold_the_truth_in_95_percent_of_draws(n_tasks, leas
         ends = clustered_interval(scores)
         held += ends.low <= truth <= ends.high
     assert least <= held / 1_000 <= most
+
+
+@st.composite
+def outcomes(draw):
+    """Outcomes of several tasks, a row of zeros and ones each, all of one length; and a k."""
+    n_samples = draw(st.integers(1, 12))
+    row = st.lists(st.integers(0, 1), min_size=n_samples, max_size=n_samples)
+    return draw(st.lists(row, min_size=1, max_size=8)), draw(st.integers(1, n_samples))
+
+
+@pytest.fixture(scope="module")
+def scorio():
+    """An independent implementation of the metrics."""
+    return pytest.importorskip("scorio.eval")
+
+
+@settings(deadline=None)
+@given(given_outcomes=outcomes(), threshold=st.sampled_from([0.25, 0.5, 0.55, 0.75, 1.0]))
+def test_several_sample_metrics_equal_scorio(scorio, given_outcomes, threshold):
+    """pass^k, G-Pass@k, mG-Pass@k, avg@N and Bayes@N with its interval agree with an independent implementation."""
+    rows, k = given_outcomes
+    matrix, tasks = pytest.importorskip("numpy").array(rows), [(len(row), sum(row)) for row in rows]
+
+    def mean(score, *more):
+        return math.fsum(score(*task, k, *more) for task in tasks) / len(tasks)
+
+    assert mean(pass_hat_k) == pytest.approx(scorio.pass_hat_k(matrix, k), abs=1e-12)
+    assert mean(g_pass_at_k, threshold) == pytest.approx(scorio.g_pass_at_k_tau(matrix, k, threshold), abs=1e-12)
+    assert mean(mg_pass_at_k) == pytest.approx(scorio.mg_pass_at_k(matrix, k), abs=1e-12)
+    value, error, ends, _ = bayes_at_n(tasks)
+    assert (value, error, *ends) == pytest.approx(scorio.bayes_ci(matrix, bounds=(0.0, 1.0)), abs=1e-12)
+    shares = [passed / samples for samples, passed in tasks]
+    assert estimate(shares).value == pytest.approx(scorio.avg(matrix)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [2, 10])
+def test_the_credible_interval_holds_95_percent_of_the_posterior(n_samples):
+    """Rates drawn from the posterior of 10 tasks fall into the interval in 95 % ± 1 of draws, for tasks of all kinds."""
+    generator = random.Random(1)
+    tasks = [(n_samples, number % (n_samples + 1)) for number in range(10)]
+    low, high = bayes_at_n(tasks).interval
+    means = [
+        sum(generator.betavariate(passed + 1, samples - passed + 1) for samples, passed in tasks) / len(tasks)
+        for _ in range(20_000)
+    ]
+    assert sum(low <= mean <= high for mean in means) / len(means) == pytest.approx(0.95, abs=0.01)
+
+
+def test_tasks_of_bayes_at_n_may_differ_in_samples():
+    """Each task has the posterior of its own samples: 1 of 1 has mean 2/3, 0 of 4 has 1/6."""
+    value, error, _, n_tasks = bayes_at_n([(1, 1), (4, 0)])
+    assert value == pytest.approx((2 / 3 + 1 / 6) / 2)
+    assert error == pytest.approx(math.sqrt(2 / 9 / 4 + 5 / 36 / 7) / 2)
+    assert n_tasks == 2
+
+
+def test_bayes_at_n_of_no_task_has_no_value():
+    """Without tasks the prior alone must not become a score."""
+    assert math.isnan(bayes_at_n([]).value)
+    assert bayes_at_n([])[1:] == (None, None, 0)

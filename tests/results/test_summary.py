@@ -67,6 +67,21 @@ def test_variants_and_sanitizers_stand_side_by_side(tables):
     assert "| missing setup | 0 | 1 100.0 % |" in text
 
 
+def test_several_samples_a_task_have_their_metrics(tables):
+    """With two samples a task the metrics that need them are listed with intervals; with one there is no such table."""
+    tables.task("Demo/1")
+    tables.sample("Demo/1", "pass")
+    assert "Several samples" not in text_of(tables, k=(1, 2))
+    tables.sample("Demo/1", "fail", index=1)
+    text = text_of(tables, k=(1, 2), width=80)
+    assert "| avg@N | 50.0 % " in text
+    assert "| Bayes@N | 50.0 % 6.2 to 93.8 |" in text
+    assert "| pass^2 | 0.0 % " in text
+    assert "| G-Pass@2, τ 0.5 | 100.0 % " in text
+    assert "| G-Pass@2, τ 0.75 | 0.0 % " in text
+    assert "| mG-Pass@2 | 0.0 % " in text
+
+
 def test_unjudged_samples_are_a_warning(tables):
     """Infra errors mark the score as provisional and end the summary with a warning that says what to do."""
     for number, status in enumerate(("pass", "infra_error", "fail")):

@@ -9,7 +9,7 @@ from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, sl
 from bigcodeflow.report.sections import Cell, Column, Section, samples_link
 from bigcodeflow.report.selection import ReportedRun
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.wording import identity, interval, notes, overall, percent
+from bigcodeflow.results.wording import identity, interval, notes, overall, percent, several_samples
 
 #: Libraries that the chart shows; the table shows all.
 MOST_LIBRARIES = 24
@@ -76,6 +76,24 @@ def pass_at_k(runs: Sequence[ReportedRun]) -> Section | None:
         point_rows(points),
         charts.curve(points, title="pass@k, %", x_title="k"),
     )
+
+
+def reliability(runs: Sequence[ReportedRun]) -> Section | None:
+    """How reliably samples of one task pass, where tasks have several."""
+    points = [
+        _point(name, run.label, row)
+        for run in runs
+        for name, row in several_samples(run.metrics)
+        if (row["variant"], row["sanitizer"]) == run.kinds[0]
+    ]
+    if not points:
+        return None
+    lead = (
+        "avg@N: share of samples that pass. Bayes@N: the same as estimated for these very tasks, with a credible "
+        "interval. pass^k: all of k samples pass. G-Pass@k: at least τ · k of them do. mG-Pass@k: its mean over τ "
+        "from 0.5 to 1."
+    )
+    return Section("reliability", "Reliability", lead, POINT_COLUMNS, point_rows(points))
 
 
 def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:

@@ -86,6 +86,7 @@ def _sections(
         judged.variants(runs),
         *judged.sections_of(comparisons),
         overview.pass_at_k(runs),
+        overview.reliability(runs),
         overview.by_slice(runs, "domain", "Domains", f"{lead} domains."),
         overview.by_slice(runs, "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
         judged.traits(runs, sides),

@@ -1,6 +1,7 @@
 """Verdicts in, metrics out: the models in ``sql/`` count, :mod:`bigcodeflow.results.statistics` estimates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,13 +10,28 @@ import pyarrow as pa
 from bigcodeflow.errors import ExecutionError
 from bigcodeflow.results import models
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.statistics import Estimate, estimate
+from bigcodeflow.results.statistics import (
+    Estimate,
+    bayes_at_n,
+    estimate,
+    g_pass_at_k,
+    mg_pass_at_k,
+    pass_hat_k,
+)
 from bigcodeflow.schemas import METRICS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SCORE_MODELS = ("task_slices", "task_counts", "task_scores")
+#: Scores of a task, from its samples, its passed samples and k. The thresholds are those of the paper's tables, but for
+#: 1.0, which is pass^k.
+_SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
+    "pass^k": pass_hat_k,
+    "g_pass@k_0.5": partial(g_pass_at_k, threshold=0.5),
+    "g_pass@k_0.75": partial(g_pass_at_k, threshold=0.75),
+    "mg_pass@k": mg_pass_at_k,
+}
 
 
 class GroundTruthFailure(NamedTuple):
@@ -43,7 +59,9 @@ def aggregate(
     Columns: see METRICS. Metrics: ``pass@k`` over all tasks, ``pass@k_judgeable`` over the tasks whose ground truth
     passes, ``sample_count`` and ``sample_share`` of each status, failure kind and solution flag,
     ``infra_error_count`` (samples that were not judged and are in no score) and ``ground_truth_rate``. A k has rows
-    only when every task was given k samples. Where samples were executed again, ``rerun_count`` and ``flaky_count``;
+    only when every task was given k samples. Where every task was given several samples, over the tasks of ``pass@k``:
+    ``avg@n``, ``bayes@n`` and, for each k above 1, ``pass^k``, ``g_pass@k_0.5``, ``g_pass@k_0.75`` and ``mg_pass@k``.
+    Where samples were executed again, ``rerun_count`` and ``flaky_count``;
     where ground truths passed only in a confirmation, ``ground_truth_flaky_count``.
 
     With quarantined tasks among the given ones: ``quarantined_task_count`` and, beside the scores over all tasks,
@@ -76,6 +94,7 @@ def aggregate(
         rows = [
             *_ground_truth_rows(connection),
             *(_score_row(row) for row in models.rows_of(connection, "slice_scores")),
+            *(made for row in models.rows_of(connection, "slice_counts") for made in _several_sample_rows(row, k)),
             *(made for row in models.rows_of(connection, "outcomes") for made in _outcome_rows(row)),
             *_quarantine_rows(connection, exclude=exclude_quarantined),
         ]
@@ -146,6 +165,22 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
 
 def _score_row(row: Row) -> Row:
     return _row(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
+
+
+def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:
+    """Scores of one slice that need several samples a task; none of a k that no task has judged samples for."""
+    tasks = list(zip(row["judged"], row["passed"], strict=True))
+    n_samples = sum(row["judged"])
+    shares = [passed / judged for judged, passed in tasks]
+    yield _row(row, "avg@n", estimate(shares), n_samples=n_samples)
+    yield _row(row, "bayes@n", bayes_at_n(tasks), n_samples=n_samples)
+    for k in sorted(k for k in set(wanted) if 1 < k <= row["fewest_given"]):
+        counted = [task for task in tasks if task[0] >= k]
+        behind = sum(judged for judged, _ in counted)
+        for metric, score_of in _SCORES_OF_K.items() if counted else ():
+            known = {task: score_of(*task, k) for task in set(counted)}
+            score = estimate([known[task] for task in counted])
+            yield _row(row, metric, score, n_samples=behind, k=k)
 
 
 def _outcome_rows(row: Row) -> list[Row]:

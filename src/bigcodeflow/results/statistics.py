@@ -1,7 +1,7 @@
-"""The numbers behind a score: pass@k of a task, its mean over tasks, and how sure that mean is."""
+"""The numbers behind a score: pass@k of a task and its relatives, their mean over tasks, how sure that mean is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -40,6 +40,63 @@ def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
     if n_samples < k:
         return math.nan
     return 1.0 - math.prod(1.0 - k / i for i in range(n_samples - n_passed + 1, n_samples + 1))
+
+
+def pass_hat_k(n_samples: int, n_passed: int, k: int) -> float:
+    """pass^k: probability that all of k samples drawn without replacement from a task's samples pass.
+
+    C(c, k) / C(n, k). NaN where there are fewer than k samples.
+    Source: Yao et al. 2024, "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", section 3.
+
+    Raises:
+        ValueError: counts that no task can have.
+    """
+    return _expected(n_samples, n_passed, k, lambda passes: int(passes == k))
+
+
+def g_pass_at_k(n_samples: int, n_passed: int, k: int, threshold: float) -> float:
+    """G-Pass@k at a threshold: probability that at least threshold * k of k samples drawn without replacement pass.
+
+    The sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k); a threshold of 1 gives pass^k, one up
+    to 1 / k pass@k. NaN where there are fewer than k samples.
+    Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of G-Pass@k with threshold.
+
+    Raises:
+        ValueError: counts that no task can have, or a threshold outside 0..1.
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"G-Pass@{k} at threshold {threshold}: needs 0 < threshold <= 1")
+    # 0.56 * 25 is 14.000000000000002 in floating point, and would ask for 15 of 25.
+    fewest = math.ceil(round(threshold * k, 9))
+    return _expected(n_samples, n_passed, k, lambda passes: int(passes >= max(1, fewest)))
+
+
+def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
+    """mG-Pass@k: G-Pass@k over the thresholds above one half, 2 / k times the sum of those at i / k, i > ceil(k / 2).
+
+    A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so that a perfect
+    task has 1 for an even k, and (k - 1) / k for an odd one. NaN where there are fewer than k samples.
+    Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of mG-Pass@k.
+
+    Raises:
+        ValueError: counts that no task can have.
+    """
+    half = math.ceil(k / 2)
+    return 2 * _expected(n_samples, n_passed, k, lambda passes: max(0, passes - half)) / k
+
+
+def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]) -> float:
+    """Mean worth of the number of passes among k samples drawn without replacement, which is hypergeometric."""
+    if not (0 <= n_passed <= n_samples and k >= 1):
+        raise ValueError(f"{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
+    if n_samples < k:
+        return math.nan
+    # Whole numbers until the one division, which then rounds once.
+    draws = sum(
+        worth(passes) * math.comb(n_passed, passes) * math.comb(n_samples - n_passed, k - passes)
+        for passes in range(min(k, n_passed) + 1)
+    )
+    return draws / math.comb(n_samples, k)
 
 
 def student_quantile(freedom: int) -> float:
@@ -98,6 +155,26 @@ def estimate(scores: Sequence[float]) -> Estimate:
     if not scores:
         return Estimate(math.nan, None, None, 0)
     return Estimate(_mean(scores), standard_error(scores), clustered_interval(scores), len(scores))
+
+
+def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
+    """Bayes@N: posterior mean of the mean pass rate of these very tasks, with a 95 % credible interval.
+
+    Under a uniform prior the rate of a task with c of n samples passed is Beta(c + 1, n - c + 1), of mean
+    m = (c + 1) / (n + 2) and variance m (1 - m) / (n + 3). The value is the mean of m, the standard error the square
+    root of the summed variances over the number of tasks, and the interval normal, clipped to 0..1.
+    Source: Hariri et al. 2025, "Don't Pass@k: A Bayesian Framework for Large Language Model Evaluation", the case of
+    two outcomes without prior samples; n may differ by task here.
+
+    Args:
+        counts: samples and passed samples of each task, one row a task.
+    """
+    if not counts:
+        return Estimate(math.nan, None, None, 0)
+    means = [(passed + 1) / (samples + 2) for samples, passed in counts]
+    variances = (mean * (1 - mean) / (samples + 3) for mean, (samples, _) in zip(means, counts, strict=True))
+    value, error = math.fsum(means) / len(means), math.sqrt(math.fsum(variances)) / len(means)
+    return Estimate(value, error, normal_interval(value, error), len(means))
 
 
 def _mean(scores: Sequence[float]) -> float:

@@ -11,7 +11,16 @@ from rich.text import Text
 
 from bigcodeflow.results.aggregation import GroundTruthFailure
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.wording import flaky_ground_truths, identity, interval, notes, overall, percent, score_of
+from bigcodeflow.results.wording import (
+    flaky_ground_truths,
+    identity,
+    interval,
+    notes,
+    overall,
+    percent,
+    score_of,
+    several_samples,
+)
 
 _MOST_TASKS_NAMED = 12
 _MOST_ROWS = 12
@@ -32,6 +41,7 @@ def render_summary(
         _scores(rows, title),
         _ground_truths(rows, failures),
         *(Text(note, style="yellow") for note in notes(rows)),
+        _several_samples(rows),
         _by_domain(rows),
         _counts(rows, "failure_kind", "Failures by kind"),
         _counts(rows, "solution", "Flags of solutions"),
@@ -81,6 +91,13 @@ def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) 
         rest = len(failures) - len(named)
         line += "; not judgeable here: " + ", ".join(named) + (f" and {rest:,} more" if rest else "")
     return Text(line, style="green" if rate["value"] == 1 else "yellow")
+
+
+def _several_samples(rows: Sequence[Row]) -> RenderableType | None:
+    named = list(several_samples(rows))
+    cells = {(name, _kind(row)): f"{percent(row['value'])}  {interval(row)}" for name, row in named}
+    names = list(dict.fromkeys(name for name, _ in named))
+    return _crossed("Several samples a task", "metric", names, cells) if named else None
 
 
 def _by_domain(rows: Sequence[Row]) -> RenderableType | None:

@@ -5,6 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from bigcodeflow.results.models import Row
 
+#: Metrics of several samples a task in the order in which they are shown, each with its name.
+_SEVERAL_SAMPLES = {
+    "avg@n": "avg@N",
+    "bayes@n": "Bayes@N",
+    "pass^k": "pass^{k}",
+    "g_pass@k_0.5": "G-Pass@{k}, τ 0.5",
+    "g_pass@k_0.75": "G-Pass@{k}, τ 0.75",
+    "mg_pass@k": "mG-Pass@{k}",
+}
+
 
 def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
     """Rows of one metric over all tasks."""
@@ -14,6 +24,13 @@ def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
 def identity(row: Row) -> tuple[str, str, int]:
     """What a score is of: variant, sanitizer and k."""
     return row["variant"], row["sanitizer"], row["k"]
+
+
+def several_samples(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Scores over all tasks that need several samples a task, each with its name; none where there is one a task."""
+    for metric, name in _SEVERAL_SAMPLES.items():
+        for row in overall(rows, metric):
+            yield name.format(k=row["k"]), row
 
 
 def score_of(row: Row | None) -> str:
