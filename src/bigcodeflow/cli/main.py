@@ -17,6 +17,7 @@ from bigcodeflow.cli import (
     import_results,
     inspect,
     leaderboard,
+    plan,
     report,
     retention,
     run,
@@ -46,6 +47,7 @@ app.add_typer(dataset.app, name="dataset")
 app.command("import")(import_results.import_results)
 app.command("inspect")(inspect.inspect)
 app.command("compare")(compare.compare)
+app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.command("catalog")(catalog.catalog)

@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
 
 
 def open_sides(
-    store_root: Path | str, names: Sequence[str], *, variant: str = "calibrated", sanitizer: str = ""
+    store_root: Path | str, names: Sequence[str], *, variant: str = "calibrated", sanitizer: str = "", fewest: int = 2
 ) -> list[Side]:
     """The sides that a user names, each by a run's name, perhaps followed by ``@variant`` or ``@sanitizer`` or both.
 
@@ -92,12 +92,13 @@ def open_sides(
         names: such as ``gpt-4o``, ``gpt-4o@raw`` or ``gpt-4o@raw@robust``.
         variant: of the sides that do not name one.
         sanitizer: of the sides that do not name one; empty takes what the run was judged with.
+        fewest: how many names there must be.
 
     Raises:
-        ConfigError: fewer than two names, or two that mean the same.
+        ConfigError: fewer names, or two that mean the same.
         ArtifactError: a run that does not exist, was not judged so, or whose artifacts are gone.
     """
-    if len(names) < 2:  # noqa: PLR2004 - a comparison
+    if len(names) < fewest:
         raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
     sides = sides_of([_wanted(store_root, name, variant, sanitizer) for name in names])
     meant: dict[tuple[str, str, str], str] = {}

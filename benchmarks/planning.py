@@ -1,0 +1,171 @@
+"""How often the paired test finds a difference for which `bigcodeflow plan` promised a power, and how good pilots are.
+
+    python benchmarks/planning.py [--repeats 2000] [--rounds 1000] [--out FILE.json]
+
+Tasks are drawn from a population whose true difference and variances are known. First table: each row takes the number
+of tasks that the plan asks for, for a power of 80 %, and says how often the test of `bigcodeflow compare` is
+significant over the repeats. Second table: variances are estimated from recorded pilots instead; the mean estimate
+stands beside the truth, and the 5 % and 95 % quantile of the planned number of tasks beside the right one.
+"""
+
+import argparse
+import json
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from bigcodeflow.results import planning
+from bigcodeflow.results.comparison.resampling import sign_flip_p
+from bigcodeflow.results.comparison.sides import TaskCounts
+from bigcodeflow.results.comparison.significance import mcnemar
+from bigcodeflow.results.planning import Question, Variances
+
+
+class Population(NamedTuple):
+    """Tasks, each with two pass rates: logistic of a model's strength, the task's ease and the model's own liking."""
+
+    strengths: tuple[float, float]
+    spread: float
+    """Standard deviation of the tasks' ease, in log odds."""
+    own: float
+    """Standard deviation of a model's own liking of a task, in log odds."""
+
+    def rates(self, generator: random.Random) -> tuple[float, float]:
+        ease = generator.gauss(0, self.spread)
+        first, second = (1 / (1 + math.exp(-(one + ease + generator.gauss(0, self.own)))) for one in self.strengths)
+        return first, second
+
+
+#: Models 9 to 10 and 4 to 5 points apart that like other tasks; two weak ones; two close kin.
+POPULATIONS = (
+    Population((0.8, 0.0), 1.5, 1.5),
+    Population((0.4, 0.0), 1.5, 1.5),
+    Population((-2.0, -3.0), 1.5, 1.0),
+    Population((0.4, 0.0), 2.0, 0.3),
+)
+_SAMPLES = (1, 2, 5, 20)
+_PILOTS = ((148, 2), (148, 10), (1140, 5))
+_DRAWS_FOR_TRUTH = 400_000
+
+
+def main() -> None:
+    arguments = _arguments()
+    rows: list[dict[str, object]] = []
+    print("population                    points  samples   tasks  promised  found, %")
+    for population in POPULATIONS:
+        difference, variances = truth(population)
+        for n_samples in _SAMPLES:
+            row = _power_row(population, difference, variances, n_samples, arguments)
+            rows.append(row)
+            print(
+                f"{population!s:.28} {100 * difference:7.2f} {n_samples:8} {row['n_tasks']:7} "
+                f"{100 * row['promised']:9.1f} {100 * row['found']:9.1f}",
+                flush=True,
+            )
+    print("population                     tasks  samples  between (truth)    within (truth)     tasks planned (right)")
+    for population in POPULATIONS:
+        for n_tasks, n_samples in _PILOTS:
+            row = _pilot_row(population, n_tasks, n_samples)
+            rows.append(row)
+            print(
+                f"{population!s:.28} {n_tasks:7} {n_samples:8}  {row['between']:.4f} ({row['true_between']:.4f}) "
+                f"  {row['within']:.4f} ({row['true_within']:.4f})   {row['planned'][0]}-{row['planned'][1]} "
+                f"({row['right']})",
+                flush=True,
+            )
+    if arguments.out:
+        arguments.out.write_text(json.dumps(rows, indent=2))
+
+
+def truth(population: Population, draws: int = _DRAWS_FOR_TRUTH) -> tuple[float, Variances]:
+    """Difference and variances of a population, from many tasks whose rates are known."""
+    generator = random.Random(10**6)
+    rates = [population.rates(generator) for _ in range(draws)]
+    difference = fmean(first - second for first, second in rates)
+    between = fmean((first - second - difference) ** 2 for first, second in rates)
+    return difference, Variances(between, fmean(p * (1 - p) for pair in rates for p in pair) * 2)
+
+
+def found_share(population: Population, n_tasks: int, n_samples: int, *, repeats: int, rounds: int) -> float:
+    """Share of data sets in which the paired test finds that the models differ."""
+    found = 0
+    for seed in range(repeats):
+        pairs = list(_passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}")))
+        if n_samples == 1:
+            p = mcnemar(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs))
+        else:
+            p = sign_flip_p([(a - b) / n_samples for a, b in pairs], rounds=rounds, seed=seed + 10**9)
+        found += p < 0.05
+    return found / repeats
+
+
+def pilot(population: Population, n_tasks: int, n_samples: int, seed: int) -> Variances:
+    """What a plan estimates from two recorded runs over tasks of the population."""
+    counts = list(_passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}")))
+    return planning.pair_variances(
+        [[_task(number, n_samples, pair[side]) for number, pair in enumerate(counts)] for side in (0, 1)]
+    )
+
+
+def _power_row(
+    population: Population, difference: float, variances: Variances, n_samples: int, arguments: argparse.Namespace
+) -> dict[str, object]:
+    question = Question(variances)
+    n_tasks = planning.tasks_needed(question, difference, n_samples)
+    return {
+        **population._asdict(),
+        "difference": difference,
+        "n_samples": n_samples,
+        "n_tasks": n_tasks,
+        "promised": planning.power(question, difference, n_tasks, n_samples),
+        "found": found_share(population, n_tasks, n_samples, repeats=arguments.repeats, rounds=arguments.rounds),
+        "repeats": arguments.repeats,
+    }
+
+
+def _pilot_row(population: Population, n_tasks: int, n_samples: int, repeats: int = 200) -> dict[str, object]:
+    difference, variances = truth(population)
+    pilots = [pilot(population, n_tasks, n_samples, seed) for seed in range(repeats)]
+    planned = sorted(planning.tasks_needed(Question(one), difference, n_samples) for one in pilots)
+    return {
+        **population._asdict(),
+        "n_tasks": n_tasks,
+        "n_samples": n_samples,
+        "between": fmean(one.between for one in pilots),
+        "within": fmean(one.within for one in pilots),
+        "true_between": variances.between,
+        "true_within": variances.within,
+        "planned": (planned[repeats // 20], planned[-repeats // 20]),
+        "right": planning.tasks_needed(Question(variances), difference, n_samples),
+    }
+
+
+def _passes(
+    population: Population, n_tasks: int, n_samples: int, generator: random.Random
+) -> Iterator[tuple[int, int]]:
+    for _ in range(n_tasks):
+        first, second = (
+            sum(generator.random() < rate for _ in range(n_samples)) for rate in population.rates(generator)
+        )
+        yield first, second
+
+
+def _task(number: int, n_samples: int, n_passed: int) -> TaskCounts:
+    facts = {"test_sha256": "", "libs": (), "domains": (), "hard": False, "prompt_characters": 0}
+    counted = {"n_given": n_samples, "n_judged": n_samples, "n_passed": n_passed}
+    return TaskCounts(task_id=str(number), position=number, **facts, **counted)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeats", type=int, default=2000, help="data sets of each row of the first table")
+    parser.add_argument("--rounds", type=int, default=1000, help="of the sign-flip test; the command takes 10,000")
+    parser.add_argument("--out", type=Path, help="JSON file for the rows")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""How many tasks and samples it takes to find a difference of two models in pass@1, see docs/statistics.md."""
+
+import bisect
+import math
+from collections.abc import Sequence
+from statistics import NormalDist, fmean, variance
+from typing import NamedTuple
+
+from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.results.comparison.common_tasks import common_tasks, counts
+from bigcodeflow.results.comparison.sides import Side, TaskCounts
+
+#: Assumed where no run tells: the score of both models, how much of the variance of one sample's outcome lies between
+#: tasks, and the correlation of two models' pass rates over tasks. Together they make 27.5 % of tasks with one sample
+#: fall to one model alone; of the two recorded models whose answers to all 1,140 tasks are known, 27.3 % do.
+ASSUMED_SCORE = 0.5
+ASSUMED_SHARE_BETWEEN_TASKS = 0.75
+ASSUMED_CORRELATION = 0.6
+#: More samples a task than this are called out of reach.
+MOST_SAMPLES = 10_000
+_NORMAL = NormalDist()
+_FEW_TASKS = 30
+
+
+class Variances(NamedTuple):
+    """Variance over tasks of the difference of two models' shares of samples that pass."""
+
+    between: float
+    """Of the difference of their pass rates, which no number of samples makes smaller."""
+    within: float
+    """Added by chance with one sample a task, and an n-th of it with n."""
+
+
+class Basis(NamedTuple):
+    """Variances, and what they rest on."""
+
+    variances: Variances
+    n_tasks: int
+    """Tasks that they were estimated from; 0 where they are assumed."""
+    notes: tuple[str, ...]
+    """What was estimated and what was assumed, a sentence each."""
+
+
+class Question(NamedTuple):
+    """What is to be found, and how surely."""
+
+    variances: Variances
+    power: float = 0.8
+    """Share of comparisons that find the difference, where it is there."""
+    alpha: float = 0.05
+    """Share of comparisons that find one where there is none; two-sided."""
+
+
+def power(question: Question, difference: float, n_tasks: int, n_samples: float) -> float:
+    """Chance that the paired test of `bigcodeflow compare` finds a true difference.
+
+    Normal approximation of the sign-flip test, and of McNemar's exact test for one sample a task: under the null
+    hypothesis a sum of N differences d has the variance N E[d^2], in truth N Var[d]. Source: Connor 1987, "Sample Size
+    for Testing Differences in Proportions for the Paired-Sample Design", formula 2. The sum moves in steps of 2 / n
+    where differences change sign, so that half a step is taken off; without this, few samples would promise too much.
+
+    Args:
+        question: variances, and the level of the test.
+        difference: true difference of pass@1, a share in 0..1.
+        n_tasks: tasks that both models answer.
+        n_samples: samples of each task; infinite for the best that any number can do.
+    """
+    spread = _spread(question.variances, difference, n_samples)
+    needed = -_NORMAL.inv_cdf(question.alpha / 2) * math.sqrt(n_tasks * (spread * spread + difference * difference))
+    beyond = n_tasks * difference - 1 / n_samples - needed
+    if spread == 0:
+        return float(beyond > 0)
+    return _NORMAL.cdf(beyond / (spread * math.sqrt(n_tasks)))
+
+
+def tasks_needed(question: Question, difference: float, n_samples: float) -> int:
+    """The fewest tasks with which the difference is found as surely as the question asks; see :func:`power`."""
+    spread = _spread(question.variances, difference, n_samples)
+    both = math.hypot(spread, difference) * -_NORMAL.inv_cdf(question.alpha / 2)
+    both += spread * _NORMAL.inv_cdf(question.power)
+    # The positive root x of difference * x^2 - both * x - 1 / n_samples = 0 is the square root of the number of tasks.
+    root = (both + math.sqrt(both * both + 4 * difference / n_samples)) / (2 * difference)
+    return max(2, math.ceil(round(root * root, 9)))
+
+
+def samples_needed(question: Question, difference: float, n_tasks: int) -> int | None:
+    """The fewest samples of each of so many tasks; None where even MOST_SAMPLES do not do."""
+    wanted = range(1, MOST_SAMPLES + 1)
+    # More samples need fewer tasks: the numbers of tasks, negated, are in ascending order.
+    fewest = bisect.bisect_left(wanted, -n_tasks, key=lambda n: -tasks_needed(question, difference, n))
+    return wanted[fewest] if fewest < len(wanted) else None
+
+
+def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> float | None:
+    """The smallest difference that so many tasks and samples find as surely as asked; None where they find none."""
+    if power(question, 1.0, n_tasks, n_samples) < question.power:
+        return None
+    low, high = 0.0, 1.0
+    while high - low > 1e-7:  # noqa: PLR2004 - a hundred-thousandth of a point
+        middle = (low + high) / 2
+        found = power(question, middle, n_tasks, n_samples) >= question.power
+        low, high = (low, middle) if found else (middle, high)
+    return high
+
+
+def basis_of(sides: Sequence[Side]) -> Basis:
+    """Variances as far as recorded runs tell them: of a pair of runs, of one run and a model like it, or assumed.
+
+    The difference of the shares D has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
+    unbiased estimate of p (1 - p), the within part of one model's task; the variance of D less what the recorded
+    numbers of samples add to it estimates the between part. Source of the decomposition: Miller 2024, "Adding Error
+    Bars to Evals", section 3.
+
+    Raises:
+        ConfigError: more than two sides.
+        ArtifactError: sides that cannot be compared, or fewer than two tasks that all have judged samples of.
+    """
+    if len(sides) > 2:  # noqa: PLR2004 - a pair
+        raise ConfigError(f"plan: takes the runs of at most two models, got {len(sides)}: name one or two")
+    if not sides:
+        note = (
+            f"Assumed, as no run is given: both models near {100 * ASSUMED_SCORE:.0f} %, "
+            f"{100 * ASSUMED_SHARE_BETWEEN_TASKS:.0f} % of a sample's variance between tasks, rates that correlate by "
+            f"{ASSUMED_CORRELATION}. Name recorded runs to use theirs."
+        )
+        one = ASSUMED_SCORE * (1 - ASSUMED_SCORE)
+        return Basis(_of_two_alike(ASSUMED_SHARE_BETWEEN_TASKS * one, _assumed_within(ASSUMED_SCORE)), 0, (note,))
+    tasks = [one for one in common_tasks(sides).task_ids if all(side.tasks[one].n_judged for side in sides)]
+    if len(tasks) < 2:  # noqa: PLR2004 - one task has no variance
+        raise ArtifactError(
+            f"plan: {' and '.join(side.label for side in sides)} have {len(tasks)} tasks with judged samples in "
+            "common: variances need at least two"
+        )
+    rows = [counts(side, tasks) for side in sides]
+    notes = [*_sources(sides, rows), *_few(len(tasks))]
+    return Basis(pair_variances(rows) if len(rows) > 1 else _single(rows[0]), len(tasks), tuple(notes))
+
+
+def _spread(variances: Variances, difference: float, n_samples: float) -> float:
+    """Standard deviation of a task's difference, which is at least what such a mean difference makes it.
+
+    Shares move in steps of 1 / n, so that E[d^2] >= |E[d]| / n. Runs that agree everywhere would else promise that a
+    handful of tasks finds anything.
+    """
+    least = difference / n_samples - difference * difference
+    return math.sqrt(max(variances.between + variances.within / n_samples, least, 0.0))
+
+
+def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
+    differences = [first.share - second.share for first, second in zip(*rows, strict=True)]
+    total = variance(differences)
+    noises = [_within(tasks) * fmean(1 / task.n_judged for task in tasks) for tasks in rows]
+    within = math.fsum(map(_within, rows))
+    if any(map(_is_assumed, rows)) and math.fsum(noises) > total:
+        within *= total / math.fsum(noises)  # an assumption must not exceed what was seen
+    return Variances(max(0.0, total - math.fsum(noises)), within)
+
+
+def _single(tasks: Sequence[TaskCounts]) -> Variances:
+    noise = _within(tasks) * fmean(1 / task.n_judged for task in tasks)
+    return _of_two_alike(max(0.0, variance([task.share for task in tasks]) - noise), _within(tasks))
+
+
+def _of_two_alike(between: float, within: float) -> Variances:
+    """Variances of the difference of two models that each have the given ones."""
+    return Variances(2 * (1 - ASSUMED_CORRELATION) * between, 2 * within)
+
+
+def _within(tasks: Sequence[TaskCounts]) -> float:
+    """Mean of p (1 - p) over tasks: estimated from those with several samples, else assumed."""
+    if _is_assumed(tasks):
+        return _assumed_within(fmean(task.share for task in tasks))
+    return fmean(
+        task.n_passed * (task.n_judged - task.n_passed) / (task.n_judged * (task.n_judged - 1))
+        for task in tasks
+        if task.n_judged > 1
+    )
+
+
+def _is_assumed(tasks: Sequence[TaskCounts]) -> bool:
+    return all(task.n_judged == 1 for task in tasks)
+
+
+def _assumed_within(score: float) -> float:
+    return (1 - ASSUMED_SHARE_BETWEEN_TASKS) * score * (1 - score)
+
+
+def _sources(sides: Sequence[Side], rows: Sequence[Sequence[TaskCounts]]) -> list[str]:
+    names = " and ".join(side.label for side in sides)
+    notes = [f"Variances of pass@1 from {names}, {len(rows[0]):,} tasks."]
+    single = [side.label for side, tasks in zip(sides, rows, strict=True) if _is_assumed(tasks)]
+    if single:
+        notes.append(
+            f"Assumed, as {' and '.join(single)} {'have' if len(single) > 1 else 'has'} one sample a task: "
+            f"{100 * (1 - ASSUMED_SHARE_BETWEEN_TASKS):.0f} % of a sample's variance lies within tasks. What more "
+            "samples bring rests on that; record two samples a task or more to know."
+        )
+    if len(sides) == 1:
+        notes.append(
+            f"Assumed, as one run is given: the other model is like it, and the rates of the two correlate by "
+            f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to know."
+        )
+    return notes
+
+
+def _few(n_tasks: int) -> list[str]:
+    if n_tasks >= _FEW_TASKS:
+        return []
+    return [f"Variances from {n_tasks} tasks are rough: the true numbers may be half or twice as large."]

@@ -1,0 +1,278 @@
+"""Planned tasks and samples: against exact power, simulation and known variances, and as the command prints them."""
+
+import json
+import math
+import random
+from statistics import fmean
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bigcodeflow.cli.console import out
+from bigcodeflow.cli.plan import plan
+from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.results.comparison import open_sides
+from bigcodeflow.results.comparison.resampling import sign_flip_p
+from bigcodeflow.results.comparison.sides import TaskCounts
+from bigcodeflow.results.planning import (
+    MOST_SAMPLES,
+    Question,
+    Variances,
+    basis_of,
+    pair_variances,
+    power,
+    samples_needed,
+    smallest_difference,
+    tasks_needed,
+)
+
+questions = st.builds(
+    Question,
+    st.builds(Variances, st.floats(0, 0.5), st.floats(0, 0.5)),
+    st.floats(0.5, 0.99),
+    st.floats(0.001, 0.2),
+)
+differences = st.floats(0.005, 0.5)
+TYPICAL = Question(Variances(0.15, 0.125))
+
+
+@given(questions, differences, st.integers(1, 50))
+def test_the_planned_tasks_are_the_fewest_with_the_power(question, difference, n_samples):
+    """The planned number of tasks has the power that was asked for, and one task less has not."""
+    n_tasks = tasks_needed(question, difference, n_samples)
+    assert power(question, difference, n_tasks, n_samples) >= question.power - 1e-6
+    if n_tasks > 2:
+        assert power(question, difference, n_tasks - 1, n_samples) < question.power + 1e-6
+
+
+@given(questions, differences, st.integers(2, 5000))
+def test_the_planned_samples_are_the_fewest(question, difference, n_tasks):
+    """So many samples do with the given tasks, one less does not; None where even the most do not."""
+    n_samples = samples_needed(question, difference, n_tasks)
+    if n_samples is None:
+        assert tasks_needed(question, difference, MOST_SAMPLES) > n_tasks
+        return
+    assert tasks_needed(question, difference, n_samples) <= n_tasks
+    if n_samples > 1:
+        assert tasks_needed(question, difference, n_samples - 1) > n_tasks
+
+
+@given(questions, st.integers(10, 5000), st.sampled_from([1, 2, 10, math.inf]))
+def test_the_smallest_difference_is_at_the_edge(question, n_tasks, n_samples):
+    """The smallest difference has the power that was asked for, and a little less of it has not."""
+    found = smallest_difference(question, n_tasks, n_samples)
+    if found is None:
+        assert power(question, 1.0, n_tasks, n_samples) < question.power
+        return
+    assert power(question, found, n_tasks, n_samples) >= question.power
+    assert power(question, found - 2e-7, n_tasks, n_samples) < question.power
+
+
+@given(differences)
+def test_runs_that_agree_everywhere_promise_no_miracle(difference):
+    """Without any variance on record, one sample a task needs more tasks than can show the difference at all."""
+    n_tasks = tasks_needed(Question(Variances(0.0, 0.0)), difference, 1)
+    # McNemar's exact test calls nothing significant where fewer than 6 tasks decide.
+    assert n_tasks * difference > 6
+
+
+@pytest.mark.parametrize("wanted", [0.8, 0.95])
+@pytest.mark.parametrize(
+    ("difference", "discordant", "above"),
+    # Where few tasks decide, nearly all of them one way, the plan is too cautious.
+    [(0.03, 0.2, 0.02), (0.06, 0.3, 0.02), (0.12, 0.4, 0.02), (0.1, 0.12, 0.08)],
+)
+def test_one_sample_a_task_has_the_exact_power_of_mcnemar(difference, discordant, above, wanted):
+    """McNemar's exact test over the planned tasks, all outcomes counted, finds the difference as often as promised."""
+    question = Question(Variances(0.0, discordant - difference**2), power=wanted)
+    n_tasks = tasks_needed(question, difference, 1)
+    assert wanted - 0.01 < _exact_power(n_tasks, difference, discordant) < wanted + above
+
+
+@pytest.mark.parametrize("n_samples", [2, 8])
+def test_several_samples_a_task_have_the_power_of_the_sign_flip_test(n_samples):
+    """Of 400 drawn comparisons of two models the test finds as many as promised, within 6 points (3 standard errors)."""
+    generator = random.Random(n_samples)
+    # Rates of both models on four kinds of tasks, each as frequent.
+    kinds = [(0.9, 0.7), (0.6, 0.8), (0.5, 0.1), (0.2, 0.1)]
+    difference = fmean(a - b for a, b in kinds)
+    between = fmean((a - b - difference) ** 2 for a, b in kinds)
+    question = Question(Variances(between, fmean(a * (1 - a) + b * (1 - b) for a, b in kinds)))
+    n_tasks, found = tasks_needed(question, difference, n_samples), 0
+    for repeat in range(400):
+        tasks = [_draw(generator, n_samples, generator.choice(kinds)) for _ in range(n_tasks)]
+        found += sign_flip_p([(a - b) / n_samples for a, b in tasks], rounds=400, seed=repeat) < 0.05
+    assert found / 400 == pytest.approx(power(question, difference, n_tasks, n_samples), abs=0.06)
+
+
+def test_estimated_variances_are_unbiased():
+    """Over 1,000 drawn pairs of runs with 3 and 4 samples a task the estimates are right on average."""
+    generator, kinds = random.Random(3), [(0.9, 0.5), (0.4, 0.6), (0.1, 0.1), (0.7, 0.2)]
+    difference = fmean(a - b for a, b in kinds)
+    found = []
+    for _ in range(1_000):
+        tasks = [generator.choice(kinds) for _ in range(30)]
+        sides = [[_task(n, _draw(generator, n, (rates[side],))[0]) for rates in tasks] for side, n in ((0, 3), (1, 4))]
+        found.append(pair_variances(sides))
+    between = fmean((a - b - difference) ** 2 for a, b in kinds)
+    # The standard deviation of one estimate is below 0.05; the few that are cut off at 0 add less than 0.001.
+    assert fmean(one.between for one in found) == pytest.approx(between, abs=0.005)
+    assert fmean(one.within for one in found) == pytest.approx(
+        fmean(a * (1 - a) + b * (1 - b) for a, b in kinds), abs=0.005
+    )
+
+
+@pytest.fixture
+def recorded(runs):
+    """Runs of 40 tasks with four samples, with one, and with one that agrees everywhere."""
+    for name, shift in (("first", 0), ("second", 1)):
+        runs.add(name, {f"Demo/{task}": _statuses((task + shift) % 5, 4) for task in range(40)})
+    runs.add("single", {f"Demo/{task}": "pass" if task % 2 else "fail" for task in range(40)})
+    runs.add("other", {f"Demo/{task}": "pass" if task % 3 else "fail" for task in range(40)})
+    runs.add("tiny", {"Demo/0": ["pass", "fail"]})
+    return runs
+
+
+def test_one_sample_a_task_says_what_is_assumed(recorded):
+    """Total variance of one sample is that of the runs; how it splits is assumed, and a note says so."""
+    basis = basis_of(open_sides(recorded.root, ["single", "other"]))
+    differences = [(task % 2 != 0) - (task % 3 != 0) for task in range(40)]
+    mean = fmean(differences)
+    total = sum((value - mean) ** 2 for value in differences) / 39
+    assert sum(basis.variances) == pytest.approx(total)
+    assert min(basis.variances) > 0
+    assert any("have one sample a task" in note for note in basis.notes)
+
+
+def test_two_runs_of_several_samples_assume_nothing(recorded):
+    """Both parts are estimated, and no note speaks of an assumption."""
+    basis = basis_of(open_sides(recorded.root, ["first", "second"]))
+    # Counts 0 to 4 of 4 occur equally often: the mean of c (4 - c) / 12 is 1/6 on either side.
+    assert basis.variances.within == pytest.approx(2 / 6)
+    assert not any("ssumed" in note for note in basis.notes)
+
+
+def test_one_run_stands_for_both(recorded):
+    """Its own variance within tasks counts twice; how far the models differ on tasks is assumed."""
+    basis = basis_of(open_sides(recorded.root, ["first"], fewest=1))
+    assert basis.variances.within == pytest.approx(2 / 6)
+    assert any("the other model is like it" in note for note in basis.notes)
+
+
+def test_without_runs_the_assumption_is_stated():
+    """The assumed variances of one sample make 27.5 % of tasks fall to one model alone."""
+    basis = basis_of([])
+    assert sum(basis.variances) == pytest.approx(0.275)
+    assert basis.n_tasks == 0
+    assert basis.notes[0].startswith("Assumed")
+
+
+def test_a_single_common_task_is_refused(recorded):
+    """One task has no variance; the error says how many there are."""
+    with pytest.raises(ArtifactError, match="have 1 tasks with judged samples in common"):
+        basis_of(open_sides(recorded.root, ["first", "tiny"]))
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Calls the command; what it prints comes back."""
+    monkeypatch.setattr(out, "width", 100)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(plan)
+
+    def run(*arguments, store=tmp_path / "none"):
+        done = CliRunner().invoke(app, [*arguments, "--store", str(store)])
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.stdout
+
+    return run
+
+
+def test_what_no_number_of_samples_reaches_is_said(call):
+    """A difference that the benchmark is too small for is called so, with the number of tasks that it takes."""
+    shown = " ".join(call("--difference", "5").split())
+    fewest, full = tasks_needed(TYPICAL, 0.05, math.inf), samples_needed(TYPICAL, 0.05, 1140)
+    assert f"hard, 148 tasks: not by any number of samples; it takes {fewest:,} tasks or more" in shown
+    assert f"full, 1,140 tasks: {full} sample" in shown
+
+
+def test_json_holds_every_figure(call):
+    """One object with the variances, a row a number of samples, and null for what there is no limit of."""
+    found = json.loads(call("--difference", "5", "--tasks", "400", "--samples", "1,10", "--json"))
+    assert [row["samples"] for row in found["rows"]] == [1, 10, None]
+    assert found["rows"][0]["tasks"] == tasks_needed(TYPICAL, 0.05, 1)
+    assert found["rows"][1]["samples_in_all"] == 10 * found["rows"][1]["tasks"]
+    assert found["rows"][2]["samples_in_all"] is None
+    smallest = found["rows"][0]["smallest_difference_points"]["given"]
+    assert smallest == pytest.approx(100 * smallest_difference(TYPICAL, 400, 1))
+    assert found["benchmarks"] == [{"name": "given", "tasks": 400, "samples": samples_needed(TYPICAL, 0.05, 400)}]
+    assert found["variance_between_tasks"] == pytest.approx(0.15)
+
+
+def test_without_a_difference_it_tells_the_smallest(call, recorded):
+    """Recorded runs and a number of tasks alone give what they can find."""
+    shown = call("first", "second", "--tasks", "40", store=recorded.root)
+    assert "Smallest difference found with power 0.8" in shown
+    assert "tasks needed" not in shown
+    assert "first and second, 40 tasks" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--difference", "0"),
+        ("--difference", "nan"),
+        ("--difference", "100"),
+        ("--power", "0.01"),
+        ("--alpha", "0"),
+        ("--power", "1"),
+        ("--samples", "none"),
+        ("--samples", "0"),
+        ("--samples", "99999999999999999999"),
+    ],
+)
+def test_impossible_questions_are_refused(call, arguments):
+    """A number that cannot be planned for is named with what it needs."""
+    with pytest.raises(ConfigError, match=f"{arguments[0]} .*needs"):
+        call(*arguments)
+
+
+def test_three_runs_are_refused(call, recorded):
+    """A plan is of two models."""
+    with pytest.raises(ConfigError, match="at most two models, got 3"):
+        call("first", "second", "single", store=recorded.root)
+
+
+def _task(n_samples, n_passed):
+    facts = {"test_sha256": "", "libs": (), "domains": (), "hard": False, "prompt_characters": 0, "position": 0}
+    return TaskCounts(task_id="", **facts, n_given=n_samples, n_judged=n_samples, n_passed=n_passed)
+
+
+def _statuses(passed, n_samples):
+    return ["pass"] * passed + ["fail"] * (n_samples - passed)
+
+
+def _draw(generator, n_samples, rates):
+    return [sum(generator.random() < rate for _ in range(n_samples)) for rate in rates]
+
+
+def _exact_power(n_tasks, difference, discordant):
+    """Chance of p < 0.05 over all numbers of discordant tasks and all ways they may fall."""
+    favour, power_ = (discordant + difference) / (2 * discordant), 0.0
+    middle, far = n_tasks * discordant, 6 * math.sqrt(n_tasks * discordant)
+    for n in range(max(0, int(middle - far)), min(n_tasks, int(middle + far)) + 1):
+        found, ways, fewer = 0.0, 0, 0
+        while 40 * (ways := ways + math.comb(n, fewer)) < 1 << n:  # twice the tail is below 0.05
+            found += _binomial(n, fewer, favour) + _binomial(n, n - fewer, favour)
+            fewer += 1
+        power_ += _binomial(n_tasks, n, discordant) * found
+    return power_
+
+
+def _binomial(n, count, chance):
+    ways = math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1)
+    return math.exp(ways + count * math.log(chance) + (n - count) * math.log(1 - chance))
