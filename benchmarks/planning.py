@@ -4,8 +4,9 @@
 
 Tasks are drawn from a population whose true difference and variances are known. First table: each row takes the number
 of tasks that the plan asks for, for a power of 80 %, and says how often the test of `bigcodeflow compare` is
-significant over the repeats. Second table: variances are estimated from recorded pilots instead; the mean estimate
-stands beside the truth, and the 5 % and 95 % quantile of the planned number of tasks beside the right one.
+significant: over all outcomes for one sample a task, over the repeats for several. Second table: variances are
+estimated from recorded pilots instead; the mean estimate stands beside the truth, and the 5 % and 95 % quantile of the
+planned number of tasks beside the right one.
 """
 
 import argparse
@@ -20,7 +21,6 @@ from typing import NamedTuple
 from bigcodeflow.results import planning
 from bigcodeflow.results.comparison.resampling import sign_flip_p
 from bigcodeflow.results.comparison.sides import TaskCounts
-from bigcodeflow.results.comparison.significance import mcnemar
 from bigcodeflow.results.planning import Question, Variances
 
 
@@ -89,16 +89,32 @@ def truth(population: Population, draws: int = _DRAWS_FOR_TRUTH) -> tuple[float,
     return difference, Variances(between, fmean(p * (1 - p) for pair in rates for p in pair) * 2)
 
 
+def exact_power(n_tasks: int, difference: float, discordant: float) -> float:
+    """Chance that McNemar's exact test has p < 0.05, over all outcomes of one sample a task.
+
+    Args:
+        n_tasks: tasks that both models answer.
+        difference: true difference of pass@1.
+        discordant: chance that exactly one of the two solves a task.
+    """
+    favour, power = (discordant + difference) / (2 * discordant), 0.0
+    middle, far = n_tasks * discordant, 6 * math.sqrt(n_tasks * discordant)
+    for n in range(max(0, int(middle - far)), min(n_tasks, int(middle + far)) + 1):
+        found, ways, fewer = 0.0, 0, 0
+        while 40 * (ways := ways + math.comb(n, fewer)) < 1 << n:  # twice the tail is below 0.05
+            found += _binomial(n, fewer, favour) + _binomial(n, n - fewer, favour)
+            fewer += 1
+        power += _binomial(n_tasks, n, discordant) * found
+    return power
+
+
 def found_share(population: Population, n_tasks: int, n_samples: int, *, repeats: int, rounds: int) -> float:
-    """Share of data sets in which the paired test finds that the models differ."""
+    """Share of data sets of several samples a task in which the sign-flip test finds that the models differ."""
     found = 0
     for seed in range(repeats):
-        pairs = list(_passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}")))
-        if n_samples == 1:
-            p = mcnemar(sum(a > b for a, b in pairs), sum(a < b for a, b in pairs))
-        else:
-            p = sign_flip_p([(a - b) / n_samples for a, b in pairs], rounds=rounds, seed=seed + 10**9)
-        found += p < 0.05
+        pairs = _passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}"))
+        differences = [(first - second) / n_samples for first, second in pairs]
+        found += sign_flip_p(differences, rounds=rounds, seed=seed + 10**9) < 0.05
     return found / repeats
 
 
@@ -115,14 +131,18 @@ def _power_row(
 ) -> dict[str, object]:
     question = Question(variances)
     n_tasks = planning.tasks_needed(question, difference, n_samples)
+    if n_samples == 1:
+        found = exact_power(n_tasks, difference, sum(variances) + difference * difference)
+    else:
+        found = found_share(population, n_tasks, n_samples, repeats=arguments.repeats, rounds=arguments.rounds)
     return {
         **population._asdict(),
         "difference": difference,
         "n_samples": n_samples,
         "n_tasks": n_tasks,
         "promised": planning.power(question, difference, n_tasks, n_samples),
-        "found": found_share(population, n_tasks, n_samples, repeats=arguments.repeats, rounds=arguments.rounds),
-        "repeats": arguments.repeats,
+        "found": found,
+        "repeats": arguments.repeats if n_samples > 1 else None,
     }
 
 
@@ -151,6 +171,11 @@ def _passes(
             sum(generator.random() < rate for _ in range(n_samples)) for rate in population.rates(generator)
         )
         yield first, second
+
+
+def _binomial(n: int, count: int, chance: float) -> float:
+    ways = math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1)
+    return math.exp(ways + count * math.log(chance) + (n - count) * math.log(1 - chance))
 
 
 def _task(number: int, n_samples: int, n_passed: int) -> TaskCounts:
