@@ -102,7 +102,7 @@ def test_more_samples_make_a_curve_over_k(recorded):
     assert [row[0] for row in section.rows] == ["pass@1", "pass@2"]
     assert "pass@k" in _drawn(section)
     assert [row[0] for row in overview.reliability(runs).rows] == [
-        "avg@N", "Bayes@N", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
+        "avg@N", "Bayes@N, credible interval", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
     ]  # fmt: skip
 
 

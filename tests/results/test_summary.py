@@ -75,7 +75,7 @@ def test_several_samples_a_task_have_their_metrics(tables):
     tables.sample("Demo/1", "fail", index=1)
     text = text_of(tables, k=(1, 2), width=80)
     assert "| avg@N | 50.0 % " in text
-    assert "| Bayes@N | 50.0 % 6.2 to 93.8 |" in text
+    assert "| Bayes@N, credible interval | 50.0 % 6.2 to 93.8 |" in text
     assert "| pass^2 | 0.0 % " in text
     assert "| G-Pass@2, τ 0.5 | 100.0 % " in text
     assert "| G-Pass@2, τ 0.75 | 0.0 % " in text

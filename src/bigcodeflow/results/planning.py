@@ -190,10 +190,11 @@ def _sources(sides: Sequence[Side], rows: Sequence[Sequence[TaskCounts]]) -> lis
     notes = [f"Variances of pass@1 from {names}, {len(rows[0]):,} tasks."]
     single = [side.label for side, tasks in zip(sides, rows, strict=True) if _is_assumed(tasks)]
     if single:
+        who = f"{single[0]} has" if len(single) < len(rows) else "there is"
         notes.append(
-            f"Assumed, as {' and '.join(single)} {'have' if len(single) > 1 else 'has'} one sample a task: "
-            f"{100 * (1 - ASSUMED_SHARE_BETWEEN_TASKS):.0f} % of a sample's variance lies within tasks. What more "
-            "samples bring rests on that; record two samples a task or more to know."
+            f"Assumed, as {who} one sample a task: {100 * (1 - ASSUMED_SHARE_BETWEEN_TASKS):.0f} % of a sample's "
+            "variance lies within tasks. What more samples bring rests on that; record two samples a task or more to "
+            "know."
         )
     if len(sides) == 1:
         notes.append(

@@ -8,7 +8,7 @@ from bigcodeflow.results.models import Row
 #: Metrics of several samples a task in the order in which they are shown, each with its name.
 _SEVERAL_SAMPLES = {
     "avg@n": "avg@N",
-    "bayes@n": "Bayes@N",
+    "bayes@n": "Bayes@N, credible interval",
     "pass^k": "pass^{k}",
     "g_pass@k_0.5": "G-Pass@{k}, τ 0.5",
     "g_pass@k_0.75": "G-Pass@{k}, τ 0.75",

@@ -94,7 +94,14 @@ def test_one_sample_a_task_says_what_is_assumed(recorded):
     total = sum((value - mean) ** 2 for value in differences) / 39
     assert sum(basis.variances) == pytest.approx(total)
     assert min(basis.variances) > 0
-    assert any("have one sample a task" in note for note in basis.notes)
+    assert any("there is one sample a task" in note for note in basis.notes)
+
+
+def test_a_run_of_one_sample_a_task_is_named_beside_one_of_several(recorded):
+    """The part of the one is estimated, that of the other assumed, and the note tells which."""
+    basis = basis_of(open_sides(recorded.root, ["first", "single"]))
+    assert basis.variances.within == pytest.approx(1 / 6 + 0.25 * 0.5 * 0.5)
+    assert any(note.startswith("Assumed, as single") for note in basis.notes)
 
 
 def test_two_runs_of_several_samples_assume_nothing(recorded):
