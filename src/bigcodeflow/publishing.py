@@ -32,7 +32,7 @@ class LeaderboardConfig(Form):
     repository: str = Field(default="", examples=["my-organisation/bigcodebench-results"])
     """Dataset repository of the Hugging Face Hub to publish to, OWNER/NAME; empty publishes nothing. Needs HF_TOKEN."""
     dry_run: bool = True
-    """Only say which files of the repository would be written."""
+    """Only say which files the repository would have; asks nobody, so HF_TOKEN is not needed."""
 
 
 class LeaderboardUpdate(NamedTuple):

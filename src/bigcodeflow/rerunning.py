@@ -84,7 +84,9 @@ def rerun_sample(
 
 def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisolated: bool) -> ExecutionConfig:
     """The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict."""
-    own: dict[str, Any] = dict(run.config.get("execution", {}))
+    own = _known(run.config.get("execution", {}))
+    if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in
+        own["environment"] = "starter" if run.config["dataset"]["source"] == "starter" else "bigcodebench"
     own |= {"variants": [variant], "start": "cold", "workers": 1, "scheduler_address": ""}
     own |= {"allow_unisolated": allow_unisolated} | ({"environment": environment} if environment else {})
     try:
@@ -102,6 +104,12 @@ def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
         return _rows(run, "ground_truth", {"task_id": task_id})
     except ArtifactError:
         return VERDICTS.empty_table()
+
+
+def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that are null, which an imported run knows nothing of."""
+    found = {name: _known(value) if isinstance(value, Mapping) else value for name, value in settings.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Table:

@@ -61,6 +61,11 @@ def rescored(config: RescoreConfig) -> RunConfig:
         settings, origin = read_preset(config.preset)
         return load_settings(_changed(settings, config, config.name or str(settings.get("name", "run"))), origin)
     run = find_run(config.store, config.run)
+    if run.imported:
+        raise ConfigError(
+            f"run {run.record}: was imported, so its settings are not known: judge the sample file that it was made of "
+            "(--samples)"
+        )
     changed = _changed(run.config, config.model_copy(update={"samples": ""}), config.name or f"{run.run}-rescored")
     again = load_settings(changed, f"run {run.record}")
     _refuse_to_ask(again, run)

@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+#: What imported rows hold where a column must have a text and nobody knows which.
+UNKNOWN = "unknown"
+
 _text = pa.string()
 _count = pa.int32()
 _texts = pa.list_(pa.string())
@@ -29,7 +32,7 @@ TEST_RESULT = pa.struct(
     [
         pa.field("name", _text),  # method name within TestCases
         pa.field("outcome", _text),  # pass, fail, error, skip, expected_failure, unexpected_success, missing
-        pa.field("seconds", pa.float64()),  # wall time of the method with its setUp and tearDown
+        pa.field("seconds", pa.float64()),  # wall time of the method with its setUp and tearDown; null if imported
         pa.field("trace", _text),  # traceback text; empty for a pass
     ]
 )
@@ -85,7 +88,7 @@ SOLUTIONS = pa.schema(
     [
         _column("task_id", _text, "the task answered"),
         _column("sample_index", _count, "0-based number of the answer to this task"),
-        _column("sanitizer", _text, "none, parity or robust"),
+        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
         _column("solution", _text, "program text that is executed (before calibration)"),
         _column("syntax_ok", pa.bool_(), "the solution compiles as Python"),
         _column("syntax_error", _text, "message with line; empty when syntax_ok"),
@@ -103,7 +106,7 @@ VERDICTS = pa.schema(
         _column("task_id", _text, "the task answered"),
         _column("sample_index", _count, "0-based number of the answer to this task"),
         _column("variant", _text, "calibrated (code_prompt put in front) or raw"),
-        _column("sanitizer", _text, "none, parity or robust"),
+        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
         _column("verdict_key", _text, "sha256 of program, test, environment, limits and harness version"),
         _column("status", _text, "pass, fail, timeout, out_of_memory, syntax_error, crash, tampered, infra_error"),
         _column(
@@ -111,14 +114,28 @@ VERDICTS = pa.schema(
             _text,
             "finer cause, see bigcodeflow.execution.verdicts; empty: a pass, or not told by an import",
         ),
-        _column("tests", pa.list_(TEST_RESULT), "one entry an expected test, in expected order"),
+        _column(
+            "tests",
+            pa.list_(TEST_RESULT),
+            "one entry an expected test, in expected order; none where not told by an import",
+        ),
         _column("module_trace", _text, "traceback of the module itself; empty when it loaded"),
         _column("tests_expected", _count, "tests read statically from the task"),
-        _column("tests_run", _count, "tests that reported an outcome"),
-        _column("wall_seconds", pa.float64(), "sandbox start to end; NaN in this and the next three if imported"),
-        _column("cpu_seconds", pa.float64(), "CPU time of all processes of the sandbox"),
-        _column("test_cpu_seconds", pa.float64(), "of these, what program and tests took, libraries being imported"),
-        _column("max_rss_mib", pa.float64(), "peak resident memory of the sandbox"),
+        _column("tests_run", _count, "tests that reported an outcome; null: not told by an import", nullable=True),
+        _column(
+            "wall_seconds",
+            pa.float64(),
+            "sandbox start to end; null in this and the next three if imported",
+            nullable=True,
+        ),
+        _column("cpu_seconds", pa.float64(), "CPU time of all processes of the sandbox", nullable=True),
+        _column(
+            "test_cpu_seconds",
+            pa.float64(),
+            "of these, what program and tests took, libraries being imported",
+            nullable=True,
+        ),
+        _column("max_rss_mib", pa.float64(), "peak resident memory of the sandbox", nullable=True),
         _column("stdout", _text, "tail of standard output"),
         _column("stderr", _text, "tail of standard error"),
         _column("stdout_truncated", pa.bool_(), "earlier output was dropped"),
@@ -138,7 +155,7 @@ METRICS = pa.schema(
         _column("split", _text, "complete or instruct"),
         _column("subset", _text, "full or hard"),
         _column("variant", _text, "calibrated or raw"),
-        _column("sanitizer", _text, "none, parity or robust"),
+        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
         _column("slice_kind", _text, "all, domain, library, status, failure_kind or solution (its flags)"),
         _column("slice", _text, "the domain, library, status, failure kind or flag; 'all' otherwise"),
         _column(

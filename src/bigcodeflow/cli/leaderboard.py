@@ -128,7 +128,9 @@ def diff(
 @app.command()
 def publish(
     repository: Annotated[str, typer.Argument(help="Existing dataset repository on the hub: OWNER/NAME.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which files would be written, and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say which files it would have; needs neither token nor network.")
+    ] = False,
     run: _Runs = None,
     allow: _Allow = None,
     store: RecordedStore = _STORE,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.calibration import calibrate
 from bigcodeflow.config import Variant
+from bigcodeflow.importing.claims import Claim, agreed
 from bigcodeflow.importing.reading import Entry, ResultsFile, raise_defects
 
 Row = Mapping[str, Any]
@@ -27,7 +28,7 @@ def match(
     *,
     known_task_ids: Collection[str],
     selection: bool,
-    calibrated: bool | None,
+    claims: Sequence[Claim],
 ) -> Matched:
     """Put the samples of a file to the tasks.
 
@@ -36,17 +37,18 @@ def match(
         tasks: rows of the TASKS schema that results are wanted for.
         known_task_ids: ids of the whole dataset; samples of those that are not wanted are left aside.
         selection: single tasks were asked for, so that tasks without a sample are no defect.
-        calibrated: what the scores beside the file say; None: nothing.
+        claims: what is said of the file.
 
     Raises:
-        SamplesError: all defects of the file, those found in reading it among them.
+        SamplesError: all defects of the file, those found in reading it among them; or programs that are not executed
+            as it is said.
     """
     by_id = {task["task_id"]: task for task in tasks}
     places = {task_id: place for place, task_id in enumerate(by_id)}
     entries = [entry for entry in results.entries if entry.task_id in by_id]
     entries.sort(key=lambda entry: places[entry.task_id])
     prefixes = {task_id: calibrate(task["code_prompt"], "") for task_id, task in by_id.items()}
-    variant = _variant(entries, prefixes, calibrated=calibrated)
+    variant = _variant(results, entries, prefixes, claims)
     defects = [
         *results.defects,
         *_foreign(results, known_task_ids),
@@ -90,11 +92,17 @@ def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row]
     )
 
 
-def _variant(entries: Sequence[Entry], prefixes: Mapping[str, str], *, calibrated: bool | None) -> Variant:
-    """What the scores say, else what most programs look like; those that look otherwise are then defects."""
-    if calibrated is None:
-        looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
-        calibrated = looks[True] > looks[False]
+def _variant(
+    results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
+) -> Variant:
+    """What is said of it, else what most programs look like; those that look otherwise are then defects."""
+    looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
+    said = [claim for claim in claims if claim.field == "calibrated"]
+    if len(looks) == 1:
+        [calibrated] = looks
+        told = "every one begins" if calibrated else "none begins"
+        said.append(Claim("calibrated", calibrated, f"its samples ({told} with its task's code_prompt)"))
+    calibrated = bool(agreed(results.path, said).get("calibrated", looks[True] > looks[False]))
     return "calibrated" if calibrated else "raw"
 
 

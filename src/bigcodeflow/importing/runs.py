@@ -1,9 +1,8 @@
 """An imported file as a run of the store: the same artifacts, of the same stages, made from what the file states."""
 
-import json
-import math
 import re
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +13,20 @@ import pyarrow.parquet as pq
 from bigcodeflow import datasets, generation, results, stages
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
-from bigcodeflow.errors import ConfigError, SamplesError
+from bigcodeflow.errors import ConfigError
+from bigcodeflow.importing.claims import Claim, Value, agreed, claims_of_name, claims_of_samples
 from bigcodeflow.importing.matching import Matched, check_samples, match
-from bigcodeflow.importing.reading import ResultsFile, read_results
-from bigcodeflow.importing.scores import Told, failed_ground_truths, told_of
+from bigcodeflow.importing.reading import ResultsFile, raise_defects, read_results
+from bigcodeflow.importing.recording import NAME_LENGTH, refuse_other_claims, write_record
+from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_truths, scores_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.resolving import ResolvedRun, Resolver
-from bigcodeflow.schemas import SAMPLES, VERDICTS
+from bigcodeflow.schemas import SAMPLES, UNKNOWN, VERDICTS
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
 _K = (1, 5, 10)
-#: Leaves room in a file name for what stands around it.
-_NAME_LENGTH = 120
+_SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 #: Metrics that speak of ground truths.
 _OF_GROUND_TRUTHS = frozenset({"pass@k_judgeable", "ground_truth_rate", "ground_truth_flaky_count"})
 
@@ -48,7 +48,9 @@ class _Import:
     """One file on its way."""
 
     results: ResultsFile
-    told: Told
+    scores: Scores
+    told: Mapping[str, Value]
+    """What is said of it: model, split and subset, and more where it is known."""
     run: ResolvedRun
     matched: Matched
     dataset: ArtifactRef
@@ -57,7 +59,7 @@ class _Import:
 
     @property
     def config(self) -> RunConfig:
-        """The settings that the file stands for."""
+        """The settings that the stages are made with."""
         return self.run.config
 
 
@@ -82,35 +84,69 @@ def import_results(
         name: name of the run; empty takes the file's.
 
     Raises:
-        SamplesError: all defects of the file, or scores beside it that are not those of its samples.
+        SamplesError: all defects of the file; scores beside it that are not those of its samples; or its name, the
+            scores, an option and what the store has recorded of it contradict each other.
         ConfigError: the split is told nowhere.
         DatasetError: the tasks cannot be had.
     """
-    found, told = read_results(path), told_of(path)
-    run = Resolver().up_to_sanitizing(_config(found, told, settings, store, name))
+    found, scores = read_results(path), scores_of(path)
+    claims = [*claims_of_options(settings, samples=samples, name=name), *_claims(found, scores)]
+    said = agreed(path, claims)
+    told = _told(found, said)
+    raise_defects([*found.defects, *([] if found.defects else contradictions(scores, path, found.entries))])
+    run = Resolver().up_to_sanitizing(_config(found, told, scores, settings, store=store, name=name))
     config, kept = run.config, Store(run.config.store)
+    refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
     dataset = stages.perform(stages.dataset_stage(run), kept, listener)
-    tasks = kept.read(dataset).to_pylist()
     matched = match(
         found,
-        tasks,
+        kept.read(dataset).to_pylist(),
         known_task_ids=datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset)),
         selection=bool(config.dataset.ids),
-        calibrated=told.calibrated,
+        claims=claims,
     )
     config = config.model_copy(
         update={"execution": config.execution.model_copy(update={"variants": (matched.variant,)})}
     )
-    return _record(_Import(found, told, replace(run, config=config), matched, dataset, samples), kept, listener)
+    return _record(_Import(found, scores, told, replace(run, config=config), matched, dataset, samples), kept, listener)
 
 
-def _config(found: ResultsFile, told: Told, settings: dict[str, Any], store: Path, name: str) -> RunConfig:
-    given = {key: value for key, value in settings.items() if value}
-    split = given.get("split") or told.split
-    if split is None:
+def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -> Iterator[Claim]:
+    """What the user says of a file, with options and with the names that are given with them."""
+    for field in ("split", "subset"):
+        if settings.get(field):
+            yield Claim(field, settings[field], f"--{field}")
+    yield from claims_of_name(name, "--name")
+    yield from claims_of_name(_SAMPLES_SUFFIX.sub("", Path(samples).name), "the name of --samples")
+
+
+def _claims(found: ResultsFile, scores: Scores) -> Iterator[Claim]:
+    yield from scores.claims
+    yield from claims_of_name(found.stem, "the file's name")
+    if not found.defects:
+        yield from claims_of_samples([entry.task_id for entry in found.entries])
+
+
+def _told(found: ResultsFile, told: Mapping[str, Value]) -> dict[str, Value]:
+    if "split" not in told:
         raise ConfigError(f"{found.path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
-    dataset = given | {"split": split, "subset": given.get("subset") or told.subset or "full"}
-    own_name = re.sub(r"[^\w.\-+]", "-", found.stem)[:_NAME_LENGTH]
+    named = {"model": found.stem, "subset": "full", **told}
+    return {field: value for field, value in named.items() if field != "calibrated"}
+
+
+def _config(
+    found: ResultsFile,
+    told: Mapping[str, Value],
+    scores: Scores,
+    settings: Mapping[str, Any],
+    *,
+    store: Path,
+    name: str,
+) -> RunConfig:
+    """What the stages are made with; see :func:`write_record` for what is recorded of it."""
+    dataset = {key: value for key, value in settings.items() if value}
+    dataset |= {"split": told["split"], "subset": told["subset"]}
+    own_name = re.sub(r"[^\w.\-+]", "-", found.stem)[:NAME_LENGTH]
     return load_settings(
         {
             "name": name or own_name,
@@ -118,43 +154,48 @@ def _config(found: ResultsFile, told: Told, settings: dict[str, Any], store: Pat
             "dataset": dataset,
             "samples": {"source": str(found.path)},
             "sanitizing": {"mode": "none"},
-            "execution": {
-                "environment": "starter" if dataset.get("source") == "starter" else "bigcodebench",
-                # What is known of an environment here says nothing about verdicts of another one.
-                "quarantine": "off",
-            },
-            "aggregation": {"k": sorted({*_K, *told.scores})},
+            "aggregation": {"k": sorted({*_K, *scores.pass_at_k})},
+            # What is known of an environment here says nothing about verdicts of another one.
+            "execution": {"quarantine": "off"},
         },
         "import",
     )
 
 
 def _record(given: _Import, store: Store, listener: stages.Listener) -> ImportedRun:
-    run, config, dataset = given.run, given.config, given.dataset
-    truths_known = failed_ground_truths(given.told, len({entry.task_id for entry in given.results.entries}))
-    samples = stages.perform(_samples_stage(given), store, listener)
-    solutions = stages.perform(stages.sanitizing_stage(run, dataset, samples), store, listener)
+    run, dataset = given.run, given.dataset
+    failed = failed_ground_truths(given.scores, len({entry.task_id for entry in given.results.entries}))
+    samples_stage = _samples_stage(given)
+    samples = stages.perform(samples_stage, store, listener)
+    solutions = stages.perform(_solutions_stage(given, samples), store, listener)
     truths = None
-    if truths_known is not None:
-        truths = stages.perform(_ground_truth_stage(given, truths_known), store, listener)
+    if failed is not None:
+        truths = stages.perform(_ground_truth_stage(given, failed), store, listener)
     verdicts = stages.perform(_verdicts_stage(given, solutions), store, listener)
     if truths is None:
         last = _metrics_stage(given, solutions, verdicts)
     else:
         last = stages.aggregation_stage(run, dataset, solutions, truths, verdicts)
     metrics = stages.perform(last, store, listener)
-    _require_recorded_scores(given, store.read(metrics))
-    artifacts: dict[str, ArtifactRef | None] = {
-        "dataset": dataset,
-        "generation": samples,
-        "sanitizing": solutions,
-        "ground_truth": truths,
-        "execution": verdicts,
-        "aggregation": metrics,
+    artifacts = {
+        "dataset": dataset.key,
+        "generation": samples.key,
+        "sanitizing": solutions.key,
+        "ground_truth": None if truths is None else truths.key,
+        "execution": verdicts.key,
+        "aggregation": metrics.key,
     }
-    record = _write_record(given, store, {stage: None if ref is None else ref.key for stage, ref in artifacts.items()})
+    origin = {
+        # The file's name stands in for a model that nobody has named, which contradicts nothing.
+        "model": None if given.told["model"] == given.results.stem else given.told["model"],
+        "variant": given.matched.variant,
+        "tasks": stages.dataset_stage(run).settings,
+        "samples": samples_stage.settings,
+        "failed_ground_truths": None if failed is None else sorted(failed),
+    }
+    record = write_record(given.results, run.config, told=given.told, origin=origin, artifacts=artifacts, store=store)
     results.rebuild_catalog(store.location)
-    return ImportedRun(record, config, given.told.model, metrics, truths)
+    return ImportedRun(record, config, str(given.told["model"]), metrics, truths)
 
 
 def _samples_stage(given: _Import) -> stages.Stage:
@@ -198,6 +239,18 @@ def _answers(given: _Import, store: Store) -> list[dict[str, Any]]:
         zip(((one.task_id, one.sample_index) for one in given.matched.entries), given.matched.solutions, strict=True)
     )
     return [row | {"given_solution": executed[row["task_id"], row["sample_index"]]} for row in rows]
+
+
+def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
+    """The programs as they are, said to be of an unknown sanitizer: 'none' would state that nobody took them out."""
+    plain = stages.sanitizing_stage(given.run, given.dataset, samples)
+
+    def compute(store: Store, progress: stages.Progress) -> stages.Computed:
+        table, statistics = plain.compute(store, progress)
+        place = table.schema.get_field_index("sanitizer")
+        return table.set_column(place, table.schema.field(place), [[UNKNOWN] * table.num_rows]), statistics
+
+    return replace(plain, settings={**plain.settings, "of": "imported programs"}, compute=compute)
 
 
 def _ground_truth_stage(given: _Import, failed: frozenset[str]) -> stages.Stage:
@@ -252,41 +305,3 @@ def _metrics_stage(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef
         return table.filter(pa.array(kept)), {}
 
     return stages.Stage("aggregation", "aggregation", settings, (given.dataset, solutions, verdicts), VERSION, compute)
-
-
-def _require_recorded_scores(given: _Import, metrics: pa.Table) -> None:
-    """Scores beside a file that its samples do not give are of another file, and so may be all else they tell."""
-    tasks_of_file = {entry.task_id for entry in given.results.entries}
-    if tasks_of_file != {entry.task_id for entry in given.matched.entries}:
-        return  # a part of the file has a score of its own
-    rows = metrics.to_pylist()
-    ours = {row["k"]: row["value"] for row in rows if row["metric"] == "pass@k" and row["slice_kind"] == "all"}
-    for k, recorded in given.told.scores.items():
-        if k in ours and not math.isclose(ours[k], recorded, rel_tol=1e-9, abs_tol=1e-12):
-            raise SamplesError(
-                f"{given.results.path}: its samples give pass@{k} {ours[k]}, and the pass_at_k.json beside it says "
-                f"{recorded}: the two are not of the same evaluation; move the wrong one away"
-            )
-
-
-def _write_record(given: _Import, store: Store, keys: dict[str, str | None]) -> str:
-    """Name the record by the file's date and content, so that an import that is repeated replaces its own record."""
-    found, config = given.results, given.config
-    moment = found.evaluated_at.isoformat()
-    record = {
-        "run": config.name,
-        "model": given.told.model or config.name,
-        "started_at": moment,
-        "finished_at": moment,
-        "config": config.model_dump(mode="json"),
-        "artifacts": keys,
-        "imported": {
-            "file": found.path.name,
-            "sha256": found.sha256,
-            "ground_truths": "unknown" if keys["ground_truth"] is None else "told by pass_at_k.json",
-        },
-    }
-    stamp = found.evaluated_at.strftime("%Y%m%dT%H%M%S.%f")
-    name = f"{stamp}-{config.name[:_NAME_LENGTH]}-{found.sha256[:12]}"
-    store.write(f"runs/{name}.json", json.dumps(record, indent=2).encode())
-    return name

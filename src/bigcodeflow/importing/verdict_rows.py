@@ -1,6 +1,5 @@
 """Verdicts of imported samples: the recorded outcome is put before the judge that judges live executions."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,35 +9,37 @@ from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
+from bigcodeflow.schemas import UNKNOWN
 from bigcodeflow.traces import raised
 
 #: What the columns of an imported verdict say where this project executed nothing.
 BACKEND = "imported"
-UNKNOWN_ENVIRONMENT = "unknown"
 _EXIT = "not executed here: imported"
 #: A file tells neither times nor memory; a 0 would enter means as if it had been measured.
-_UNMEASURED = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"), math.nan)
+_UNMEASURED = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
 
 Row = dict[str, Any]
 
 
-def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str) -> Row:
+def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanitizer: str = UNKNOWN) -> Row:
     """A row of the VERDICTS schema.
 
     The status is the file's own, whatever the trace suggests: another one would change the score. The failure kind is
-    what a live execution with that trace gets, and unknown where the file gives no reason.
+    what a live execution with that trace gets, and unknown where the file gives no reason. Where it does not tell which
+    tests failed, there are no tests in the row: 'missing' ones would read as if none of them had passed.
     """
-    owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": "none"}
+    owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": sanitizer}
     item, outcome = _item(entry.program, task, entry.details), _outcome(entry, task)
-    judged = verdict(item, outcome, backend=BACKEND, environment_sha=UNKNOWN_ENVIRONMENT)
+    judged = verdict(item, outcome, backend=BACKEND, environment_sha=UNKNOWN)
     kind = {"pass": "", "infra_error": "infrastructure"}.get(entry.status, judged["failure_kind"])
     if entry.status == "fail" and not any(entry.details.values()):
         kind = "unknown"
-    tests = [test | {"seconds": math.nan} for test in judged["tests"]]
+    tests_told = entry.status == "pass" or (entry.status == "fail" and bool(entry.details))
+    tests = [test | {"seconds": None} for test in judged["tests"]] if tests_told else []
     expected = tests[: len(task["expected_tests"])]
     counts = {
-        "tests_expected": len(expected),
-        "tests_run": sum(test["outcome"] != "missing" for test in expected),
+        "tests_expected": len(task["expected_tests"]),
+        "tests_run": sum(test["outcome"] != "missing" for test in expected) if tests_told else None,
     }
     told = {"status": entry.status, "failure_kind": kind, "tests": tests, "exit": _EXIT}
     return owner | judged | _UNMEASURED | counts | told
@@ -48,7 +49,7 @@ def ground_truth_verdict(task: Mapping[str, Any], *, passes: bool) -> Row:
     """The row of a task whose ground truth is only known to pass or not."""
     program = task["complete_prompt"] + task["canonical_solution"]
     told = Entry(task["task_id"], 0, program, "pass" if passes else "fail", {})
-    return sample_verdict(told, task, variant="calibrated")
+    return sample_verdict(told, task, variant="calibrated", sanitizer="none")
 
 
 def _item(program: str, task: Mapping[str, Any], details: Mapping[str, str]) -> WorkItem:

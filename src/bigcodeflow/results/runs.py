@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class _Record(BaseModel):
     config: dict[str, Any] = Field(default_factory=dict)
     artifacts: dict[str, str | None] = Field(default_factory=dict)
     quarantine: _Quarantine = _Quarantine()
+    imported: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,9 @@ class RecordedRun:
     store: Store
     quarantined: frozenset[str] = frozenset()
     """Ids of its tasks that were known not to judge reliably when it was scored."""
+    imported: Mapping[str, Any] = field(default_factory=dict)
+    """What an imported run was made of; empty for runs of here. What nobody knows of its evaluation is null in its
+    configuration."""
 
     @property
     def split(self) -> str:
@@ -136,4 +140,5 @@ def _read(path: Path, store: Store) -> RecordedRun:
         keys={name: key for name, key in record.artifacts.items() if key},
         store=store,
         quarantined=frozenset(record.quarantine.tasks),
+        imported=record.imported,
     )

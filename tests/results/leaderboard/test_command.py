@@ -103,10 +103,13 @@ def test_diff_of_two_snapshots(lab, command):
         command("diff", "yesterday")
 
 
-def test_publish_and_its_dry_run(lab, command, hub):
-    """The dry run names files and records nothing; the real one does both; then there is nothing to do."""
+def test_publish_and_its_dry_run(lab, command, hub, monkeypatch):
+    """The dry run names files, without a token; the real one writes and records them; then there is nothing to do."""
     lab.run(passing=74)
-    planned = command("publish", "acme/board", "--dry-run").stdout
+    with monkeypatch.context() as without:
+        without.delenv("HF_TOKEN")
+        planned = command("publish", "acme/board", "--dry-run").stdout
+    assert hub.requests == []
     assert "would write leaderboard.json" in planned
     assert snapshot_paths(lab.store.root) == []
     done = command("publish", "acme/board")

@@ -58,12 +58,16 @@ def test_only_what_differs_is_sent(hub, snapshot):
     assert "results.json" not in publish(snapshot, REPOSITORY).written
 
 
-def test_a_dry_run_changes_nothing(hub, snapshot):
+def test_a_dry_run_needs_no_token_and_asks_nobody(hub, snapshot, monkeypatch):
     """It names the files that a real one then writes."""
-    before = hub.files(REPOSITORY)
-    planned = publish(snapshot, REPOSITORY, dry_run=True)
-    assert hub.files(REPOSITORY) == before
-    assert {request.method for request in hub.requests} == {"GET"}
+    with monkeypatch.context() as without:
+        without.delenv("HF_TOKEN")
+        with pytest.raises(PublishingError, match="needs a token"):
+            publish(snapshot, REPOSITORY)
+        planned = publish(snapshot, REPOSITORY, dry_run=True)
+        with pytest.raises(PublishingError, match="no name of a repository"):
+            publish(snapshot, "no name", dry_run=True)
+    assert hub.requests == []
     assert planned.written == publish(snapshot, REPOSITORY).written
 
 

@@ -1,6 +1,5 @@
 """Samples and stories in the terminal; nothing that a model wrote is taken for markup or for a control sequence."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.text import Text
 from bigcodeflow.results.inspection.stories import Story
 from bigcodeflow.results.inspection.tables import reason_of
 from bigcodeflow.results.inspection.texts import one_line, reason, visible
-from bigcodeflow.results.inspection.wording import Passage, passages
+from bigcodeflow.results.inspection.wording import Passage, measured, passages
 from bigcodeflow.results.models import Row
 
 _STYLES = {"pass": "green", "infra_error": "yellow", "tampered": "bold red"}
@@ -94,5 +93,5 @@ def _status(status: str) -> Text:
     return Text(status.replace("_", " "), style=_STYLES.get(status, "red"))
 
 
-def _number(value: float) -> str:
-    return "not measured" if math.isnan(value) else f"{value:,.2f}"
+def _number(value: float | None) -> str:
+    return f"{value:,.2f}" if value is not None and measured(value) else "not measured"

@@ -46,9 +46,12 @@ def verdict_line(story: Story) -> str:
     """Status, kind, counts, and what limits them, as one sentence."""
     verdict = story.verdict
     parts = [" ".join(filter(None, (verdict["status"], _kind(verdict["failure_kind"]))))]
-    failing = len(story.failing_tests)
-    parts.append(f"{failing:,} of {verdict['tests_expected']:,} tests failed or never ended")
-    if not math.isnan(verdict["wall_seconds"]):
+    if verdict["tests_run"] is None:
+        parts.append("not told which tests failed")
+    else:
+        failing = len(story.failing_tests)
+        parts.append(f"{failing:,} of {verdict['tests_expected']:,} tests failed or never ended")
+    if measured(verdict["wall_seconds"]):
         parts.append(f"{verdict['wall_seconds']:.1f} s, {verdict['max_rss_mib']:.0f} MiB at most, {verdict['exit']}")
     if verdict["flaky"] is not None:
         parts.append(f"{'flaky' if verdict['flaky'] else 'not flaky'} in {verdict['attempts']} executions")
@@ -57,6 +60,11 @@ def verdict_line(story: Story) -> str:
         parts.append("the task is in quarantine, as its own solution does not always pass")
     parts.append(f"executed by {verdict['backend']}" if verdict["backend"] != "imported" else "imported")
     return "; ".join(parts)
+
+
+def measured(value: float | None) -> bool:
+    """Whether there is a value: null where a run was imported, NaN in imports of an earlier version."""
+    return value is not None and not math.isnan(value)
 
 
 def _kind(kind: str) -> str:

@@ -7,6 +7,7 @@ import yaml
 from bigcodeflow.results.leaderboard.benchmark import HUB_DATASETS
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.leaderboard.wording import interval_of, score
+from bigcodeflow.schemas import UNKNOWN
 
 CardFormat = Literal["eval-results", "model-index"]
 
@@ -73,9 +74,9 @@ def _notes(entry: Entry) -> str:
         "calibrated pass@1",
         f"95 % interval {interval_of(entry)}",
         entry.setting,
-        f"sanitizer {entry.sanitizer}",
-        f"ground truths {score(entry.ground_truth_rate)} %",
-        f"environment {(entry.environment_sha or '')[:12]}",
+        f"sanitizer {entry.sanitizer or UNKNOWN}",
+        f"ground truths {UNKNOWN if entry.ground_truth_rate is None else score(entry.ground_truth_rate) + ' %'}",
+        f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
         entry.source,
         *entry.remarks,
     ]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from bigcodeflow.artifacts import Store
 from bigcodeflow.results.comparison.resampling import Range, mean_interval
 from bigcodeflow.results.leaderboard.entries import Entry
+from bigcodeflow.schemas import UNKNOWN
 
 #: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator
 #: varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
@@ -109,7 +110,7 @@ def _task_scores(entry: Entry, store: Store) -> dict[str, float]:
         return {}  # the drop alone then decides, which the change says
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
-        if (row["variant"], row["sanitizer"]) == ("calibrated", entry.sanitizer):
+        if (row["variant"], row["sanitizer"]) == ("calibrated", entry.sanitizer or UNKNOWN):
             outcomes[row["task_id"]].append(row["status"] == "pass")
     return {task_id: sum(passed) / len(passed) for task_id, passed in outcomes.items()}
 

@@ -60,11 +60,11 @@ class Entry(_Literal):
     ground_truth_rate: float | None
     """Share of tasks whose own solution passes where the samples were executed; null where it is unknown."""
     sanitizer: str | None
-    """'none', 'parity' or 'robust'; null for published figures."""
+    """'none', 'parity' or 'robust'; null for published figures and imported results."""
     environment: str | None
-    """Name of the sandbox environment; null for published figures."""
+    """Name of the sandbox environment; null for published figures and imported results."""
     environment_sha: str | None
-    """Identity of its libraries and data."""
+    """Identity of its libraries and data; null where it is unknown."""
     evaluated_at: AwareDatetime | None
     """When the run finished, UTC; null for published figures."""
     model_date: str | None

@@ -43,10 +43,10 @@ class Evidence:
         return next((row for row in rows if (row["variant"], row["k"]) == ("calibrated", 1)), None)
 
     @property
-    def ground_truth_rate(self) -> float:
-        """Share of tasks whose own solution passes; 0 where it is unknown."""
+    def ground_truth_rate(self) -> float | None:
+        """Share of tasks whose own solution passes; None where it is unknown."""
         row = next(overall(self.metrics, "ground_truth_rate"), None)
-        return 0.0 if row is None or math.isnan(row["value"]) else float(row["value"])
+        return None if row is None or math.isnan(row["value"]) else float(row["value"])
 
     def count(self, metric: str) -> int:
         """A count of the calibrated variant; 0 where there is no such row."""
@@ -126,6 +126,12 @@ def _excludes_tasks(evidence: Evidence) -> Shortcoming | None:
 
 def _has_a_poor_environment(evidence: Evidence) -> Shortcoming | None:
     rate = evidence.ground_truth_rate
+    if rate is None:
+        return Shortcoming(
+            "it is not known how many ground truths pass where it was executed",
+            "import it again with its own pass_at_k.json beside it, if that tells, or judge its samples here",
+            Allowance.ground_truth,
+        )
     if rate >= LEAST_GROUND_TRUTH_RATE:
         return None
     return Shortcoming(

@@ -32,9 +32,10 @@ class Published(NamedTuple):
     """What publishing did, or would do."""
 
     commit: str
-    """Sha of the newest commit of the repository: the one made, or the one that holds the content already."""
+    """Sha of the newest commit of the repository: the one made, or the one that holds the content already; empty after
+    a dry run."""
     written: tuple[str, ...]
-    """Files that were, or would be, added or replaced; empty where there was nothing to do."""
+    """Files that were added or replaced, empty where there was nothing to do; after a dry run all that there are."""
     tries: int
     """Commits tried; 0 where none was needed."""
 
@@ -57,17 +58,22 @@ def publish(snapshot: Snapshot, repository: str, *, dry_run: bool = False) -> Pu
     Args:
         snapshot: what to show.
         repository: an existing dataset repository, OWNER/NAME.
-        dry_run: only say what would be written.
+        dry_run: only say which files the repository would have; asks nobody, so it needs neither token nor network,
+            and cannot tell which of them are there already.
 
     Raises:
         PublishingError: no token, no such repository, no permission, or a hub that does not answer.
     """
     from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
     wanted = repository_files(snapshot)
     try:
-        return _publish(_api(), repository, wanted, f"Leaderboard {snapshot.name}", dry_run=dry_run)
+        validate_repo_id(repository)
+        if dry_run:
+            return Published("", tuple(wanted), 0)
+        return _publish(_api(), repository, wanted, f"Leaderboard {snapshot.name}")
     except HFValidationError:
         raise PublishingError(f"{repository!r} is no name of a repository: write it as OWNER/NAME") from None
     except HfHubHTTPError as error:
@@ -81,15 +87,15 @@ def publish(snapshot: Snapshot, repository: str, *, dry_run: bool = False) -> Pu
         raise PublishingError(f"{repository}: HF_ENDPOINT does not answer as a hub ({_one_line(error)})") from None
 
 
-def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message: str, *, dry_run: bool) -> Published:
+def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message: str) -> Published:
     from huggingface_hub import CommitOperationAdd
     from huggingface_hub.errors import HfHubHTTPError
 
     for number in range(_TRIES):
         parent, there = _content(api, repository)
         pending = [path for path, content in wanted.items() if there.get(path) not in _identities(content)]
-        if not pending or dry_run:
-            return Published(parent, tuple(pending), number)
+        if not pending:
+            return Published(parent, (), number)
         operations = [CommitOperationAdd(path, wanted[path]) for path in pending]
         try:
             done = api.create_commit(

@@ -15,6 +15,7 @@ from bigcodeflow.results.leaderboard.gate import Allowance, Evidence, Shortcomin
 from bigcodeflow.results.leaderboard.settings import CONTROLS, model_of, setting_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
+from bigcodeflow.schemas import UNKNOWN
 
 
 class Refusal(NamedTuple):
@@ -113,7 +114,7 @@ def _entry(evidence: Evidence, score: Row, remarks: Sequence[Shortcoming]) -> En
         n_tasks=score["n_tasks"],
         n_samples=score["n_samples"],
         ground_truth_rate=evidence.ground_truth_rate,
-        sanitizer=score["sanitizer"],
+        sanitizer=None if score["sanitizer"] == UNKNOWN else score["sanitizer"],
         environment=run.config.get("execution", {}).get("environment"),
         environment_sha=_environment_sha(run),
         evaluated_at=run.finished_at or run.started_at,
@@ -132,10 +133,10 @@ def _quarantine(evidence: Evidence) -> Iterator[str]:
         yield f"{count:,} of its tasks are in quarantine and count"
 
 
-def _environment_sha(run: RecordedRun) -> str:
-    """Identity of the environment as the verdicts state it; several where they do not agree."""
+def _environment_sha(run: RecordedRun) -> str | None:
+    """Identity of the environment as the verdicts state it; several where they do not agree, None where unknown."""
     found = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
-    return " ".join(sorted(str(sha) for sha in found))
+    return " ".join(sorted(str(sha) for sha in found if sha != UNKNOWN)) or None
 
 
 def _link(run: RecordedRun) -> RunLink:

@@ -10,6 +10,7 @@ from bigcodeflow.results.leaderboard.boards import Board, Place, boards
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.leaderboard.history import Snapshot
 from bigcodeflow.results.leaderboard.wording import day, interval_of, judged_by, points, score
+from bigcodeflow.schemas import UNKNOWN
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -115,8 +116,8 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "model", entry.title
     yield "score", f"{score(entry.pass_at_1)} ({interval_of(entry)}), {entry.split}, {entry.subset}"
     yield "setting", f"{entry.setting} ({entry.setting_key})"
-    yield "sanitizer", entry.sanitizer or ""
-    yield "environment", f"{entry.environment} {entry.environment_sha}"
+    yield "sanitizer", entry.sanitizer or UNKNOWN
+    yield "environment", " ".join(filter(None, (entry.environment, entry.environment_sha))) or UNKNOWN
     yield "dataset", f"{entry.run.dataset} {entry.run.dataset_revision or ''}".rstrip()
     yield "measured by", entry.source
     yield "record", f"runs/{entry.run.record}.json in the store"

@@ -52,10 +52,10 @@ def setting_of(run: RecordedRun) -> Setting:
     Addresses of servers, and how fast they were asked, are no part of it.
     """
     identity, words = _answers(run)
-    judged = {
+    judged: dict[str, Any] = {
         "sanitizing": _different(run, "sanitizing", {"safety_policy": "flag"}),
         "limits": _different(run, "execution.limits", LimitsConfig().model_dump()),
-        "reruns": _section(run, "execution").get("reruns", 0),
+        "reruns": _section(run, "execution").get("reruns") or 0,
     }
     text = json.dumps({"answers": identity, **judged}, sort_keys=True, default=str)
     if judged["limits"]:
@@ -114,6 +114,9 @@ def _section(run: RecordedRun, path: str) -> Mapping[str, Any]:
 
 
 def _different(run: RecordedRun, path: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from the defaults: a setting that a later version adds must not make old runs ones of another."""
-    given = _section(run, path)
+    """What differs from the defaults: a setting that a later version adds must not make old runs ones of another.
+
+    Nothing differs as far as is known where a run was imported: null there means unknown, and not a value.
+    """
+    given = {} if run.imported else _section(run, path)
     return {name: given[name] for name in sorted(given) if name not in defaults or given[name] != defaults[name]}

@@ -2,6 +2,7 @@
 
 from bigcodeflow.results.leaderboard.changes import Change
 from bigcodeflow.results.leaderboard.entries import Entry
+from bigcodeflow.schemas import UNKNOWN
 
 _SHOWN_SHA = 12
 
@@ -28,7 +29,8 @@ def judged_by(entry: Entry) -> str:
     if entry.origin == "published":
         return ""
     sha = (entry.environment_sha or "")[:_SHOWN_SHA]
-    return f"sanitizer {entry.sanitizer}, {entry.environment} {sha}".rstrip()
+    environment = " ".join(filter(None, (entry.environment, sha))) or f"environment {UNKNOWN}"
+    return f"sanitizer {entry.sanitizer or UNKNOWN}, {environment}"
 
 
 def day(entry: Entry) -> str:

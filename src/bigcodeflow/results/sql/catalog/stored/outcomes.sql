@@ -7,8 +7,7 @@ select
     status,
     failure_kind,
     count(*)::integer as n_samples,
-    -- Imported verdicts have no times, which is NaN there: one of them would make a run's sum unknown.
-    fsum(cpu_seconds) filter (not isnan(cpu_seconds)) as cpu_seconds,
-    fsum(wall_seconds) filter (not isnan(wall_seconds)) as wall_seconds
+    fsum(cpu_seconds) as cpu_seconds,
+    fsum(wall_seconds) as wall_seconds
 from fresh
 group by all
