@@ -167,7 +167,9 @@ METRICS = pa.schema(
             "quarantined_task_count, excluded_task_count",
         ),
         _column("k", _count, "k of pass@k, pass^k, g_pass@k and mg_pass@k; null for other metrics", nullable=True),
-        _column("value", pa.float64(), "a share in 0..1, or a count; NaN where n < k", nullable=True),
+        _column(
+            "value", pa.float64(), "a share in 0..1, or a count; NaN where n < k, null in the catalog", nullable=True
+        ),
         _column(
             "standard_error", pa.float64(), "across tasks, of bayes@n the posterior's; null for counts", nullable=True
         ),

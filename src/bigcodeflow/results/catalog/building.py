@@ -36,9 +36,15 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "results.duckdb"
 #: Bump when a table of schema ``stored`` changes: a catalog of another version is not carried over.
-_VERSION = 1
+_VERSION = 2
 #: Above this DuckDB spills to disk; a run that ends beside others must not take the machine's memory.
 _MEMORY_LIMIT = "1GiB"
+
+#: A stage's rows with the runs' model, split and subset, as far as all runs that have the artifact agree.
+_OWNED = (
+    "SELECT artifact, file, owners.* EXCLUDE (artifact), found.* EXCLUDE (artifact, file) "
+    'FROM stored."{stage}" AS found LEFT JOIN stored.owners USING (artifact)'
+)
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +151,7 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
     _create(connection, "runs", RUNS, [_run_row(run) for run in runs])
     _create(connection, "left_out", LEFT_OUT, left_out)
     _create(connection, "stored.run_files", RUN_FILES, list(_run_file_rows(runs, contents)))
+    connection.execute(f"CREATE TABLE stored.owners AS {models.sql_of('catalog/stored/owners')}")
     _create_views(connection, views)
     comment_on(connection)
     connection.commit()
@@ -156,11 +163,12 @@ def _create_views(connection: "DuckDBPyConnection", stages: Mapping[str, str]) -
     schemas = {table.stage: table.schema for table in STAGE_TABLES}
     # DuckDB opens every file for each view that it creates over them, so the models are created over empty ones.
     for stage in stages:
-        connection.execute(f'CREATE VIEW "{stage}" AS {rows_sql(schemas[stage], [])}')
+        connection.execute(f'CREATE VIEW stored."{stage}" AS {rows_sql(schemas[stage], [])}')
+        connection.execute(f'CREATE VIEW "{stage}" AS {_OWNED.format(stage=stage)}')
     for view in VIEWS:
         connection.execute(f'CREATE VIEW "{view}" AS {models.sql_of(f"catalog/{view}")}')
     for stage, sql in stages.items():
-        connection.execute(f'CREATE OR REPLACE VIEW "{stage}" AS {sql}')
+        connection.execute(f'CREATE OR REPLACE VIEW stored."{stage}" AS {sql}')
 
 
 def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, str], str]:
@@ -260,8 +268,19 @@ def _keys_of(run: RecordedRun) -> dict[str, str]:
 
 
 def _left_out_row(run: RecordedRun | None, artifact: str, key: str, reason: str) -> dict[str, Any]:
-    owner = {"record": run and run.record, "run": run and run.run, "model": run and run.model}
+    owner = _owner(run) if run else dict.fromkeys(("record", "run", "model", "split", "subset"))
     return {**owner, "artifact": artifact, "key": key, "reason": reason}
+
+
+def _owner(run: RecordedRun) -> dict[str, Any]:
+    """What every view says of a run; null where its record does not tell."""
+    return {
+        "record": run.record,
+        "run": run.run,
+        "model": run.model,
+        "split": run.split or None,
+        "subset": run.subset or None,
+    }
 
 
 def _artifact_row(artifact: Artifact) -> dict[str, Any]:
@@ -273,16 +292,12 @@ def _run_file_rows(runs: Sequence[RecordedRun], contents: _Contents) -> Iterator
     for run in runs:
         for name, key in _keys_of(run).items():
             path = contents.intact[STAGES[name], key].path
-            yield {"record": run.record, "run": run.run, "model": run.model, "artifact": name, "file": str(path)}
+            yield {**_owner(run), "artifact": name, "key": key, "file": str(path)}
 
 
 def _run_row(run: RecordedRun) -> dict[str, Any]:
     return {
-        "record": run.record,
-        "run": run.run,
-        "model": run.model,
-        "split": run.split,
-        "subset": run.subset,
+        **_owner(run),
         "started_at": _utc(run.started_at),
         "finished_at": _utc(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),

@@ -112,6 +112,9 @@ def _meanings(name: str) -> Iterator[tuple[str, str]]:
     for schema in (*_SCHEMAS.values(), RUNS, own):
         for column in schema:
             yield column.name, (column.metadata or {}).get(b"meaning", b"").decode()
+    if name in _SCHEMAS:
+        for told in ("model", "split", "subset"):
+            yield told, "of the recorded runs that have the artifact; null where none has it, or they differ"
     if name in VIEWS:
         for found in _COLUMN.finditer(models.sql_of(f"catalog/{name}")):
             yield found.group(1), found.group(2)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bigcodeflow.artifacts import Store
 from bigcodeflow.results import models
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, UNKNOWN, VERDICTS
 
 
 class StageTable(NamedTuple):
@@ -30,6 +30,11 @@ STAGE_TABLES = (
     StageTable("execution", VERDICTS, "outcomes"),
     StageTable("aggregation", METRICS, "metrics"),
 )
+
+#: Columns whose files say 'unknown' where nobody knows.
+_UNKNOWN_IN = ("sanitizer", "environment_sha")
+#: Columns in which an import puts what its tables need, such as the program for an answer that nobody kept.
+_STAND_INS = ("raw_text", "attempts")
 
 _TYPES = {
     pa.string(): "VARCHAR",
@@ -66,6 +71,7 @@ def rows_sql(schema: pa.Schema, artifacts: Sequence[Artifact]) -> str:
     """SELECT of all rows of the artifacts, with ``artifact`` (the key) and ``file`` in front of the columns.
 
     The empty side keeps today's columns there even where every artifact was written by a version that lacked one.
+    What the files cannot leave empty although nobody knows it, and every NaN, is null.
     """
     columns = {"artifact": "VARCHAR", "file": "VARCHAR"} | types_of(schema)
     typed = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
@@ -77,7 +83,33 @@ def rows_sql(schema: pa.Schema, artifacts: Sequence[Artifact]) -> str:
     # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
     read = f"read_parquet([{files}], union_by_name = true, filename = true)"
     key = "split_part(filename, '/', -2) AS artifact, filename AS file"
-    return f"{nothing} UNION ALL BY NAME SELECT {key}, * EXCLUDE (filename) FROM {read}"  # noqa: S608 - quoted
+    rows = f"{nothing} UNION ALL BY NAME SELECT {key}, * EXCLUDE (filename) FROM {read}"  # noqa: S608 - quoted
+    return f"SELECT * REPLACE ({', '.join(_nulls(schema))}) FROM ({rows})" if _nulls(schema) else rows  # noqa: S608
+
+
+def _nulls(schema: pa.Schema) -> list[str]:
+    """Expressions of the columns that may hold NaN, or stand for what an imported run does not tell."""
+    made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
+    made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
+    origin = next((name for name in ("provider", "backend") if name in made), None)
+    made |= {
+        name: f"CASE WHEN {origin} <> 'imported' THEN {name} END" for name in _STAND_INS if origin and name in made
+    }
+    return [f'{sql} AS "{name}"' for name, sql in made.items() if sql != f'"{name}"']
+
+
+def _without_nan(value: str, kind: pa.DataType) -> str:
+    """The value with null for NaN, which would make every sum and mean over it NaN; the value itself if it has none."""
+    if pa.types.is_floating(kind):
+        return f"CASE WHEN NOT isnan({value}) THEN {value} END"
+    if pa.types.is_list(kind):
+        made = _without_nan("entry", kind.value_type)
+        return value if made == "entry" else f"list_transform({value}, lambda entry: {made})"
+    if pa.types.is_struct(kind):
+        made_fields = [(one.name, _without_nan(f"{value}.{one.name}", one.type)) for one in kind]
+        if any(made != f"{value}.{name}" for name, made in made_fields):
+            return f"struct_pack({', '.join(f'{name} := {made}' for name, made in made_fields)})"
+    return value
 
 
 def types_of(schema: pa.Schema) -> dict[str, str]:

@@ -35,6 +35,8 @@ LEFT_OUT = pa.schema(
         _column("record", _text, "record of the run that is left out for it; null: the artifact is of no run"),
         _column("run", _text, "name of the run"),
         _column("model", _text, "the run's model"),
+        _column("split", _text, "complete or instruct"),
+        _column("subset", _text, "full or hard"),
         _column("artifact", _text, "dataset, generation, sanitizing, ground_truth, execution or aggregation"),
         _column("key", _text, "the artifact's key, and the name of its folder"),
         _column("reason", _text, "what is wrong with it"),
@@ -57,7 +59,10 @@ RUN_FILES = pa.schema(
         _column("record", _text, "the run's record"),
         _column("run", _text, "name of the run"),
         _column("model", _text, "the run's model"),
+        _column("split", _text, "complete or instruct"),
+        _column("subset", _text, "full or hard"),
         _column("artifact", _text, "dataset, generation, sanitizing, ground_truth, execution or aggregation"),
+        _column("key", _text, "the artifact's key"),
         _column("file", _text, "path of its Parquet file"),
     ]
 )

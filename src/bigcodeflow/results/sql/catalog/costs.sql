@@ -1,9 +1,9 @@
 -- Grain: one row a recorded run: tokens, price and time. Runs that share a generation_key show one and the same price.
--- n_answers: answers of the model
+-- n_answers: answers of the model; null where an import brought none
 -- n_cost_known: of these, the ones whose price is known
 -- n_unanswered: of these, the ones that ended in an error
--- n_truncated: of these, the ones that the token limit cut off
--- n_refused: of these, refusals
+-- n_truncated: of these, the ones that the token limit cut off; null where it is known of no answer how it ended
+-- n_refused: of these, refusals; null likewise
 -- cost_usd: price of the answers in US dollars, of those whose price is known; null where it is known of none
 -- prompt_tokens: tokens sent; null where it is known of no answer
 -- cached_tokens: of these, tokens that a cache of the provider's held
@@ -13,11 +13,11 @@
 -- n_verdicts: samples judged or tried, over all variants
 -- cpu_seconds: CPU time of judging them, verdicts found in the cache included; null where nothing was measured
 -- wall_seconds: sum of their sandboxes' wall times, which overlap; null where nothing was measured
--- run_seconds: start to end of the run
+-- run_seconds: start to end of the run; null for an imported one
 with
 
 records as (
-    select record, run, model, started_at, finished_at, generation_key, execution_key from runs
+    select record, run, model, split, subset, started_at, finished_at, generation_key, execution_key from runs
 ),
 
 answers as (select * from stored.answers),
@@ -36,6 +36,8 @@ select
     records.record,
     records.run,
     records.model,
+    records.split,
+    records.subset,
     records.generation_key,
     answers.n_answers,
     answers.n_cost_known,
@@ -51,7 +53,8 @@ select
     judging.n_verdicts,
     judging.cpu_seconds,
     judging.wall_seconds,
-    epoch(records.finished_at - records.started_at) as run_seconds
+    -- An imported run has one moment, the end of an evaluation whose start nobody knows.
+    nullif(epoch(records.finished_at - records.started_at), 0) as run_seconds
 from records
 left join answers on answers.artifact = records.generation_key
 left join judging on judging.artifact = records.execution_key

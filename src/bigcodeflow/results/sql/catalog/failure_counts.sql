@@ -2,12 +2,12 @@
 -- n_samples: samples of the task that ended so
 with
 
-records as (select record, run, model, execution_key from runs),
+records as (select record, run, model, split, subset, execution_key from runs),
 
 outcomes as (
     select artifact, task_id, variant, sanitizer, status, failure_kind, n_samples
     from stored.outcomes where status <> 'pass'
 )
 
-select records.record, records.run, records.model, outcomes.* exclude (artifact)
+select records.* exclude (execution_key), outcomes.* exclude (artifact)
 from records join outcomes on outcomes.artifact = records.execution_key

@@ -1,9 +1,9 @@
 -- Grain: one row a recorded run and task: the verdict of the task's own solution in that run.
 with
 
-files as (select record, run, model, file from stored.run_files where artifact = 'ground_truth'),
+files as (select record, run, model, split, subset, file from stored.run_files where artifact = 'ground_truth'),
 
-executed as (select * from execution)
+executed as (select * from stored.execution)
 
-select files.record, files.run, files.model, executed.* exclude (artifact, file, sample_index, variant, sanitizer)
+select files.* exclude (file), executed.* exclude (artifact, file, sample_index, variant, sanitizer)
 from files join executed using (file)

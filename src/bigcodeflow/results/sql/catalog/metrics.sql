@@ -5,5 +5,5 @@ records as (select record, run, model, aggregation_key from runs),
 
 figures as (select * from stored.metrics)
 
-select records.record, records.run, records.model, figures.* exclude (artifact)
+select records.* exclude (aggregation_key), figures.* exclude (artifact)
 from records join figures on figures.artifact = records.aggregation_key

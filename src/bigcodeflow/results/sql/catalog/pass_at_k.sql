@@ -1,5 +1,5 @@
 -- Grain: one row a recorded run, variant, sanitizer and k: both scores over all tasks, and what limits them.
--- pass_at_k: the score over all tasks, a share in 0..1; NaN where no task has k judged samples
+-- pass_at_k: the score over all tasks, a share in 0..1; null where no task has k judged samples
 -- ci_low: lower end of the score's 95 % interval
 -- ci_high: upper end of the score's 95 % interval
 -- n_tasks: tasks behind the score
@@ -48,7 +48,14 @@ select
     coalesce(excluded.value, 0)::integer as n_tasks_excluded
 from records
 join scores on scores.artifact = records.aggregation_key
-left join judgeable using (artifact, variant, sanitizer, k)
-left join infra_errors using (artifact, variant, sanitizer)
-left join excluded using (artifact, variant, sanitizer)
-left join ground_truths using (artifact)
+left join judgeable
+    on judgeable.artifact = scores.artifact and judgeable.variant = scores.variant and judgeable.k = scores.k
+    -- Null is the sanitizer of imported runs.
+    and judgeable.sanitizer is not distinct from scores.sanitizer
+left join infra_errors
+    on infra_errors.artifact = scores.artifact and infra_errors.variant = scores.variant
+    and infra_errors.sanitizer is not distinct from scores.sanitizer
+left join excluded
+    on excluded.artifact = scores.artifact and excluded.variant = scores.variant
+    and excluded.sanitizer is not distinct from scores.sanitizer
+left join ground_truths on ground_truths.artifact = scores.artifact

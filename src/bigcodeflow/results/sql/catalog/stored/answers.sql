@@ -1,10 +1,10 @@
 -- Grain: one row a generation artifact: what its answers took, over those of which it is known.
 select
     artifact,
-    count(*) as n_answers,
-    count(*) filter (error is not null) as n_unanswered,
-    count(*) filter (finish_reason = 'length') as n_truncated,
-    count(*) filter (finish_reason = 'refusal') as n_refused,
+    nullif(count(raw_text), 0) as n_answers,
+    case when count(raw_text) > 0 then count(*) filter (error is not null) end as n_unanswered,
+    case when count(finish_reason) > 0 then count(*) filter (finish_reason = 'length') end as n_truncated,
+    case when count(finish_reason) > 0 then count(*) filter (finish_reason = 'refusal') end as n_refused,
     sum(prompt_tokens)::bigint as prompt_tokens,
     sum(cached_tokens)::bigint as cached_tokens,
     sum(completion_tokens)::bigint as completion_tokens,
