@@ -93,7 +93,8 @@ def import_results(
     claims = [*claims_of_options(settings, samples=samples, name=name), *_claims(found, scores)]
     said = agreed(path, claims)
     told = _told(found, said)
-    raise_defects([*found.defects, *([] if found.defects else contradictions(scores, path, found.entries))])
+    if not found.defects:  # else the samples are not all there, and match tells of everything
+        raise_defects(list(contradictions(scores, path, found.entries)))
     run = Resolver().up_to_sanitizing(_config(found, told, scores, settings, store=store, name=name))
     config, kept = run.config, Store(run.config.store)
     refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
@@ -195,7 +196,7 @@ def _record(given: _Import, store: Store, listener: stages.Listener) -> Imported
     }
     record = write_record(given.results, run.config, told=given.told, origin=origin, artifacts=artifacts, store=store)
     results.rebuild_catalog(store.location)
-    return ImportedRun(record, config, str(given.told["model"]), metrics, truths)
+    return ImportedRun(record, run.config, str(given.told["model"]), metrics, truths)
 
 
 def _samples_stage(given: _Import) -> stages.Stage:

@@ -1,0 +1,348 @@
+"""Sources that contradict each other: whatever two of them say differently of one file, it is refused and nothing lost."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow.artifacts import Store
+from bigcodeflow.errors import SamplesError
+from bigcodeflow.importing.claims import claims_of_name
+from bigcodeflow.results.runs import find_run, recorded_runs
+from tests.results.test_importing import STARTER, STEM, TASKS, entry, metric, scores, take_in, write
+
+VALUES = {
+    "split": st.sampled_from(["complete", "instruct"]),
+    "subset": st.sampled_from(["full", "hard"]),
+    "model": st.sampled_from(["a--one--main", "b--one--main", "two--main", "a--one--0a1b2c3d"]),
+}
+#: How a source is called in messages.
+SOURCES = {
+    "name": "the file's name",
+    "scores": "_pass_at_k.json",
+    "option": "--{field}",
+    "run name": "--name",
+    "samples": "the name of --samples",
+}
+
+
+def stem_of(field, value):
+    told = {"split": "complete", "subset": "full", "model": "a--one--main", field: value}
+    return f"{told['model']}--bigcodebench{'-hard' if told['subset'] == 'hard' else ''}-{told['split']}--vllm-0-1"
+
+
+def state(folder, field, said):
+    """A result file of which the sources say what they are told to say of one field, and the arguments to import it."""
+    names = {source: stem_of(field, value) for source, value in said.items()}
+    told = {field: said["scores"]} if "scores" in said else None
+    path = write(folder, [entry(number) for number in range(3)], stem=names.get("name", "free"), scores=told)
+    more = {"settings": STARTER | {"split": "complete"}} if field != "split" else {}
+    if "option" in said:
+        more = {"settings": STARTER | {"split": "complete"} | {field: said["option"]}}
+    if "run name" in said:
+        more["name"] = names["run name"]
+    if "samples" in said:
+        more["samples"] = str(folder / f"{names['samples']}.jsonl.gz")
+    return path, more
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_any_two_sources_that_differ_are_refused_and_named(tmp_path_factory, data):
+    """Of each pair of sources and each field: one line with the field, both sources and both values; no store is made."""
+    field = data.draw(st.sampled_from(sorted(VALUES)))
+    pair = data.draw(st.lists(st.sampled_from(sorted(SOURCES)), min_size=2, max_size=2, unique=True))
+    assume(field != "model" or "option" not in pair)
+    one, other = data.draw(st.lists(VALUES[field], min_size=2, max_size=2, unique=True))
+    folder = tmp_path_factory.mktemp("said")
+    path, more = state(folder, field, dict(zip(pair, (one, other), strict=True)))
+    with pytest.raises(SamplesError) as caught:
+        take_in(path, folder / "store", **more)
+    [line] = [line for line in str(caught.value).splitlines() if f"{field} is stated in several ways" in line]
+    assert line.startswith(str(path))
+    for source, value in zip(pair, (one, other), strict=True):
+        before, _, _ = line.partition(SOURCES[source].format(field=field))
+        assert before != line
+        assert repr(value) in before
+    assert "import it again" in line
+    assert not (folder / "store").exists()
+
+
+@settings(max_examples=60)
+@given(
+    model=st.from_regex(r"[A-Za-z0-9][\w.]{0,12}(--[\w.]{1,8}){0,2}", fullmatch=True),
+    view=st.tuples(VALUES["split"], VALUES["subset"]),
+    setting=st.tuples(st.sampled_from([0, 0.2, 0.8, 1.0]), st.integers(1, 300)),
+    backend=st.sampled_from(["vllm", "hf", "openai", "hf-inference"]),
+)
+def test_names_of_the_original_are_read(model, view, setting, backend):
+    """Every part of a name comes out as it was put in."""
+    assume("bigcodebench" not in model and not model.endswith("-"))
+    (split, subset), (temperature, n_samples) = view, setting
+    benchmark = f"bigcodebench{'-hard' if subset == 'hard' else ''}-{split}"
+    stem = f"{model}--{benchmark}--{backend}-{temperature}-{n_samples}-sanitized_calibrated"
+    told = {claim.field: claim.value for claim in claims_of_name(stem, "name")}
+    assert told == {
+        "model": model, "split": split, "subset": subset, "temperature": temperature, "n_samples": n_samples
+    }  # fmt: skip
+
+
+def test_all_contradictions_at_once(tmp_path):
+    """Each field that is stated in several ways has its line."""
+    told = scores(1.0, model="other--main", split="instruct", subset="hard")
+    path = write(tmp_path, [entry(number) for number in range(3)], scores=told)
+    with pytest.raises(SamplesError) as caught:
+        take_in(path, tmp_path / "store")
+    assert [line.split(": ")[1].split(" is ")[0] for line in str(caught.value).splitlines()] == [
+        "model", "split", "subset"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["m", "M--main", "org/m", "org--m--main"])
+def test_one_model_may_be_written_in_several_ways(tmp_path, model):
+    """The organisation, the revision main, capitals and the slash make no other model."""
+    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, model=model))
+    take_in(path, tmp_path / "store")
+    assert find_run(tmp_path / "store", "latest").model == model
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"split": "Complete"}, r"split 'Complete' is not complete or instruct"),
+        ({"subset": 3}, r"subset 3 is not full or hard"),
+        ({"calibrated": 1}, r"calibrated 1 is not true or false"),
+        ({"model": ["m"]}, r"model \['m'\] is no name"),
+        ({"calibrated": False}, r"calibrated is stated in several ways: no says .*, yes says its samples \(every one"),
+        ({"pass@2": 1.0}, r"has tasks of 1 samples, and .* states pass@2"),
+        ({"failed_tasks": ["Starter/9"]}, r"has no result of Starter/9, and .* its ground truth failed"),
+    ],
+)
+def test_scores_that_cannot_be_of_this_file(tmp_path, told, message):
+    """What no such file says, and what its samples do not give, is refused with the place and the value."""
+    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0) | told)
+    with pytest.raises(SamplesError, match=message):
+        take_in(path, tmp_path / "store")
+    assert not (tmp_path / "store" / "runs").exists()
+
+
+def test_programs_that_are_not_what_the_name_says(tmp_path):
+    """Where the original takes from the name that it should calibrate, no program of the file may be uncalibrated."""
+    stem = "m--bigcodebench-complete--vllm-0-1-sanitized-calibrated"
+    path = write(tmp_path, [entry(number, calibrated=False) for number in range(3)], stem=stem)
+    with pytest.raises(SamplesError, match=r"yes says the file's name, no says its samples \(none begins"):
+        take_in(path, tmp_path / "store")
+
+
+def test_another_number_of_samples(tmp_path):
+    """A name that states so many samples a task needs that many of every task."""
+    entries = [entry(number) for number in (0, 0, 1, 2)]
+    with pytest.raises(SamplesError, match=r"1 says the file's name, 1 says .*2 tasks.*, 2 says its samples \(1 tasks"):
+        take_in(write(tmp_path, entries), tmp_path / "store")
+
+
+def test_two_scores_beside_one_file(tmp_path):
+    """A packed and a plain pass_at_k.json that differ are both named."""
+    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0))
+    packed = tmp_path / f"{STEM}_pass_at_k.json.gz"
+    packed.write_bytes(gzip.compress(json.dumps(scores(0.5)).encode()))
+    with pytest.raises(SamplesError, match=r"_pass_at_k\.json and .*\.gz differ"):
+        take_in(path, tmp_path / "store")
+
+
+class TestRecordsStay:
+    """An import adds a record or leaves the records as they are."""
+
+    @pytest.fixture
+    def free(self, tmp_path):
+        """A file whose name tells nothing, imported as complete."""
+        path = write(tmp_path, [entry(number) for number in range(3)], stem="mine")
+        take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
+        return path
+
+    def records(self, tmp_path):
+        return {path.name: path.read_bytes() for path in (tmp_path / "store" / "runs").iterdir()}
+
+    def test_the_same_file_is_no_other_split(self, free, tmp_path):
+        """Neither under its own name nor under another one; the record is named, and stays."""
+        before = self.records(tmp_path)
+        for name in ("", "another"):
+            with pytest.raises(SamplesError, match=rf"'complete' says .*{next(iter(before))}, which is of this very"):
+                take_in(free, tmp_path / "store", settings=STARTER | {"split": "instruct"}, name=name)
+        assert self.records(tmp_path) == before
+
+    def test_the_same_again_leaves_every_byte(self, free, tmp_path):
+        """Also from another place: the first record stays as it is."""
+        before = self.records(tmp_path)
+        moved = tmp_path / "elsewhere" / free.name
+        moved.parent.mkdir()
+        shutil.copy(free, moved)
+        take_in(moved, tmp_path / "store", settings=STARTER | {"split": "complete"})
+        assert self.records(tmp_path) == before
+
+    def test_a_file_whose_name_now_tells_the_model_is_no_contradiction(self, free, tmp_path):
+        """Where no model was named before, its file's name stood in, which states nothing."""
+        named = free.with_name(f"{STEM}_eval_results.json")
+        shutil.copy(free, named)
+        take_in(named, tmp_path / "store")
+        assert {run.model for run in recorded_runs(tmp_path / "store")} == {"mine", "m--main"}
+
+    def test_more_of_the_same_file_is_a_run_of_its_own(self, free, tmp_path):
+        """Other tasks, or scores beside it that it lacked, need another name: the record before is not replaced."""
+        before = self.records(tmp_path)
+        fewer = {"source": "starter", "ids": "0-1", "split": "complete"}
+        with pytest.raises(SamplesError, match=r"imported as mine before, with other tasks, .*another --name"):
+            take_in(free, tmp_path / "store", settings=fewer)
+        free.with_name("mine_pass_at_k.json").write_text(json.dumps(scores(1.0)))
+        with pytest.raises(SamplesError, match=r"with other failed_ground_truths, model, and no record"):
+            take_in(free, tmp_path / "store", settings=STARTER)
+        assert self.records(tmp_path) == before
+        take_in(free, tmp_path / "store", settings=STARTER, name="whole")
+        assert {run.run for run in recorded_runs(tmp_path / "store")} == {"mine", "whole"}
+        assert before.items() < self.records(tmp_path).items()
+
+
+class TestNothingIsMadeUp:
+    """What a file does not tell is null in its record."""
+
+    def test_the_record_has_no_defaults(self, tmp_path):
+        """Only what the import itself decides on and what the name tells has a value."""
+        take_in(write(tmp_path, [entry(number) for number in range(3)]), tmp_path / "store")
+        config = find_run(tmp_path / "store", "latest").config
+
+        def known(values, above=""):
+            for name, value in values.items():
+                if isinstance(value, dict):
+                    yield from known(value, f"{above}{name}.")
+                elif value is not None:
+                    yield f"{above}{name}", value
+
+        told = dict(known(config))
+        assert told.pop("generation.sampling.temperature") == 0.0
+        assert told.pop("generation.n_samples") == 1
+        assert told.pop("execution.variants") == ["calibrated"]
+        assert {name.partition(".")[0] for name in told} == {"name", "store", "dataset", "samples", "aggregation"}
+        for section in ("limits", "environment", "backend"):
+            assert section in config["execution"]
+
+    def test_a_free_name_tells_no_temperature(self, tmp_path):
+        """0 would be the temperature of this project's default."""
+        path = write(tmp_path, [entry(number) for number in range(3)], stem="mine")
+        take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
+        generation = find_run(tmp_path / "store", "latest").config["generation"]
+        assert (generation["sampling"]["temperature"], generation["n_samples"]) == (None, 1)
+
+    def test_ground_truths_that_were_not_executed_are_not_failed(self, tmp_path):
+        """With --no_gt the original writes a rate of 0 and every task as failed: that is no rate of 0 %."""
+        ids = [task["task_id"] for task in TASKS[:3]]
+        path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, ids))
+        run = take_in(path, tmp_path / "store")
+        assert run.ground_truth is None
+        assert metric(run, tmp_path / "store", "ground_truth_rate") == []
+
+    def test_ground_truths_that_failed_have_no_tests(self, tmp_path):
+        """The list of failed tasks does not tell which tests failed: none is said to have."""
+        ids = [TASKS[1]["task_id"]]
+        path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, ids))
+        run = take_in(path, tmp_path / "store")
+        rows = {row["task_id"]: row for row in Store(tmp_path / "store").read(run.ground_truth).to_pylist()}
+        assert (rows[ids[0]]["tests"], rows[ids[0]]["tests_run"]) == ([], None)
+        assert {test["outcome"] for test in rows["Starter/0"]["tests"]} == {"pass"}
+
+
+def changed(folder, original, *, stem=None, told=None, tasks=None):
+    """A copy of a recorded file and of its scores, with something changed."""
+    folder.mkdir()
+    before = original.name.removesuffix("_eval_results.json.gz")
+    content = json.loads(gzip.decompress(original.read_bytes()))
+    if tasks is not None:
+        content["eval"] = {task_id: samples for task_id, samples in content["eval"].items() if task_id in tasks}
+    path = folder / f"{stem or before}_eval_results.json"
+    path.write_text(json.dumps(content))
+    beside = json.loads(original.with_name(f"{before}_pass_at_k.json").read_text())
+    (folder / f"{stem or before}_pass_at_k.json").write_text(json.dumps(beside | (told or {})))
+    return path
+
+
+@pytest.fixture(scope="module")
+def original(reference_data):
+    [path] = (reference_data / "samples" / "gemma-3-4b-it").glob("*_eval_results.json.gz")
+    return path
+
+
+@pytest.fixture(scope="module")
+def recorded(original, reference_data, tmp_path_factory):
+    """A store with the file's run, and the tasks that it was made from."""
+    source = {"source": str(reference_data / "bigcodebench-v0.1.4.parquet")}
+    folder = tmp_path_factory.mktemp("store")
+    take_in(original, folder, settings=source)
+    return folder, source
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+class TestRecordedFiles:
+    """Copies of a recorded result file that were changed in one place, beside the run of the file itself."""
+
+    @pytest.fixture
+    def refused(self, recorded):
+        """Imports a file, which is refused and changes no record."""
+        store, source = recorded
+
+        def attempt(path, message, **more):
+            before = {record.name: record.read_bytes() for record in (store / "runs").iterdir()}
+            with pytest.raises(SamplesError, match=message):
+                take_in(path, store, settings=source | more)
+            assert {record.name: record.read_bytes() for record in (store / "runs").iterdir()} == before
+
+        return attempt
+
+    @pytest.mark.parametrize(
+        ("renamed", "message"),
+        [
+            (
+                ("-complete", "-instruct"),
+                r"split .*'complete' says .*_pass_at_k\.json, 'instruct' says the file's name",
+            ),
+            (("bench-", "bench-hard-"), r"subset .*'hard' says the file's name, 'full' says its samples \(992 tasks"),
+            (
+                ("google", "meta"),
+                r"model .*'google--gemma-3-4b-it--main' says .*, 'meta--gemma-3-4b-it--main' says the",
+            ),
+            (("vllm-0-1", "vllm-0-10"), r"n_samples .*10 says the file's name, 1 says its samples \(1,140 tasks"),
+        ],
+    )
+    def test_another_name(self, original, refused, tmp_path, renamed, message):
+        """A renamed file says something else than its scores and its samples."""
+        stem = original.name.removesuffix("_eval_results.json.gz").replace(*renamed)
+        refused(changed(tmp_path / "files", original, stem=stem), message)
+
+    @pytest.mark.parametrize(
+        ("told", "message"),
+        [
+            ({"split": "instruct"}, r"split .*'instruct' says .*_pass_at_k\.json, 'complete' says the file's name"),
+            ({"subset": "hard"}, r"subset .*'hard' says .*_pass_at_k\.json, 'full' says the file's name"),
+            ({"model": "gemma-3-27b-it--main"}, r"model .*'gemma-3-27b-it--main' says .*_pass_at_k\.json"),
+            ({"calibrated": False}, r"calibrated .*no says .*, yes says its samples"),
+            ({"pass@1": 0.5}, r"its samples give pass@1 0\.3789"),
+            ({"pass@5": 0.5}, r"has tasks of 1 samples"),
+        ],
+    )
+    def test_other_scores(self, original, refused, tmp_path, told, message):
+        """Scores of another evaluation beside the file."""
+        refused(changed(tmp_path / "files", original, told=told), message)
+
+    @pytest.mark.parametrize(("field", "value"), [("split", "instruct"), ("subset", "hard")])
+    def test_other_options(self, original, refused, field, value):
+        """An option that says something else than name, scores and samples."""
+        refused(original, rf"{field} .*'{value}' says --{field}", **{field: value})
+
+    def test_other_tasks(self, original, refused, tmp_path, reference_data):
+        """A file of exactly the Hard tasks is not one of the full benchmark."""
+        hard = set(json.loads(Path(reference_data / "hard_task_ids.json").read_text()))
+        path = changed(tmp_path / "files", original, tasks=hard)
+        refused(path, r"subset .*'hard' says its samples \(exactly the 148 tasks")
