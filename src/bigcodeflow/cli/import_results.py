@@ -41,15 +41,19 @@ def import_results(
     """Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.
 
     The *_pass_at_k.json beside a file tells model, split, subset and which ground truths failed; without one, ground
-    truths count as not executed. Nothing is executed. The same file again gives the same run. A file that does not fit
-    is named with all its defects and not taken in; the others are.
+    truths count as not executed. Nothing is executed. The same file again gives the same run; no record is replaced.
+    Names, scores and options that contradict each other are refused. A file that does not fit is named with all its
+    defects and not taken in; the others are.
     """
     prompts, part = split.value if split else "", subset.value if subset else ""
     if from_space:
         if files:
             raise ConfigError("--from-space brings its own result file: name no other")
         from bigcodeflow.cli.space import results_from_space
+        from bigcodeflow.importing import agreed, claims_of_options
 
+        # The space takes minutes; what it gives would then be refused.
+        agreed(Path(samples), claims_of_options({"split": prompts, "subset": part}, samples=samples, name=name))
         files = [results_from_space(from_space, samples, split=prompts, subset=part or "full", ids=ids, out=out_folder)]
     if not files:
         raise ConfigError("name result files, or --from-space with --samples and --split")

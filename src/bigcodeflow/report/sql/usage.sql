@@ -17,8 +17,8 @@ asked as (
 ),
 
 judged as (
-    -- An imported verdict has NaN, as nothing was executed; null where that is so of all.
-    select run_index, sum(cpu_seconds) filter (not isnan(cpu_seconds)) as judging_cpu_seconds
+    -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
+    select run_index, sum(cpu_seconds) filter (isfinite(cpu_seconds)) as judging_cpu_seconds
     from verdicts
     group by run_index
 )

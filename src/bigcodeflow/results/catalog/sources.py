@@ -101,7 +101,8 @@ def _nulls(schema: pa.Schema) -> list[str]:
 def _without_nan(value: str, kind: pa.DataType) -> str:
     """The value with null for NaN, which would make every sum and mean over it NaN; the value itself if it has none."""
     if pa.types.is_floating(kind):
-        return f"CASE WHEN NOT isnan({value}) THEN {value} END"
+        # Not isnan: DuckDB takes it to be false wherever Parquet's statistics, which leave NaN out, show none.
+        return f"CASE WHEN isfinite({value}) THEN {value} END"
     if pa.types.is_list(kind):
         made = _without_nan("entry", kind.value_type)
         return value if made == "entry" else f"list_transform({value}, lambda entry: {made})"

@@ -11,6 +11,6 @@ select
     count(*) filter (status = 'timeout') as timeout_count,
     count(*) filter (status = 'tampered') as tampered_count,
     count(*) filter (status = 'infra_error') as infra_error_count,
-    -- An imported verdict has NaN, as nothing was executed; null where that is so of all.
-    (sum(cpu_seconds) filter (not isnan(cpu_seconds)))::double as cpu_seconds
+    -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
+    (sum(cpu_seconds) filter (isfinite(cpu_seconds)))::double as cpu_seconds
 from verdicts
