@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from bigcodeflow import environments
 from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.errors import BigCodeFlowError, SandboxUnavailableError
 
@@ -29,12 +31,14 @@ class Finding(NamedTuple):
 
 def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what does not work.")] = False,
+    store: RecordedStore = Path("results/store"),
 ) -> None:
-    """Check packages, system programs, sandbox environments and the isolation they really have here.
+    """Check packages, system programs, sandbox environments, the isolation they really have here, and recorded runs.
 
-    Exit code 1 when the sandbox cannot be used.
+    A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
+    when the sandbox cannot be used.
     """
-    findings = [*_packages(), *_programs(), *_environments()]
+    findings = [*_packages(), *_programs(), *_environments(), *_recorded_runs(store)]
     table = Table("", "what", "found")
     for finding in findings:
         if not (quiet and finding.works):
@@ -81,3 +85,23 @@ def _environments() -> Iterator[Finding]:
             yield Finding(f"sandbox environment {name}", works=False, told=str(error), unsafe=unsafe)
         else:
             yield Finding(f"sandbox environment {name}", works=True, told="isolated by: " + "; ".join(layers))
+
+
+def _recorded_runs(store: Path) -> Iterator[Finding]:
+    from bigcodeflow.artifacts import Store
+    from bigcodeflow.results.runs import recorded_runs
+    from bigcodeflow.results.splits import split_mismatch
+
+    try:
+        runs = recorded_runs(store)
+        mismatches = {run.record: told for run in runs if (told := split_mismatch(run))}
+    except BigCodeFlowError as error:
+        yield Finding(f"recorded runs of {Store(store).location}", works=False, told=str(error))
+        return
+    for record, told in mismatches.items():
+        remedy = f"run it again, which asks for the missing answers, and delete runs/{record}.json in the store"
+        yield Finding(f"recorded run {record}", works=False, told=f"{told}: {remedy}")
+    if runs and not mismatches:
+        yield Finding(
+            "recorded runs", works=True, told=f"{len(runs):,}, each asked the prompts of its split"
+        )

@@ -4,27 +4,19 @@ Three forms. 'chat' asks for a program in a code block. 'prefill' asks the same 
 goes on inside the block. 'direct' hands over the code to be completed, for models that were not trained to talk.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from bigcodeflow.config import PromptConfig, Split
+from bigcodeflow.config.templates import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.generation.exchange import Message, Prompt, PromptForm
 
-INSTRUCTION_PREFIX = (
-    "Please provide a self-contained Python script that solves the following problem in a markdown code block:"
-)
-RESPONSE_PREFIX = (
-    "Below is a Python script with a self-contained function that solves the problem and passes corresponding tests:"
-)
-_FENCE = "```"
 #: The original's ends of an answer for models that it runs itself; APIs for chats get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
 _STOPS_OF_FORM: Mapping[PromptForm, tuple[str, ...]] = {
     "chat": (),
-    "prefill": (*_STOPS, f"\n{_FENCE}\n"),
+    "prefill": (*_STOPS, f"\n{FENCE}\n"),
     "direct": (*_STOPS, "\ndef ", "\nclass ", "\nimport ", "\nfrom ", "\nassert "),
 }
 
@@ -43,13 +35,13 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
         return Prompt("direct", text=task["complete_prompt"], template_sha=template_sha)
     prefix = config.instruction_prefix or INSTRUCTION_PREFIX
     if split == "complete":
-        question = f"{prefix}\n{_FENCE}\n{task['complete_prompt'].strip()}\n{_FENCE}\n"
+        question = f"{prefix}\n{FENCE}\n{task['complete_prompt'].strip()}\n{FENCE}\n"
     else:
         question = f"{prefix}\n{task['instruct_prompt'].strip()}\n"
     turns = [Message("system", config.system)] if config.system else []
     turns.append(Message("user", question))
     if form == "prefill":
-        turns.append(Message("assistant", _beginning(config)))
+        turns.append(Message("assistant", answer_beginning(config)))
     return Prompt(form, messages=tuple(turns), template_sha=template_sha)
 
 
@@ -74,19 +66,3 @@ def check_form(split: Split, form: PromptForm) -> None:
 def raw_text(prompt: Prompt, answer: str) -> str:
     """What the sanitizer reads: with the form 'direct' the answer goes on where the prompt ends."""
     return prompt.text + answer if prompt.form == "direct" else answer
-
-
-def template_sha256(split: Split, form: PromptForm, config: PromptConfig) -> str:
-    """sha256 of everything that a prompt is made with but the task's own text."""
-    texts = {
-        "split": split,
-        "form": form,
-        "system": config.system,
-        "instruction_prefix": config.instruction_prefix or INSTRUCTION_PREFIX,
-        "beginning": _beginning(config) if form == "prefill" else "",
-    }
-    return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
-
-
-def _beginning(config: PromptConfig) -> str:
-    return f"{config.response_prefix or RESPONSE_PREFIX}\n{_FENCE}python\n"

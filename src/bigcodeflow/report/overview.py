@@ -9,6 +9,7 @@ from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, sl
 from bigcodeflow.report.sections import Cell, Column, Section, samples_link
 from bigcodeflow.report.selection import ReportedRun
 from bigcodeflow.results.models import Row
+from bigcodeflow.results.splits import split_mismatch
 from bigcodeflow.results.wording import identity, interval, notes, overall, percent, several_samples
 
 #: Libraries that the chart shows; the table shows all.
@@ -40,7 +41,7 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
         ],
         [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)],
         charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None,
-        [f"{run.label}: {note}" for run in runs for note in (*_unjudged(run), *notes(run.metrics))],
+        [f"{run.label}: {note}" for run in runs for note in (*_other_split(run), *_unjudged(run), *notes(run.metrics))],
     )  # fmt: skip
 
 
@@ -276,6 +277,12 @@ def _count(run: ReportedRun, metric: str, row: Row) -> int:
     kind = (row["variant"], row["sanitizer"])
     found = (other for other in overall(run.metrics, metric) if (other["variant"], other["sanitizer"]) == kind)
     return int(next((other["value"] for other in found), 0))
+
+
+def _other_split(run: ReportedRun) -> Iterator[str]:
+    mismatch = split_mismatch(run.recorded)
+    if mismatch:
+        yield f"{mismatch}; the numbers are not those of its split: run it again."
 
 
 def _unjudged(run: ReportedRun) -> Iterator[str]:

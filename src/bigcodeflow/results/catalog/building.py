@@ -30,6 +30,7 @@ from bigcodeflow.results.catalog.sources import (
 )
 from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
 from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
+from bigcodeflow.results.splits import is_mismatched
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -148,7 +149,8 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
         connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM {_aside_of(table)}')
     _create(connection, "stored.artifacts", ARTIFACTS, [_artifact_row(one) for one in contents.intact.values()])
     runs, left_out = _sorted_out(recorded, contents)
-    _create(connection, "runs", RUNS, [_run_row(run) for run in runs])
+    templates = dict(connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
+    _create(connection, "runs", RUNS, [_run_row(run, templates) for run in runs])
     _create(connection, "left_out", LEFT_OUT, left_out)
     _create(connection, "stored.run_files", RUN_FILES, list(_run_file_rows(runs, contents)))
     connection.execute(f"CREATE TABLE stored.owners AS {models.sql_of('catalog/stored/owners')}")
@@ -295,9 +297,10 @@ def _run_file_rows(runs: Sequence[RecordedRun], contents: _Contents) -> Iterator
             yield {**_owner(run), "artifact": name, "key": key, "file": str(path)}
 
 
-def _run_row(run: RecordedRun) -> dict[str, Any]:
+def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {
         **_owner(run),
+        "split_mismatch": is_mismatched(run, templates.get(run.keys.get("generation", ""), ())),
         "started_at": _utc(run.started_at),
         "finished_at": _utc(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),

@@ -17,6 +17,11 @@ RUNS = pa.schema(
         _column("model", _text, "as the original's file names state it"),
         _column("split", _text, "complete or instruct"),
         _column("subset", _text, "full or hard"),
+        _column(
+            "split_mismatch",
+            pa.bool_(),
+            "the model was asked prompts of another split, so that no score counts; null: no request tells",
+        ),
         _column("started_at", pa.timestamp("us"), "UTC"),
         _column("finished_at", pa.timestamp("us"), "UTC"),
         _column("config", _text, "the run's whole configuration as JSON text"),

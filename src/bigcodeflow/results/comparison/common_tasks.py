@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.results.comparison.sides import Side, TaskCounts
+from bigcodeflow.results.splits import split_mismatch
 
 _MOST_NAMED = 5
 
@@ -148,6 +149,9 @@ def _limit(name: str, side: Side) -> str:
 def _own_notes(sides: Sequence[Side]) -> list[str]:
     notes = []
     for side in sides:
+        mismatch = split_mismatch(side.run)
+        if mismatch:
+            notes.append(f"Warning: {side.label}: {mismatch}; its numbers are not those of its split: run it again.")
         lost = sum(task.n_given - task.n_judged for task in side.tasks.values())
         if lost:
             notes.append(

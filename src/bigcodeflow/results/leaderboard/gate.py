@@ -10,6 +10,7 @@ from bigcodeflow.results.leaderboard import benchmark
 from bigcodeflow.results.leaderboard.settings import CONTROLS
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.results.splits import split_mismatch
 from bigcodeflow.results.wording import overall
 
 #: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
@@ -79,6 +80,12 @@ def _is_a_control(evidence: Evidence) -> Shortcoming | None:
     if source not in CONTROLS:
         return None
     return Shortcoming(f"its samples are the {source} control, no model's answers", "name a run of a model")
+
+
+def _is_of_another_split(evidence: Evidence) -> Shortcoming | None:
+    """Its score is that of answers to other prompts, and nothing allows it."""
+    mismatch = split_mismatch(evidence.run)
+    return Shortcoming(mismatch, "run it again, which asks its model for what is missing") if mismatch else None
 
 
 def _is_incomplete(evidence: Evidence) -> Shortcoming | None:
@@ -157,6 +164,7 @@ def _has_other_tests(evidence: Evidence) -> Shortcoming | None:
 #: An incomplete run lacks a score for a reason that is told by the first.
 _CHECKS: tuple[Callable[[Evidence], Shortcoming | None], ...] = (
     _is_a_control,
+    _is_of_another_split,
     _is_incomplete,
     _has_no_score,
     _has_infra_errors,

@@ -11,6 +11,8 @@ select
     sum(reasoning_tokens)::bigint as reasoning_tokens,
     fsum(cost_usd) as cost_usd,
     count(cost_usd) as n_cost_known,
-    median(latency_seconds) as median_latency_seconds
+    median(latency_seconds) as median_latency_seconds,
+    -- What of the prompts tells the split that was asked.
+    coalesce(list(distinct template_sha) filter (template_sha is not null), []) as templates
 from fresh
 group by artifact

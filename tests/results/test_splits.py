@@ -1,0 +1,133 @@
+"""Runs whose model was asked the prompts of another split are told by the requests in the store."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.artifacts import Store
+from bigcodeflow.config import PromptConfig
+from bigcodeflow.config.templates import FORMS, template_sha256
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.report import select_runs
+from bigcodeflow.report.overview import scores
+from bigcodeflow.results import rebuild_catalog
+from bigcodeflow.results.leaderboard.measured import entry_of
+from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
+from bigcodeflow.results.splits import asked_splits, is_mismatched, split_mismatch
+from tests.conftest import Command
+from tests.generation.providers.double import Received, Say, model_server
+from tests.store.s3 import new_bucket
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+prompts = st.builds(PromptConfig, system=texts, instruction_prefix=texts, response_prefix=texts)
+
+
+def _answer(_: Received) -> Say:
+    return Say("```python\ndef task_func(*args):\n    return 1\n```")
+
+
+def _run(split: str, prompt: PromptConfig, store: Path = Path("none")) -> RecordedRun:
+    config = {"dataset": {"split": split}, "generation": {"prompt": prompt.model_dump(mode="json")}}
+    return find_run(_recorded(store, config), "r")
+
+
+def _recorded(store: Path, config: dict[str, object], **keys: str) -> Path:
+    (store / "runs").mkdir(parents=True, exist_ok=True)
+    record = {"run": "r", "started_at": "2026-11-21T10:00:00Z", "config": config, "artifacts": keys}
+    (store / "runs" / "r.json").write_text(json.dumps(record))
+    return store
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("splits")
+
+
+@given(prompt=prompts, form=st.sampled_from(FORMS), split=st.sampled_from(("complete", "instruct")))
+def test_the_template_tells_the_split_whatever_the_prompt(folder: Path, prompt, form, split):
+    """Every form and every text around the task; rows of both splits are told as both."""
+    run = _run("complete", prompt, folder)
+    template = template_sha256(split, form, prompt)
+    assert asked_splits(run, [template, "of another version"]) == (split,)
+    assert is_mismatched(run, [template]) is (split == "instruct")
+    assert is_mismatched(run, []) is None
+    other = template_sha256("complete", form, prompt)
+    assert is_mismatched(run, {template, other}) is (split == "instruct")
+
+
+@pytest.fixture
+def stored(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> Path:
+    """A store with a run of complete, and one that the same answers were recorded with as instruct."""
+    with model_server(_answer) as server:
+        address = ("--model", "openai:m", "--base-url", server.url("openai"))
+        bigcodeflow("run", "starter", "--no-prefect", *address, "--set", "dataset.ids=0-2", "--set", "name=good")
+    store = tmp_path / "results" / "store"
+    [record] = (store / "runs").glob("*.json")
+    content = json.loads(record.read_text())
+    content["run"] = "wrong"
+    content["config"]["dataset"]["split"] = "instruct"
+    record.with_name("30000101T000000.000000-wrong.json").write_text(json.dumps(content))
+    return store
+
+
+@pytest.mark.sandbox
+def test_a_run_of_another_split_is_named_marked_and_refused(bigcodeflow: Command, stored: Path) -> None:
+    """By doctor, in the catalog, by the leaderboard, and in a report; the right run is not."""
+    told = "it is recorded as instruct, but its model was asked the complete prompts"
+    shown = " ".join(bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout.split())
+    assert f"30000101T000000.000000-wrong │ {told}" in shown
+    assert shown.count("recorded run") == 1
+    with duckdb.connect(rebuild_catalog(stored), read_only=True) as catalog:
+        for view in ("runs", "pass_at_k"):
+            rows = catalog.execute(f"SELECT DISTINCT run, split_mismatch FROM {view} ORDER BY run").fetchall()
+            assert rows == [("good", False), ("wrong", True)]
+    with pytest.raises(ArtifactError, match=told):
+        entry_of(find_run(stored, "wrong"))
+    assert split_mismatch(find_run(stored, "good")) == ""
+    [note] = scores(select_runs(stored, ["wrong"])).notes
+    assert told in note
+
+
+@pytest.mark.sandbox
+def test_doctor_says_that_runs_are_right(bigcodeflow: Command, stored: Path) -> None:
+    """A store without wrong runs, and none at all, are no defects; an unreadable record is one."""
+    next((stored / "runs").glob("*-wrong.json")).unlink()
+    assert "1, each asked the prompts of its split" in bigcodeflow("doctor", check=False, COLUMNS="400").stdout
+    assert "recorded run" not in bigcodeflow("doctor", "--store", "none", check=False, COLUMNS="400").stdout
+    (stored / "runs" / "x.json").write_text("{")
+    assert "is not a run record" in bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout
+
+
+def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples come into the replica; samples without requests say nothing."""
+    monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "replica"))
+    store = Store(f"s3://{new_bucket()}/prefix")
+    asked = template_sha256("complete", "chat", PromptConfig())
+    for name, templates in (("wrong", [asked, None]), ("replayed", [None, None])):
+        store.publish("generation", name, pa.table({"template_sha": pa.array(templates, pa.string())}), settings={})
+        record = {
+            "run": name,
+            "started_at": "2026-11-21T10:00:00Z",
+            "config": {"dataset": {"split": "instruct"}},
+            "artifacts": {"generation": name},
+        }
+        store.write(f"runs/{name}.json", json.dumps(record).encode())
+    monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
+    assert [bool(split_mismatch(run)) for run in recorded_runs(store.location)] == [False, True]
+
+
+def test_a_lost_or_older_samples_table_says_nothing(folder: Path) -> None:
+    """No traceback where the artifact is gone or was written without templates."""
+    config = {"dataset": {"split": "instruct"}, "generation": {"prompt": {"of": "another version"}}}
+    run = find_run(_recorded(folder, config, generation="k"), "r")
+    assert split_mismatch(run) == ""
+    path = folder / "generation" / "k" / "part-0.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"task_id": ["a"]}), path)
+    assert split_mismatch(run) == ""
