@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 
 from prefect import flow, runtime
+from prefect.context import FlowRunContext
 from prefect.states import Failed
 
 from bigcodeflow.artifacts import Store
-from bigcodeflow.config import RunConfig
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.outputs import write_outputs
+from bigcodeflow.outputs import in_own_folder, write_outputs
 from bigcodeflow.resolving import ResolvedRun, Resolver
 from bigcodeflow.stages import RunArtifacts
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
@@ -21,8 +22,9 @@ from tasks.naming import run_title
 from tasks.result import show_result
 from tasks.sanitizing import sanitize_samples
 
-#: What runs where nothing is asked for, so that a deployment can be tried as it is.
-STARTER_SET = RunConfig()
+#: What the form holds untouched: the preset that `make run` runs. It has no name, since a form with another model
+#: would else give that model's run the preset's.
+STARTER_SET = load_config("starter").model_copy(update={"name": "run"})
 
 
 def _flow_run_name() -> str:
@@ -58,6 +60,7 @@ def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
     """
     started_at = datetime.now(UTC)
     try:
+        config = in_own_folder(config, *moment_and_token())
         artifacts = perform_tasks(resolver(config))
         outputs = write_outputs(
             config, artifacts, Store(config.store), started_at=started_at, evaluated_at=datetime.now(UTC)
@@ -67,6 +70,13 @@ def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
         # Raised from here, the line that says what to do would be buried under a traceback; the caller still gets it.
         return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
     return artifacts
+
+
+def moment_and_token() -> tuple[datetime, str]:
+    """When the flow run was created, and a part of its id: its folder's name, the same at every retry."""
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    return (datetime.now(UTC), "") if run is None else (run.created or datetime.now(UTC), run.id.hex[-8:])
 
 
 def perform_tasks(run: ResolvedRun) -> RunArtifacts:

@@ -4,9 +4,10 @@ from prefect import flow, runtime
 from prefect.states import Failed
 
 from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.outputs import in_own_folder
 from bigcodeflow.rescoring import RescoreConfig, rescored
 from bigcodeflow.stages import RunArtifacts
-from flows.benchmark import benchmark
+from flows.benchmark import benchmark, moment_and_token
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 
 STARTER_ANSWERS = RescoreConfig()
@@ -35,6 +36,6 @@ def rescore(config: RescoreConfig = STARTER_ANSWERS) -> RunArtifacts:
         BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
     try:
-        return benchmark(rescored(config))
+        return benchmark(in_own_folder(rescored(config), *moment_and_token()))
     except BigCodeFlowError as error:
         return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]

@@ -21,14 +21,16 @@ from bigcodeflow.sweeps import (
     failed_result,
     failure_of,
     finished_result,
+    folder_of,
     last_runs,
     load_sweep,
     members_of,
+    placed,
     plan_of,
     reused_result,
     write_results,
 )
-from flows.benchmark import benchmark, judge
+from flows.benchmark import benchmark, judge, moment_and_token
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.sweeping import SweepProgress, show_sweep
 
@@ -63,9 +65,10 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
     """
     try:
         chosen = load_sweep(file) if file else config
-        results = list(_perform(chosen, members_of(chosen)))
+        folder = folder_of(chosen, *moment_and_token())
+        results = list(_perform(chosen, members_of(chosen), folder))
         failure: BigCodeFlowError | None = failure_of(chosen, results)
-        show_sweep(chosen, results, write_results(chosen, results))
+        show_sweep(chosen, results, write_results(chosen, results, folder))
     except BigCodeFlowError as error:
         failure = error.with_traceback(None)
     if failure is not None:
@@ -74,15 +77,22 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
     return results
 
 
-def _perform(config: SweepConfig, members: tuple[Member, ...]) -> Iterator[MemberResult]:
+def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
     """One after the other: each already uses all cores to execute, and asks its provider as fast as it is let."""
     recorded, resolver = last_runs(config.store), Resolver()
     progress = SweepProgress(config.name, len(members))
     for number, member in enumerate(members):
         progress.show(number, member.title)
-        plan = plan_of(member, recorded.get(member.name), resolver)
-        yield _run(plan, resolver) if plan.artifacts is None else reused_result(plan, plan.artifacts)
+        plan = placed(plan_of(member, recorded.get(member.name), resolver), folder)
+        yield _run(plan, resolver) if plan.artifacts is None else _reused(plan, plan.artifacts)
     progress.show(len(members), "finished")
+
+
+def _reused(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
+    try:
+        return reused_result(plan, artifacts)
+    except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
+        return failed_result(plan, str(error), 0.0)
 
 
 def _run(plan: Plan, resolver: Resolver) -> MemberResult:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.config import GenerationConfig, RunConfig, SamplesConfig, load_config
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.resources import shipped
 
@@ -91,3 +91,27 @@ def test_an_unknown_preset_lists_the_known() -> None:
     """A mistyped preset name is answered with the names there are."""
     with pytest.raises(ConfigError, match="bigcodebench, starter"):
         load_config("startr")
+
+
+@pytest.mark.parametrize("samples", [{}, {"samples": {"source": "starter"}}], ids=["left out", "left at its default"])
+@pytest.mark.parametrize("source", ["starter", "bigcode/bigcodebench"])
+def test_a_model_that_is_named_is_asked(samples: dict[str, object], source: str) -> None:
+    """A form sends samples.source as it stands: recorded answers would else be scored as the model's."""
+    given = {"dataset": {"source": source}, "generation": {"model": "openai:m"}} | samples
+    assert RunConfig.model_validate(given).samples.source == "model"
+    models = RunConfig(generation=GenerationConfig(model="openai:m"), samples=SamplesConfig())
+    assert models.samples.source == "model"
+    assert RunConfig.model_validate(models.model_dump(mode="json")) == models
+
+
+@pytest.mark.parametrize("source", ["oracle", "stub", "mine.jsonl"])
+def test_other_answers_than_a_models_are_taken_where_they_are_named(source: str) -> None:
+    """A recorded run of a model is judged again with the answers of a file."""
+    given = {"samples": {"source": source}, "generation": {"model": "openai:m"}}
+    assert RunConfig.model_validate(given).samples.source == source
+
+
+def test_a_wrong_samples_section_is_still_told() -> None:
+    """Naming a model hides no mistake beside it."""
+    with pytest.raises(ConfigError, match="sorce is not a setting"):
+        load_config("starter", ("generation.model=openai:m", "samples.sorce=x"))

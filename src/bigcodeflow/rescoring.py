@@ -39,8 +39,8 @@ class RescoreConfig(Form):
     """Name of the new run; empty takes the run's own with '-rescored' behind it, or the preset's."""
     store: str = "results/store"
     """Folder for artifacts; a recorded run is looked up there."""
-    out: str = "results/rescored"
-    """Folder for the result files."""
+    out: str = ""
+    """Folder for the result files; empty makes a folder of its own in results/runs."""
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -59,7 +59,13 @@ def rescored(config: RescoreConfig) -> RunConfig:
     """
     if not config.run:
         settings, origin = read_preset(config.preset)
-        return load_settings(_changed(settings, config, config.name or str(settings.get("name", "run"))), origin)
+        changed = _changed(settings, config, config.name or str(settings.get("name", "run")))
+        judged = load_settings(changed, origin)
+        if judged.samples.source == "model":
+            raise ConfigError(
+                "rescore: asks no model, and generation.model names one: leave it empty, or use `bigcodeflow run`"
+            )
+        return judged
     run = find_run(config.store, config.run)
     if run.imported:
         raise ConfigError(

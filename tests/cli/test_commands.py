@@ -72,11 +72,11 @@ def test_uncalibrated_runs_the_solution_alone(
     task = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
     body = f"def task_func{task['code_prompt'].partition('def task_func')[2]}\n{task['canonical_solution']}"
     (tmp_path / "lazy.jsonl").write_text(json.dumps({"task_id": task["task_id"], "solution": body}) + "\n")
-    arguments = ("evaluate", "--samples", "lazy.jsonl", *STARTER, "--ids", "0", "--out", "out")
-    bigcodeflow(*arguments)
-    calibrated = json.loads((tmp_path / "out" / "lazy_pass_at_k.json").read_text())
-    bigcodeflow(*arguments, "--uncalibrated")
-    raw = json.loads((tmp_path / "out" / "lazy_pass_at_k.json").read_text())
+    arguments = ("evaluate", "--samples", "lazy.jsonl", *STARTER, "--ids", "0")
+    bigcodeflow(*arguments, "--out", "calibrated")
+    calibrated = json.loads((tmp_path / "calibrated" / "lazy_pass_at_k.json").read_text())
+    bigcodeflow(*arguments, "--out", "raw", "--uncalibrated")
+    raw = json.loads((tmp_path / "raw" / "lazy_pass_at_k.json").read_text())
     assert (calibrated["pass@1"], calibrated["calibrated"]) == (1.0, True)
     assert (raw["pass@1"], raw["calibrated"]) == (0.0, False)
 

@@ -13,7 +13,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.context import get_settings_context
 
-from bigcodeflow.config import RunConfig
+from bigcodeflow.config import RunConfig, load_config
 
 pytestmark = pytest.mark.flow
 
@@ -134,7 +134,8 @@ def test_form_knows_choices_bounds_and_defaults(deployment: DeploymentResponse) 
 
 
 def test_single_parameter_is_optional_and_explained(deployment: DeploymentResponse) -> None:
-    """A benchmark without any parameter is the starter set."""
+    """A benchmark without any parameter is what `make run` runs, limits, variants and k among it."""
     schema = deployment.parameter_openapi_schema
     assert list(schema["properties"]) == ["config"]
-    assert RunConfig.model_validate(schema["properties"]["config"]["default"]) == RunConfig()
+    made = load_config("starter").model_copy(update={"name": "run"})
+    assert RunConfig.model_validate(schema["properties"]["config"]["default"]) == made

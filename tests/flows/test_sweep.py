@@ -106,7 +106,7 @@ def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
 
     before = parts(Path(config.store))
     write_samples(file, numbers=range(2))
-    _prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
+    prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
 
     assert prefect_client.read_flow_run(first).state.is_completed()
     ended["mine, complete, full"] = ["Failed", "Completed"]
@@ -143,7 +143,7 @@ def _a_lost_artifact_is_made_again_by_a_retry(config: SweepConfig, client: SyncP
     stub = next(run for run in recorded_runs(config.store) if run.run == "stub-complete-full")
     lost = stub.path("aggregation")
     lost.unlink()
-    _prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
+    prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
     assert lost.is_file()
     assert children(client, first)["stub, complete, full"] == ["Completed", "Completed"]
     assert children(client, first)["oracle, complete, full"] == ["Completed"]
@@ -190,7 +190,8 @@ def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> No
     assert "complete" in str(caught.value)
 
 
-def _prefect(*arguments: str) -> None:
+def prefect(*arguments: str) -> None:
+    """Prefect's command line on the tests' server."""
     done = subprocess.run(
         [sys.executable, "-m", "prefect", *arguments],
         env=os.environ | get_settings_context().settings.to_environment_variables(),

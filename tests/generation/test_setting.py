@@ -85,8 +85,10 @@ def test_own_ends_stand_beside_the_originals() -> None:
 
 
 def test_a_grid_is_every_combination() -> None:
-    """Each with a name, a folder and a key of its own."""
+    """Each with a name, a folder where one is named, and a key of its own."""
     config = config_of(sampling={"temperature": [0.2, 0.8], "top_p": [0.9, 1.0], "max_tokens": 64})
+    assert {run.out for run in settings_of(config)} == {""}
+    config = config.model_copy(update={"out": "out"})
     runs = settings_of(config)
     assert [run.name for run in runs] == ["run+t0.2-p0.9", "run+t0.2-p1.0", "run+t0.8-p0.9", "run+t0.8-p1.0"]
     assert len({ledger_key(run.generation) for run in runs}) == len({run.out for run in runs}) == 4

@@ -1,6 +1,7 @@
 """What a sweep expands to, and what it refuses before anything runs."""
 
 import itertools
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import validated
-from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, load_sweep, members_of
+from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, folder_of, load_sweep, members_of
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12)
 SPLITS = st.lists(st.sampled_from(["complete", "instruct"]), min_size=1, unique=True).map(tuple)
@@ -39,6 +40,7 @@ def test_every_combination_is_a_run_of_its_own(
     sweep = SweepConfig(
         models=named(SweepModel, models, model="openai:m"),
         settings=named(SweepSetting, tried),
+        out="out",
         splits=splits,
         subsets=subsets,
         common={"generation.sampling.temperature": temperatures},
@@ -205,9 +207,11 @@ def test_shipped_sweeps_can_be_run(name: str, count: int) -> None:
     assert len(members_of(load_sweep(name))) == count
 
 
-def test_a_file_names_the_sweep_and_its_folder(tmp_path: Path) -> None:
-    """Without a name and a folder the file's name is used for both, so that two sweeps do not share them."""
+def test_a_file_names_the_sweep(tmp_path: Path) -> None:
+    """Without a name the file's is used; without a folder every run of the sweep makes one of its own."""
     file = tmp_path / "weekly.yaml"
     file.write_text("models: [{answers: oracle}]\n")
     sweep = load_sweep(file)
-    assert (sweep.name, sweep.out) == ("weekly", "results/sweeps/weekly")
+    assert (sweep.name, sweep.out) == ("weekly", "")
+    assert [member.config.out for member in members_of(sweep)] == [""]
+    assert folder_of(sweep, datetime(2026, 11, 1, tzinfo=UTC), "7a") == "results/sweeps/20261101T000000-weekly-7a"

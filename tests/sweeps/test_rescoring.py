@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.config import RunConfig
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.errors import ArtifactError, ConfigError
 from bigcodeflow.rescoring import RescoreConfig, rescored
+from bigcodeflow.sweeps import SweepConfig, members_of
 
 
 def recorded(folder: Path, name: str, config: RunConfig) -> None:
@@ -22,7 +23,7 @@ def test_a_file_is_judged_with_the_preset(tmp_path: Path) -> None:
     config = rescored(RescoreConfig(samples="mine.jsonl", split="instruct", sanitizer="none", store=str(tmp_path)))
     assert (config.samples.source, config.dataset.split, config.sanitizing.mode) == ("mine.jsonl", "instruct", "none")
     assert config.dataset.source == "starter"
-    assert (config.store, config.out, config.name) == (str(tmp_path), "results/rescored", "starter")
+    assert (config.store, config.out, config.name) == (str(tmp_path), "", "starter")
 
 
 def test_a_run_keeps_its_own_settings(tmp_path: Path) -> None:
@@ -63,3 +64,17 @@ def test_something_must_be_judged() -> None:
     """Neither samples nor a run is a mistake of the form."""
     with pytest.raises(ValueError, match="give 'samples'"):
         RescoreConfig(samples="")
+
+
+def test_the_form_as_it_stands_judges_the_starter_set() -> None:
+    """The same limits, variants and k as `make run`; so do the sweep's runs."""
+    made = load_config("starter")
+    assert rescored(RescoreConfig()) == made
+    for member in members_of(SweepConfig()):
+        assert (member.config.execution, member.config.aggregation) == (made.execution, made.aggregation)
+
+
+def test_a_model_that_a_file_is_judged_with_is_refused(tmp_path: Path) -> None:
+    """Not even where one is named beside a sample file's own field."""
+    with pytest.raises(ConfigError, match="asks no model"):
+        rescored(RescoreConfig(values={"generation.model": "openai:m"}, store=str(tmp_path)))

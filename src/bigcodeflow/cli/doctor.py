@@ -102,6 +102,4 @@ def _recorded_runs(store: Path) -> Iterator[Finding]:
         remedy = f"run it again, which asks for the missing answers, and delete runs/{record}.json in the store"
         yield Finding(f"recorded run {record}", works=False, told=f"{told}: {remedy}")
     if runs and not mismatches:
-        yield Finding(
-            "recorded runs", works=True, told=f"{len(runs):,}, each asked the prompts of its split"
-        )
+        yield Finding("recorded runs", works=True, told=f"{len(runs):,}, each asked the prompts of its split")

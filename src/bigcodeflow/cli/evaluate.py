@@ -39,7 +39,7 @@ def evaluate(
         typer.Option("--both-starts", help="Judge warm and cold and report where verdicts differ, instead of scoring."),
     ] = False,
     k: Annotated[str, typer.Option(help="Report pass@k for these k, as far as there are samples.")] = "1,5,10",
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the result files.")] = Path("results/latest"),
+    out_folder: options.Out = "",
     store: options.Store = Path("results/store"),
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other setting, such as execution.limits.time_seconds=60.")
@@ -53,7 +53,7 @@ def evaluate(
     """
     given: dict[str, Any] = {
         "store": str(store),
-        "out": str(out_folder),
+        "out": out_folder,
         "dataset": {"source": dataset, "split": split.value, "subset": subset.value, "ids": ids},
         "samples": {"source": samples},
         "sanitizing": {"mode": "parity" if samples == "starter" else "none"},
@@ -78,8 +78,10 @@ def evaluate_config(config: RunConfig) -> None:
     """Perform every stage in this process, write the outputs and show the summary."""
     from bigcodeflow import stages
     from bigcodeflow.cli.results import finish
+    from bigcodeflow.outputs import in_own_folder
 
     started_at = datetime.now(UTC)
+    config = in_own_folder(config, started_at)
     with progress_listener() as listener:
         artifacts = stages.perform_all(config, listener)
     finish(config, artifacts, started_at)

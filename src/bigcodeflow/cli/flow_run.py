@@ -7,6 +7,7 @@ from pathlib import Path
 from bigcodeflow.cli.console import notices
 from bigcodeflow.cli.results import finish, show_places, show_results
 from bigcodeflow.config import RunConfig
+from bigcodeflow.outputs import in_own_folder
 from bigcodeflow.resolving import resolve
 from bigcodeflow.stages import finished_run
 
@@ -25,8 +26,9 @@ def run_flow(config: RunConfig) -> None:
     Raises:
         BigCodeFlowError: what a stage found wrong.
     """
+    started_at = datetime.now(UTC)
+    config = in_own_folder(config, started_at)
     if not prepare_prefect():
-        started_at = datetime.now(UTC)
         artifacts = finished_run(resolve(config))
         if artifacts is not None:  # a server of its own would take longer to start than everything else takes
             notices.print("every stage is in the cache: nothing to run")

@@ -1,6 +1,7 @@
 """`bigcodeflow import`: take in results that the original evaluator wrote, so that they count beside those of here."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +33,14 @@ def import_results(
     from_space: Annotated[
         str, typer.Option(help="Address or OWNER/NAME of the original's evaluator, which judges --samples first.")
     ] = "",
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the result files of --from-space.")] = Path(
-        "results/latest"
-    ),
+    out_folder: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            help="Folder for the result files of --from-space. [default: one of its own in results/runs]",
+            show_default=False,
+        ),
+    ] = "",
     ids: Annotated[str, typer.Option(help="Only these task numbers or ids, such as 1,5-9; empty takes all.")] = "",
     store: RecordedStore = Path("results/store"),
 ) -> None:
@@ -51,10 +57,13 @@ def import_results(
             raise ConfigError("--from-space brings its own result file: name no other")
         from bigcodeflow.cli.space import results_from_space
         from bigcodeflow.importing import agreed, claims_of_options
+        from bigcodeflow.outputs import own_folder
 
         # The space takes minutes; what it gives would then be refused.
         agreed(Path(samples), claims_of_options({"split": prompts, "subset": part}, samples=samples, name=name))
-        files = [results_from_space(from_space, samples, split=prompts, subset=part or "full", ids=ids, out=out_folder)]
+        title = f"{Path(samples).name.partition('.jsonl')[0]}-{part or 'full'}-{prompts}"
+        out_place = Path(out_folder or own_folder("results/runs", title, datetime.now(UTC)))
+        files = [results_from_space(from_space, samples, split=prompts, subset=part or "full", ids=ids, out=out_place)]
     if not files:
         raise ConfigError("name result files, or --from-space with --samples and --split")
     if len(files) > 1 and (samples or name):

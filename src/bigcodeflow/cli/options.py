@@ -75,6 +75,16 @@ RecordedStore = Annotated[
     ),
 ]
 
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        help="Folder for the result files, which must not hold those of another run. [default: one of its own in "
+        "results/runs]",
+        show_default=False,
+    ),
+]
+
 
 def backend_settings(backend: BackendChoice | None, fallback: BackendChoice | None, service_url: str) -> dict[str, Any]:
     """What the three options say, as fields of the section execution; empty where they say nothing."""

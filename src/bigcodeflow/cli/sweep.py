@@ -1,6 +1,8 @@
 """`bigcodeflow sweep`: models x splits x subsets x settings from one YAML."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +28,12 @@ def sweep(
         list[str] | None,
         typer.Option("--set", help="Override a setting of every run, such as execution.workers=4; repeatable."),
     ] = None,
-    out_folder: Annotated[str, typer.Option("--out", help="Folder for the results. [default: the file's]")] = "",
+    out_folder: Annotated[
+        str,
+        typer.Option(
+            "--out", help="Folder for the results. [default: the file's, or one of its own in results/sweeps]"
+        ),
+    ] = "",
     store: Annotated[
         str,
         typer.Option(
@@ -55,34 +62,40 @@ def sweep(
     _show(plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs")
     if dry_run:
         return
-    results, failure = _perform(config, plans)
+    results, folder, failure = _perform(config, plans)
     _show(brief_rows(results), f"Sweep {config.name}")
-    notices.print(f"results    {config.out}", soft_wrap=True)
+    notices.print(f"results    {folder}", soft_wrap=True)
     if failure is not None:
         raise failure
 
 
 def _perform(
     config: "SweepConfig", plans: Sequence["Plan"]
-) -> "tuple[Sequence[MemberResult], SweepFailedError | None]":
-    """Every run's result, and the error that the sweep ends with where a run failed."""
+) -> "tuple[Sequence[MemberResult], str, SweepFailedError | None]":
+    """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
     from bigcodeflow.cli.flow_run import prepare_prefect
-    from bigcodeflow.sweeps import SweepFailedError, reused_result, write_results
+    from bigcodeflow.sweeps import SweepFailedError, folder_of, placed, reused_result, write_results
 
     if not prepare_prefect():
         if not any(plan.artifacts is None for plan in plans):
             # A server of its own would take longer to start than everything else takes.
             notices.print("every stage of every run is in the store: nothing to run")
-            results = [reused_result(plan, plan.artifacts) for plan in plans if plan.artifacts is not None]
-            write_results(config, results)
-            return results, None
+            folder = folder_of(config, datetime.now(UTC))
+            there = [(placed(plan, folder), plan.artifacts) for plan in plans]
+            results = [reused_result(plan, artifacts) for plan, artifacts in there if artifacts is not None]
+            write_results(config, results, folder)
+            return results, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
     from flows.sweep import sweep as sweep_flow
 
     try:
-        return sweep_flow(config), None
+        done: Sequence[MemberResult] = sweep_flow(config)
+        failure = None
     except SweepFailedError as error:
-        return error.results, error
+        done, failure = error.results, error
+    # The flow names its folder by its own run; something ran there, or there would have been no need of it.
+    folders = [str(Path(one.out).parent) for one in done if one.outcome != "reused"]
+    return done, config.out or next(iter(folders), "results/sweeps"), failure
 
 
 def _show(rows: Sequence[Mapping[str, str]], title: str) -> None:

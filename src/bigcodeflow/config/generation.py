@@ -99,10 +99,10 @@ class OfflineConfig(Form):
 
 
 class GenerationConfig(Form):
-    """Which model answers, and how it is asked; read where samples.source is 'model'."""
+    """Which model answers, and how it is asked; one that is named is asked, unless samples.source says otherwise."""
 
     model: str = ""
-    """PROVIDER:NAME, such as openai:gpt-4o; see `bigcodeflow generate --help` for the providers."""
+    """PROVIDER:NAME, such as openai:gpt-4o; see `bigcodeflow generate --help` for the providers. Empty asks none."""
     base_url: str = ""
     """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
     api_key_variable: str = ""

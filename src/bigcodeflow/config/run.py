@@ -1,6 +1,7 @@
 """One model for everything that a run can be told; its docstrings are what the form in the Prefect UI says."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -46,7 +47,8 @@ class SamplesConfig(Form):
     source: str = "starter"
     """'model' (asks the model of the generation section), 'oracle' (canonical solutions), 'stub' (empty bodies),
     'cheat' (programs that attack the judge instead of solving the task), 'starter' (recorded answers of the starter
-    set), or the path of a sample file (JSONL, JSONL.gz) or folder in the original's formats."""
+    set), or the path of a sample file (JSONL, JSONL.gz) or folder in the original's formats. A model that
+    generation.model names is asked where this is left at 'starter'."""
 
 
 class SanitizingConfig(Form):
@@ -80,8 +82,9 @@ class RunConfig(Form):
     """Name of the run or the model; letters, digits and . _ - + only."""
     store: str = "results/store"
     """Folder for artifacts, or a URL such as s3://bucket/prefix; shared by all runs."""
-    out: str = "results/latest"
-    """Folder for the result files of this run."""
+    out: str = ""
+    """Folder for the result files of this run, which must not hold those of another one; empty makes a folder of its
+    own in results/runs."""
     dataset: DatasetConfig = DatasetConfig()
     """Which tasks are judged."""
     samples: SamplesConfig = SamplesConfig()
@@ -101,6 +104,18 @@ class RunConfig(Form):
         place = located(store)
         return place if isinstance(place, str) else store
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_named_model_is_asked(cls, given: Any) -> Any:
+        # A form sends its defaults too: with 'starter' left there, the run would score recorded answers as the model's.
+        if not isinstance(given, Mapping):
+            return given
+        source = _setting(given.get("samples"), "source")
+        if not _setting(given.get("generation"), "model") or source not in (None, "starter"):
+            return given
+        rest = given.get("samples")
+        return {**given, "samples": {**(rest if isinstance(rest, Mapping) else {}), "source": "model"}}
+
     @model_validator(mode="after")
     def _starter_answers_need_starter_tasks(self) -> Self:
         if self.samples.source == "starter" and self.dataset.source != "starter":
@@ -115,3 +130,8 @@ class RunConfig(Form):
         if self.samples.source == "model" and not self.generation.model:
             raise ValueError("samples.source 'model' needs generation.model, such as openai:gpt-4o")
         return self
+
+
+def _setting(section: object, name: str) -> object:
+    """A section's setting, whether it is given as a model or as its values; None where it is not given."""
+    return section.get(name) if isinstance(section, Mapping) else getattr(section, name, None)

@@ -9,7 +9,7 @@ from bigcodeflow.config import SamplesConfig
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.generation.grid import settings_of
 from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
-from bigcodeflow.generation.setting import ledger_key, named, require_one_setting
+from bigcodeflow.generation.setting import identity, ledger_key, named, require_one_setting
 from bigcodeflow.resources import shipped
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = [
     "CONTROLS",
     "VERSION",
     "fingerprint",
+    "identity",
     "ledger_key",
     "load_samples",
     "model_samples",

@@ -18,7 +18,7 @@ _SHORT = {
 
 
 def settings_of(config: RunConfig) -> tuple[RunConfig, ...]:
-    """The run of each combination of the listed values, with a name and a folder of its own; else the run itself."""
+    """The run of each combination of the listed values, with a name of its own, and a folder where one is named."""
     sampling = config.generation.sampling
     varied = varied_parameters(sampling) if config.samples.source == "model" else ()
     if not varied:
@@ -28,7 +28,8 @@ def settings_of(config: RunConfig) -> tuple[RunConfig, ...]:
         label = "-".join(f"{_SHORT[name]}{value}" for name, value in zip(varied, values, strict=True))
         chosen = sampling.model_copy(update=dict(zip(varied, values, strict=True)))
         generation = config.generation.model_copy(update={"sampling": chosen})
-        changes = {"name": f"{config.name}+{label}", "out": f"{config.out}/{label}", "generation": generation}
+        out = f"{config.out}/{label}" if config.out else ""
+        changes = {"name": f"{config.name}+{label}", "out": out, "generation": generation}
         runs.append(config.model_copy(update=changes))
     return tuple(runs)
 

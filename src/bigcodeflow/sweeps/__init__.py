@@ -2,7 +2,7 @@
 
 from bigcodeflow.sweeps.config import SweepConfig, SweepModel, SweepSetting, load_sweep
 from bigcodeflow.sweeps.members import Member, members_of
-from bigcodeflow.sweeps.planning import Plan, last_runs, plan_of
+from bigcodeflow.sweeps.planning import Plan, last_runs, placed, plan_of
 from bigcodeflow.sweeps.results import (
     MemberResult,
     SweepFailedError,
@@ -10,6 +10,7 @@ from bigcodeflow.sweeps.results import (
     failed_result,
     failure_of,
     finished_result,
+    folder_of,
     plan_rows,
     result_rows,
     reused_result,
@@ -28,9 +29,11 @@ __all__ = [
     "failed_result",
     "failure_of",
     "finished_result",
+    "folder_of",
     "last_runs",
     "load_sweep",
     "members_of",
+    "placed",
     "plan_of",
     "plan_rows",
     "result_rows",

@@ -80,8 +80,9 @@ class SweepConfig(Form):
     """Settings of every run that win over all others; what --set fills."""
     store: str = "results/store"
     """Folder for artifacts, shared by all runs: what is in there already is not done again."""
-    out: str = "results/sweeps/starter"
-    """Folder for the sweep's table, with a folder for the files of each run."""
+    out: str = ""
+    """Folder for the sweep's table, with a folder for the files of each run; empty makes one of its own in
+    results/sweeps, and what is reused keeps its files where they are."""
 
     @field_validator("splits", "subsets")
     @classmethod
@@ -108,7 +109,7 @@ def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> Swe
         raise ConfigError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: holds no sweep: it must hold sections such as 'models:'")
-    settings = {"name": path.stem, "out": f"results/sweeps/{path.stem}", **settings}
+    settings = {"name": path.stem, **settings}
     sweep: SweepConfig = validated(SweepConfig, settings, str(path))
     if not overrides:
         return sweep

@@ -101,7 +101,7 @@ def _own(sweep: SweepConfig, model: SweepModel, name: str, *, split: Split, subs
     return {
         "name": name,
         "store": sweep.store,
-        "out": f"{sweep.out}/{name}",
+        "out": f"{sweep.out}/{name}" if sweep.out else "",
         "dataset": {"split": split, "subset": subset},
         "samples": {"source": answers or "model"},
         "generation": {"model": model.model},

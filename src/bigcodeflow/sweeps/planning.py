@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.outputs import recorded_in
 from bigcodeflow.resolving import Resolver
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.stages import RunArtifacts, Stage, finished_artifact, in_order
@@ -33,8 +34,8 @@ class Plan(NamedTuple):
     """Why, compared with the last recorded run of that name."""
     problem: str = ""
     """Why it cannot be told; the run itself then fails for the same reason."""
-    recorded: bool = False
-    """Whether the last recorded run of that name has exactly these artifacts."""
+    recorded: RecordedRun | None = None
+    """The last recorded run of that name, where it has exactly these artifacts."""
 
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
@@ -72,10 +73,26 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
         return Plan(member, None, (), "", str(error))
     asks = "" if run.environment else f"; the environment of backend {member.config.execution.backend} is not known yet"
     keys = {name: ref.key for name, ref in artifacts._asdict().items()}
-    recorded = last is not None and dict(last.keys) == keys
+    recorded = last if last is not None and dict(last.keys) == keys else None
     if missing:
         return Plan(member, None, tuple(missing), _cause(keys, last) + asks, recorded=recorded)
     return Plan(member, artifacts, (), "", recorded=recorded)
+
+
+def placed(plan: Plan, folder: str) -> Plan:
+    """The plan with a folder for the files of its run, where the sweep names none.
+
+    Args:
+        plan: what is to be done for the run.
+        folder: the sweep's own folder. A run that is reused stays in the folder that it was written to.
+    """
+    config, recorded = plan.member.config, plan.recorded
+    if config.out:
+        return plan
+    kept = str(recorded.config.get("out", "")) if recorded and plan.artifacts else ""
+    if not recorded or recorded_in(kept) != recorded.record:
+        kept = f"{folder}/{plan.member.name}"
+    return plan._replace(member=plan.member._replace(config=config.model_copy(update={"out": kept})))
 
 
 def _cause(keys: Mapping[str, str], last: RecordedRun | None) -> str:

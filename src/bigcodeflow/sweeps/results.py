@@ -10,16 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.artifacts import Store, write_atomically
 from bigcodeflow.errors import ExecutionError
-from bigcodeflow.outputs import write_outputs
+from bigcodeflow.outputs import own_folder, recorded_in, write_outputs
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.wording import interval, overall, percent
 from bigcodeflow.stages import RunArtifacts
 from bigcodeflow.sweeps.config import SweepConfig
 from bigcodeflow.sweeps.members import Member
 from bigcodeflow.sweeps.planning import Plan
-
-#: The last of a run's files.
-_METRICS = "metrics.parquet"
 
 Outcome = Literal["ran", "reused", "failed"]
 
@@ -102,9 +99,10 @@ def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
 
     Raises:
         ArtifactError: one of the artifacts is gone.
+        ConfigError: the folder for its files holds those of another run.
     """
     config, now = plan.member.config, datetime.now(UTC)
-    if not plan.recorded or not (Path(config.out).expanduser() / _METRICS).is_file():
+    if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
         write_outputs(config, artifacts, Store(config.store), started_at=now, evaluated_at=now)
     return finished_result(plan, artifacts, outcome="reused")
 
@@ -196,10 +194,15 @@ def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
     ]
 
 
-def write_results(sweep: SweepConfig, results: Sequence[MemberResult]) -> Path:
+def folder_of(sweep: SweepConfig, moment: datetime, token: str = "") -> str:
+    """The sweep's folder: the one that it names, or one of its own; see :func:`bigcodeflow.outputs.own_folder`."""
+    return sweep.out or own_folder("results/sweeps", sweep.name, moment, token)
+
+
+def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: str) -> Path:
     """Write the table as JSON into the sweep's folder; one entry a run, fields as in MemberResult."""
     content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
-    return write_atomically(Path(sweep.out).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
+    return write_atomically(Path(folder).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
 
 
 def _identity(member: Member) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""Where runs leave their results: a folder each, which no other run writes into."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.config import RunConfig
+from bigcodeflow.errors import ConfigError
+from bigcodeflow.outputs import in_own_folder, recorded_in
+from bigcodeflow.rescoring import RescoreConfig
+from bigcodeflow.results.runs import recorded_runs
+from flows.rescore import rescore
+from flows.sweep import sweep
+from tests.flows.observed import RunFlow, Settings
+from tests.flows.test_failures import write_samples
+from tests.flows.test_sweep import prefect, run_id, sweep_in
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative folders lie in the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def folders(parent: str = "results/runs") -> list[str]:
+    return sorted(path.name for path in Path(parent).iterdir())
+
+
+def test_every_run_has_a_folder_of_its_own(settings: Settings, run_flow: RunFlow) -> None:
+    """Two runs of one configuration, and a rescore of the second."""
+    config = settings("out=''")
+    runs = [run_flow(config), run_flow(config)]
+    assert len(folders()) == 2
+    for name in folders():
+        assert "-oracle-full-complete-" in name
+        assert {"metrics.parquet", "report.html", "run.json"} <= {
+            path.name for path in Path("results/runs", name).iterdir()
+        }
+    assert [name[-8:] for name in folders()] == [run.id.hex[-8:] for run in runs]
+    assert [recorded_in(f"results/runs/{name}") for name in folders()] == [
+        run.record for run in recorded_runs(config.store)[-2:]
+    ]
+
+    state = rescore(RescoreConfig(run="latest", store=config.store), return_state=True)
+    assert state.is_completed(), state.message
+    assert [name[-8:] for name in folders() if "-rescored-" in name] == [run_id(state).hex[-8:]]
+
+
+@pytest.mark.slow
+def test_a_retry_writes_into_the_folder_of_its_run(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
+    """A run that failed before it had results, and one that had some."""
+    failed = run_flow(settings("out=''", "samples.source=mine.jsonl"))
+    assert failed.state.is_failed()
+    assert not Path("results/runs").exists()
+    write_samples(Path("mine.jsonl"))
+    for _ in range(2):
+        prefect("flow-run", "retry", str(failed.id), "--entrypoint", "flows.benchmark.benchmark")
+        [name] = folders()
+        assert name.endswith(failed.id.hex[-8:])
+
+
+def test_a_folder_with_other_results_is_refused_before_work_starts(settings: Settings, run_flow: RunFlow) -> None:
+    """Nothing in it is touched; the same run may replace its own, however many workers it has."""
+    first = settings("out=mine")
+    assert run_flow(first).state.is_completed()
+    before = {path: path.read_bytes() for path in Path("mine").iterdir()}
+    refused = run_flow(settings("out=mine", "aggregation.k=[1]", "name=another"))
+    assert refused.state.is_failed()
+    assert "mine holds the results of run" in refused.state.message
+    assert "(other: aggregation.k, name)" in refused.state.message
+    assert {path: path.read_bytes() for path in Path("mine").iterdir()} == before
+    assert refused.task_runs() == []
+    assert run_flow(settings("out=mine", "execution.workers=2")).state.is_completed()
+
+
+@pytest.mark.parametrize("name", ["metrics.parquet", "report.html"])
+def test_results_of_an_earlier_version_are_kept(tmp_path: Path, name: str) -> None:
+    """They do not say whose they are, so they count as another run's; other files are no results."""
+    config = RunConfig(out=str(tmp_path / "out"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert in_own_folder(config, datetime.now(UTC)) == config
+    (tmp_path / "out" / name).write_bytes(b"x")
+    with pytest.raises(ConfigError, match="a run that it does not name"):
+        in_own_folder(config, datetime.now(UTC))
+    with pytest.raises(ConfigError, match="is a file"):
+        in_own_folder(RunConfig(out=str(tmp_path / "out" / name)), datetime.now(UTC))
+
+
+def test_a_sweep_has_a_folder_and_what_it_reuses_stays_where_it_is(
+    starter_environment: object, empty_memory: None, tmp_path: Path
+) -> None:
+    """The second sweep has a table of its own, which names the files of the first."""
+    config = sweep_in(tmp_path, "oracle").model_copy(update={"out": ""})
+    for _ in range(2):
+        state = sweep(config, return_state=True)
+        assert state.is_completed(), state.message
+    first, second = folders("results/sweeps")
+    tables = [json.loads(Path("results/sweeps", name, "sweep.json").read_text())["runs"] for name in (first, second)]
+    assert [row["outcome"] for [row] in tables] == ["ran", "reused"]
+    assert [row["out"] for [row] in tables] == [f"results/sweeps/{first}/oracle-complete-full"] * 2
+    assert folders(f"results/sweeps/{second}") == ["sweep.json"]

@@ -1,0 +1,148 @@
+"""Names of result files: the original's where they say all, and never shared by two settings."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow import datasets, generation
+from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key
+from bigcodeflow.config import RunConfig
+from bigcodeflow.importing.scores import told_of
+from bigcodeflow.outputs import file_stem, model_name, write_sample_files
+from bigcodeflow.schemas import SAMPLES, SOLUTIONS
+from bigcodeflow.stages import Generated
+
+_HUB = "bigcode/bigcodebench"
+#: What tells runs apart in one place or in several, among it what a file name cannot show plainly.
+_SETTINGS = {
+    "generation.model": ["openai:m", "openai:a/m", "openai:a--m", "openai:m-", "vllm:m", "vllm:" + "m" * 300],
+    "generation.base_url": ["", "http://127.0.0.1:1/v1"],
+    "generation.n_samples": [1, 2],
+    "generation.sampling.temperature": [None, 0.0, 0.2, 0.20000001],
+    "generation.sampling.max_tokens": [1280, 2048],
+    "generation.sampling.stop": [(), ("###",)],
+    "generation.prompt.system": ["", "Be brief."],
+    "generation.extra_body": [{}, {"min_p": 0.1}],
+    "generation.offline.revision": ["", "main", "-main", "a/b", "a-b", "a--b", 64 * "c"],
+    "dataset.source": [_HUB, "starter", "mine.jsonl", f"{_HUB}@v0.1.2"],
+    "dataset.split": ["complete", "instruct"],
+    "dataset.subset": ["full", "hard"],
+    "dataset.ids": ["", "1"],
+    "dataset.libraries": [(), ("numpy",)],
+    "dataset.domains": [(), ("Network",)],
+    "sanitizing.mode": ["parity", "robust"],
+}
+#: Settings that change no answer and no program.
+_SPEED = {
+    "generation.requests.concurrency": [64, 1],
+    "generation.api_key_variable": ["", "KEY"],
+    "generation.offline.batch_size": [0, 3],
+    "execution.workers": [0, 3],
+    "store": ["results/store", "elsewhere"],
+}
+told = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _SETTINGS.items()})
+speed = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _SPEED.items()})
+
+
+def run_of(**given_settings: object) -> RunConfig:
+    settings: dict[str, object] = {}
+    for path, value in {"dataset.source": _HUB, "generation.model": "openai:m", **given_settings}.items():
+        place = settings
+        *sections, last = path.split(".")
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = value
+    return RunConfig.model_validate(settings)
+
+
+def identity(config: RunConfig) -> tuple[object, ...]:
+    view = config.dataset
+    return (
+        generation.identity(config.generation),
+        config.generation.n_samples,
+        view.model_dump(exclude={"offline"}),
+        config.sanitizing,
+    )
+
+
+@settings(max_examples=300)
+@given(one=told, other=told, fast=speed, changed=st.sets(st.sampled_from(sorted(_SETTINGS)), max_size=2))
+def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict, fast: dict, changed: set) -> None:
+    """Different settings, different names; speed and places change none."""
+    first = run_of(**one)
+    second = run_of(**{**one, **{name: other[name] for name in changed}, **fast})
+    assert (file_stem(first) == file_stem(second)) == (identity(first) == identity(second))
+    assert len(file_stem(first).encode()) <= 255 - len(
+        "." + "-uncalibrated_eval_results.json" + "." + 32 * "0" + ".tmp"
+    )
+
+
+@pytest.mark.parametrize("field", ["sampling", "prompt", "offline"])
+def test_every_setting_of_a_model_is_told(field: str) -> None:
+    """Each field that is part of the answers' identity gives another name."""
+    plain = run_of()
+    section = getattr(plain.generation, field)
+    others = {float: 0.7, int: 7, str: "x", bool: True, tuple: ("x",)}
+    for name in type(section).model_fields:
+        for value in others.values():
+            try:
+                config = run_of(**{f"generation.{field}.{name}": value})
+            except ValueError:
+                continue
+            if isinstance(getattr(getattr(config.generation, field), name), tuple) and name != "stop":
+                continue  # a grid, of which every run has one value
+            assert (file_stem(config) == file_stem(plain)) == (identity(config) == identity(plain)), (name, value)
+
+
+@pytest.mark.parametrize("source", [_HUB, f"{_HUB}@{datasets.DEFAULT_VERSION}"])
+def test_the_originals_settings_have_the_originals_names(source: str) -> None:
+    """Model, revision, benchmark, provider, temperature and number of samples, as its own tools read them."""
+    config = run_of(**{"dataset.source": source, "dataset.subset": "hard", "generation.model": "vllm:a/m"})
+    assert file_stem(config) == "a--m--main--bigcodebench-hard-complete--vllm-0-1-sanitized_calibrated"
+    several = run_of(**{"generation.sampling.temperature": 0.8, "generation.n_samples": 10})
+    assert file_stem(several) == "m--main--bigcodebench-complete--openai-0.8-10-sanitized_calibrated"
+
+
+@given(one=told)
+def test_every_name_is_read_as_the_originals(one: dict) -> None:
+    """Model, split and subset are where they are in the original's; what is added is one more part of the setting."""
+    config = run_of(**one)
+    stem = file_stem(config)
+    read = told_of(Path(f"{stem}_eval_results.json"))
+    assert (read.model, read.split, read.subset) == (model_name(config), config.dataset.split, config.dataset.subset)
+    assert re.search(r"--[a-z]+-(default|[\d.e-]+)-\d+(-[0-9a-f]{12})?-sanitized_calibrated$", stem)
+
+
+def test_a_file_of_other_content_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Samples of one setting from two stores: both are there, and it is said; the same ones again change nothing."""
+    config = run_of(out=str(tmp_path / "out"))
+    first, again, last = (write_sample_files(*_samples(config, tmp_path / name, text)) for name, text in _STORES)
+    assert first == again == last
+    assert sorted(path.name.removeprefix(file_stem(config)) for path in (tmp_path / "out").iterdir()) == [
+        ".jsonl", ".jsonl.~1~", ".samples.parquet", ".samples.parquet.~1~",
+    ]  # fmt: skip
+    assert '"raw_solution": "one"' in Path(f"{last[0]}.~1~").read_text()
+    assert '"raw_solution": "two"' in last[0].read_text()
+    assert "kept in" in caplog.text
+
+
+_FLAGS = {"syntax_ok": True, "syntax_error": "", "findings": [], "blocked": False} | dict.fromkeys(
+    ("omitted_setup", "placeholder", "truncated"), False
+)
+_STORES = (("a", "one"), ("a", "one"), ("b", "two"))
+
+
+def _samples(config: RunConfig, folder: Path, text: str) -> tuple[RunConfig, Generated]:
+    store = Store(folder)
+    rows = {"generation": (SAMPLES, {"raw_text": text, "provider": "openai", "attempts": 1})}
+    rows["sanitizing"] = (SOLUTIONS, {"solution": text, "sanitizer": "parity"} | _FLAGS)
+    refs = {stage: _published(store, stage, schema, row) for stage, (schema, row) in rows.items()}
+    return config.model_copy(update={"store": str(folder)}), Generated(refs["generation"], **refs)
+
+
+def _published(store: Store, stage: str, schema, row: dict[str, object]) -> ArtifactRef:
+    table = schema.empty_table().from_pylist([{"task_id": "Demo/0", "sample_index": 0, **row}], schema=schema)
+    return store.publish(stage, artifact_key(stage, 1, {}), table, settings={})
