@@ -99,7 +99,7 @@ def _refuse_other_results(config: RunConfig) -> None:
         raise ConfigError(f"out: {folder} is a file: name a folder, or leave out empty for one of its own")
     try:
         held = json.loads((folder / _RUN_FILE).read_bytes())
-        whose, differing = f"run {held['record']}", _differing(held["config"], config)
+        whose, differing = f"run {held['record'] or held['run']}", _differing(held["config"], config)
     except (OSError, ValueError, TypeError, KeyError):
         if not any((folder / name).exists() for name in (_RUN_FILE, *_RESULTS)):
             return
@@ -231,15 +231,23 @@ def write_outputs(
     """
     config = in_own_folder(config, started_at)
     folder = Path(config.out).expanduser()
+    content = _record(config, artifacts, started_at, evaluated_at)
+    # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
+    _claim(folder, content, "")
     files: list[Path] = []
     for variant in config.execution.variants:
         files += _exports(config, artifacts, store, variant=variant, evaluated_at=evaluated_at)
     for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
         files.append(write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes()))
-    record, content = _record(config, artifacts, store, started_at, evaluated_at)
-    # The last file: a folder without it is not a whole run's.
-    write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
+    stamp = started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    record = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(content, indent=2).encode()).stem
+    _claim(folder, content, record)
     return Outputs(tuple(files), results.rebuild_catalog(store.location), record)
+
+
+def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
+    """Say whose results a folder holds; without the name of a record they are not whole yet."""
+    write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
 
 
 def _exports(
@@ -271,9 +279,7 @@ def _exports(
     ]
 
 
-def _record(
-    config: RunConfig, artifacts: RunArtifacts, store: Store, started_at: datetime, finished_at: datetime
-) -> tuple[str, dict[str, Any]]:
+def _record(config: RunConfig, artifacts: RunArtifacts, started_at: datetime, finished_at: datetime) -> dict[str, Any]:
     record: dict[str, Any] = {
         "run": config.name,
         "model": model_name(config),
@@ -285,6 +291,4 @@ def _record(
     tasks = artifacts.aggregation.statistics.get("quarantined_tasks")
     if tasks:
         record["quarantine"] = {"mode": config.execution.quarantine, "tasks": tasks}
-    stamp = started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    path = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(record, indent=2).encode())
-    return path.stem, record
+    return record

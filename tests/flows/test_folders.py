@@ -77,6 +77,22 @@ def test_a_folder_with_other_results_is_refused_before_work_starts(settings: Set
     assert run_flow(settings("out=mine", "execution.workers=2")).state.is_completed()
 
 
+def test_a_run_that_was_stopped_while_it_wrote_goes_on(settings: Settings, run_flow: RunFlow) -> None:
+    """Its folder holds some of its files, and says whose they are; only whole results count as recorded."""
+    config = settings("out=mine")
+    records = Path(config.store, "runs")
+    records.rename(records.with_name("aside"))
+    records.write_text("where the record is to go, there is a file")
+    assert not run_flow(config).state.is_completed()
+    assert Path("mine", "metrics.parquet").is_file()
+    assert recorded_in("mine") == ""
+    records.unlink()
+    records.with_name("aside").rename(records)
+    assert "mine holds the results of run run" in run_flow(settings("out=mine", "name=another")).state.message
+    assert run_flow(config).state.is_completed()
+    assert recorded_in("mine") == recorded_runs(config.store)[-1].record
+
+
 @pytest.mark.parametrize("name", ["metrics.parquet", "report.html"])
 def test_results_of_an_earlier_version_are_kept(tmp_path: Path, name: str) -> None:
     """They do not say whose they are, so they count as another run's; other files are no results."""
@@ -92,7 +108,7 @@ def test_results_of_an_earlier_version_are_kept(tmp_path: Path, name: str) -> No
 
 
 def test_a_sweep_has_a_folder_and_what_it_reuses_stays_where_it_is(
-    starter_environment: object, empty_memory: None, tmp_path: Path
+    starter_environment: object, prefect_client: object, tmp_path: Path
 ) -> None:
     """The second sweep has a table of its own, which names the files of the first."""
     config = sweep_in(tmp_path, "oracle").model_copy(update={"out": ""})
