@@ -9,7 +9,7 @@ from prefect.states import Failed
 from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.outputs import in_own_folder, write_outputs
+from bigcodeflow.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.resolving import ResolvedRun, Resolver
 from bigcodeflow.stages import RunArtifacts
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
@@ -18,7 +18,6 @@ from tasks.cached import artifact_of
 from tasks.dataset import load_dataset
 from tasks.execution import execute_ground_truths, execute_solutions
 from tasks.generation import generate_samples
-from tasks.naming import run_title
 from tasks.result import show_result
 from tasks.sanitizing import sanitize_samples
 

@@ -8,6 +8,7 @@ from prefect.logging import get_run_logger
 from bigcodeflow.publishing import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.results.leaderboard import Board, Changes, boards
 from bigcodeflow.results.leaderboard.wording import change_line, entry_line, interval_of, points, score
+from bigcodeflow.results.titles import board_title
 
 #: Places of each board that the UI shows beside all of our own.
 _TOP = 20
@@ -31,7 +32,7 @@ def _rows(board: Board) -> Iterator[dict[str, str]]:
         entry = place.entry
         if place.place <= _TOP or entry.origin == "ours":
             yield {
-                "board": f"{board.subset}, {board.split}",
+                "board": board_title(board.subset, board.split),
                 "place": str(place.place),
                 "model": entry.title,
                 "setting": entry.setting,

@@ -1,15 +1,12 @@
 """What runs and their tasks are called: the model, split and subset that people look for in a list of runs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bigcodeflow.config import RunConfig
-from bigcodeflow.outputs import model_name
+from bigcodeflow.outputs import run_title
 
-
-def run_title(config: RunConfig) -> str:
-    """What people call the run: the model or the run's own name, split and subset."""
-    return f"{_name(config)}, {config.dataset.split}, {config.dataset.subset}"
+if TYPE_CHECKING:
+    from bigcodeflow.config import RunConfig
 
 
 def named(stage: str, detail: str = "") -> Callable[..., str]:
@@ -26,9 +23,3 @@ def named(stage: str, detail: str = "") -> Callable[..., str]:
         return f"{stage}: {run_title(config)}{told}"
 
     return name
-
-
-def _name(config: RunConfig) -> str:
-    if config.name != "run":
-        return config.name
-    return config.generation.model if config.samples.source == "model" else model_name(config)

@@ -12,7 +12,7 @@ from prefect.logging import get_run_logger
 from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig
 from bigcodeflow.errors import ArtifactError
-from bigcodeflow.outputs import Outputs
+from bigcodeflow.outputs import Outputs, run_title
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
 from bigcodeflow.results.wording import (
@@ -27,7 +27,6 @@ from bigcodeflow.results.wording import (
 )
 from bigcodeflow.stages import RunArtifacts
 from tasks.breakdown import failure_rows, library_rows
-from tasks.naming import run_title
 
 _MOST_TASKS_NAMED = 50
 

@@ -15,6 +15,7 @@ from bigcodeflow.artifacts import ArtifactRef, Store, write_atomically
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import leaves
+from bigcodeflow.results.titles import title_of
 from bigcodeflow.stages import Generated, RunArtifacts
 
 _SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")
@@ -192,6 +193,17 @@ def _told_by_name(config: RunConfig, provider: str, temperature: str) -> dict[st
 def model_name(config: RunConfig) -> str:
     """The model as the original's file names state it: what stands before '--bigcodebench'."""
     return file_stem(config).partition("--bigcodebench")[0]
+
+
+def run_title(config: RunConfig) -> str:
+    """What people call the run: model, subset and split, and its own name where somebody gave it one."""
+    source, view = config.samples.source, config.dataset
+    model = source if source == "starter" or source in generation.CONTROLS else model_name(config)
+    # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID, of which only the end says more than the title.
+    _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
+    own = rest or config.name.removeprefix("run")
+    title = title_of(model, view.subset, view.split)
+    return title_of(model, view.subset, view.split, own.lstrip("-+")) if own not in ("", model) else title
 
 
 def write_sample_files(config: RunConfig, found: Generated) -> tuple[Path, ...]:

@@ -64,7 +64,7 @@ def test_failed_run_sends_a_message(
     run = service.run(config(samples={"source": str(tmp_path / "absent.jsonl")}))
     run.ended("FAILED")
     text = received.get(timeout=_MESSAGE_SECONDS)["text"]
-    assert text.startswith("benchmark · absent, complete, full: Failed.")
+    assert text.startswith("benchmark · absent · full · complete: Failed.")
     assert "absent.jsonl: cannot be opened" in text
     assert run.id in text
 

@@ -29,5 +29,5 @@ def test_scheduled_run_starts_at_its_time_and_finishes(service: Service, config:
     finally:
         service.asked("DELETE", f"/deployments/{deployment}/schedules/{made['id']}")
     run = service.get(f"/flow_runs/{run['id']}")
-    assert run["name"] == "nightly, complete, full"
+    assert run["name"] == "oracle · full · complete · nightly"
     assert datetime.fromisoformat(run["start_time"]) >= at - _PREFETCH

@@ -66,7 +66,7 @@ def test_result_leads_to_the_report(finished_run: ObservedRun) -> None:
     """The page and the log name the HTML report, which is there and holds the run's samples."""
     report = Path(finished_run.config.out) / "report.html"
     assert f"`{report}`" in finished_run.shown()["result"]
-    assert f"oracle, complete, full: report {report}" in finished_run.log("report")
+    assert f"oracle · full · complete: report {report}" in finished_run.log("report")
     assert "Starter/0" in report.read_text()
 
 
@@ -82,15 +82,15 @@ def test_run_leaves_result_files_and_a_record(finished_run: ObservedRun) -> None
 @pytest.mark.flow
 def test_runs_and_tasks_have_names_that_tell_them_apart(finished_run: ObservedRun) -> None:
     """Flow and task runs are named after what they work on."""
-    assert finished_run.client.read_flow_run(finished_run.id).name == "oracle, complete, full"
+    assert finished_run.client.read_flow_run(finished_run.id).name == "oracle · full · complete"
     names = {run.name for run in finished_run.task_runs()}
     assert names == {
         "dataset: starter, complete, full",
-        "generation: oracle, complete, full",
-        "sanitizing: oracle, complete, full (none)",
+        "generation: oracle · full · complete",
+        "sanitizing: oracle · full · complete (none)",
         "ground truth: starter, full (in starter)",
-        "execution: oracle, complete, full (in starter)",
-        "aggregation: oracle, complete, full",
+        "execution: oracle · full · complete (in starter)",
+        "aggregation: oracle · full · complete",
     }
     messages = finished_run.log("aggregation: finished")
     assert any(message.startswith("execution: finished, 3 rows, distinct executions 3") for message in messages)
@@ -245,22 +245,20 @@ def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
 
 
 def test_model_s_task_runs_show_the_model() -> None:
-    """A task run of a model's answers carries provider and name, not the word 'model'."""
+    """A task run of a model's answers carries the model's name, not the word 'model'."""
     settings = {"samples": {"source": "model"}, "generation": {"model": "openai:gpt-9"}}
     config = RunConfig.model_validate(settings | {"dataset": {"split": "instruct"}})
-    assert (
-        named("generation")(parameters={"run": ResolvedRun(config, {})}) == "generation: openai:gpt-9, instruct, full"
-    )
+    assert named("generation")(parameters={"run": ResolvedRun(config, {})}) == "generation: gpt-9 · full · instruct"
 
 
 @pytest.mark.parametrize(
     ("settings", "title"),
     [
-        ({}, "starter, complete, full"),
-        ({"name": "gpt-9", "dataset": {"split": "instruct", "subset": "hard"}}, "gpt-9, instruct, hard"),
-        ({"samples": {"source": "a/my-model--bigcodebench-complete--x.jsonl"}}, "my-model, complete, full"),
+        ({}, "starter · full · complete"),
+        ({"name": "gpt-9", "dataset": {"split": "instruct", "subset": "hard"}}, "starter · hard · instruct · gpt-9"),
+        ({"samples": {"source": "a/my-model--bigcodebench-complete--x.jsonl"}}, "my-model · full · complete"),
     ],
 )
 def test_run_is_called_after_its_model(settings: dict[str, Any], title: str) -> None:
-    """A run's title is its name, or else the model of its sample file."""
+    """A run's title is the model, also of its sample file, subset and split, and the name that somebody gave it."""
     assert run_title(RunConfig.model_validate(settings)) == title

@@ -96,7 +96,7 @@ def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
     assert state.is_failed()
     assert state.message.startswith("sweep Test.Sweep: 1 of 3 runs failed")
     assert f"mine-complete-full: {file}: cannot be opened" in state.message
-    names = ("oracle, complete, full", "mine, complete, full", "stub, complete, full")
+    names = ("oracle · full · complete", "mine · full · complete", "stub · full · complete")
     ended = dict(zip(names, (["Completed"], ["Failed"], ["Completed"]), strict=True))
     assert children(prefect_client, first) == ended
     assert [row["pass@1"] for row in table(prefect_client, first)] == ["100.0 %", "", "0.0 %"]
@@ -109,7 +109,7 @@ def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
     prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
 
     assert prefect_client.read_flow_run(first).state.is_completed()
-    ended["mine, complete, full"] = ["Failed", "Completed"]
+    ended["mine · full · complete"] = ["Failed", "Completed"]
     assert children(prefect_client, first) == ended
     after = parts(Path(config.store))
     assert {path: after[path] for path in before} == before, "no artifact was written again"
@@ -145,8 +145,8 @@ def _a_lost_artifact_is_made_again_by_a_retry(config: SweepConfig, client: SyncP
     lost.unlink()
     prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
     assert lost.is_file()
-    assert children(client, first)["stub, complete, full"] == ["Completed", "Completed"]
-    assert children(client, first)["oracle, complete, full"] == ["Completed"]
+    assert children(client, first)["stub · full · complete"] == ["Completed", "Completed"]
+    assert children(client, first)["oracle · full · complete"] == ["Completed"]
 
 
 def test_each_split_of_a_sweep_has_its_own_answers(

@@ -6,15 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.console import Elided, notices, out
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.results.comparison.slices import By
 
 if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+
     from bigcodeflow.results.comparison import Comparison
     from bigcodeflow.results.comparison.sheets import Sheet
+
+_MORE = (
+    "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
+    "or --html FILE with each sample."
+)
+
+#: Columns of words; all others but a table's first are numbers.
+_WORDS = frozenset({"run", "variant", "sanitizer", "subset", "split", "record", "pair", "verdict"})
 
 
 class Variant(StrEnum):
@@ -46,8 +58,8 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN RUN [RUN ...]",
-            help="Runs of the store by name, model or record, or 'latest'; RUN@raw or RUN@robust chooses a variant or "
-            "sanitizer of one run.",
+            help="Runs of the store by record, name, title or model, or 'latest'; RUN@raw or RUN@robust chooses a "
+            "variant or sanitizer of one run.",
             show_default=False,
         ),
     ],
@@ -71,12 +83,20 @@ def compare(
     tasks: Annotated[
         bool, typer.Option("--tasks", help="Also list the tasks that only one run solves, that all or none solve.")
     ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Print every table: each pair's test, ratings without ties, settings, rates, usage."
+        ),
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(help="Also write the comparison, with every sample, as one HTML file.")
     ] = None,
     output: Annotated[Format, typer.Option("--format", help="How to write the comparison.")] = Format.table,
 ) -> None:
     """Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.
+
+    Runs of several subsets are compared and not ranked, those of several splits refused.
 
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
@@ -90,7 +110,9 @@ def compare(
     if html:
         _write_html(store, found, html)
     if output is Format.table:
-        _show(sheets(found, tasks=tasks), found.notes)
+        _show(sheets(found, tasks=tasks, brief=not everything), found.notes)
+        if not everything:
+            out.print(Text(_MORE, style="dim"))
     elif output is Format.markdown:
         typer.echo(markdown(sheets(found, tasks=tasks), found.notes))
     else:
@@ -98,18 +120,18 @@ def compare(
 
 
 def _show(made: Sequence["Sheet"], notes: Sequence[str]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     for note in notes:
         out.print(Text(note, style="yellow"))
     for sheet in made:
         out.print(Text(sheet.title, style="bold"))  # as the table's own title it would be folded to the table's width
         table = Table()
         for place, heading in enumerate(sheet.headings):
-            table.add_column(Text(heading), overflow="fold", justify="left" if place == 0 else "right")
+            justify: JustifyMethod = "left" if place == 0 or heading in _WORDS else "right"
+            table.add_column(Text(heading), overflow="fold", justify=justify)
         for row in sheet.rows:
-            table.add_row(*map(Text, row))
+            # Numbers tell the rows apart where a name has to be cut.
+            cells = zip(sheet.headings, row, strict=True)
+            table.add_row(*(Elided(cell) if name in {"run", "record"} else Text(cell) for name, cell in cells))
         out.print(table)
 
 

@@ -4,16 +4,37 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from bigcodeflow import stages
 from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.results.titles import elided
 
 out = Console(soft_wrap=False)
 notices = Console(stderr=True, highlight=False)
 
 _LINE_EVERY_SECONDS = 15.0
+_SHORTEST_NAME = 12
+
+
+class Elided:
+    """A name in one line; where its column is too narrow, the middle is left out."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """From what still says something to the whole name."""
+        whole = cell_len(self._text)
+        return Measurement(min(whole, _SHORTEST_NAME), whole)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As much as the column has room for."""
+        yield Text(elided(self._text, options.max_width), no_wrap=True)
 
 
 class ProgressListener:

@@ -89,6 +89,7 @@ def _import_each(files: Sequence[Path], settings: dict[str, str], *, store: Path
 def _import(file: Path, settings: dict[str, str], *, store: Path, samples: str, name: str) -> None:
     from bigcodeflow import importing, results
     from bigcodeflow.artifacts import Store
+    from bigcodeflow.results.titles import title_of
 
     with progress_listener() as listener:
         run = importing.import_results(
@@ -96,7 +97,9 @@ def _import(file: Path, settings: dict[str, str], *, store: Path, samples: str, 
         )
     kept = Store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
-    out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=run.config.name))
+    view = run.config.dataset
+    title = title_of(run.model, view.subset, view.split)
+    out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=title))
     if run.ground_truth is None:
         notices.print("ground truths: not known, since no pass_at_k.json beside the file tells which ones failed")
     notices.print(f"recorded   {kept.root / 'runs' / run.record}.json", markup=False, soft_wrap=True)

@@ -111,7 +111,9 @@ def _show(found: "Inspected", rows: Sequence["Row"], form: Format, filters: "Fil
         _write(shown[form](rows)) if form in shown else out.print(inspection.render_samples(rows))
     else:
         _show_stories(found, rows, form)
-    notices.print(f"{found.run.record}: samples that fit: {len(rows):,}", markup=False, soft_wrap=True)
+    notices.print(
+        f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}", markup=False, soft_wrap=True
+    )
     suspects = sum(row["quarantined"] for row in rows)
     if suspects:
         notices.print(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}", soft_wrap=True)

@@ -15,7 +15,7 @@ def show_results(config: RunConfig, artifacts: RunArtifacts) -> None:
     """Print the run's summary."""
     store = Store(config.store)
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    title = outputs.file_stem(config)
+    title = outputs.run_title(config)
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
 
 

@@ -10,7 +10,7 @@ import yaml
 from rich.markup import escape
 from rich.table import Column, Table
 
-from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.console import Elided, notices, out
 from bigcodeflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,11 +102,12 @@ def _show(rows: Sequence[Mapping[str, str]], title: str) -> None:
     if not rows:
         return
     columns = (
-        Column(name, overflow="fold", min_width=_WRAPPED.get(name), no_wrap=name not in _WRAPPED) for name in rows[0]
+        Column(name, overflow="fold", min_width=_WRAPPED.get(name), no_wrap=name not in {*_WRAPPED, "run"})
+        for name in rows[0]
     )
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row.values()))
+        table.add_row(*(Elided(cell) if name == "run" else escape(cell) for name, cell in row.items()))
     out.print(table)
 
 

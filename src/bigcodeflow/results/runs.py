@@ -1,7 +1,7 @@
 """Recorded runs: what ran, under which settings, and where its artifacts lie."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from bigcodeflow.artifacts import Store
 from bigcodeflow.errors import ArtifactError
+from bigcodeflow.results.titles import board_title, elided, fits, named_model, title_of, told_apart
 
 _FOLDER = "runs"
+#: Sources of samples that are no model's answers: what they score says something of the judge only.
+CONTROLS = frozenset({"oracle", "stub", "cheat", "starter"})
+_LONGEST_VALUE = 24
+_MOST_CANDIDATES = 20
 #: Which stage's folder an artifact of a run lies in.
 STAGES: Mapping[str, str] = {
     "dataset": "dataset",
@@ -77,6 +82,31 @@ class RecordedRun:
         return str(self.config.get("dataset", {}).get("subset", ""))
 
     @property
+    def board(self) -> str:
+        """Subset and split: only scores of one board can be ranked."""
+        return board_title(self.subset, self.split)
+
+    @property
+    def control(self) -> str:
+        """The control that stands in for a model; empty where a model answered."""
+        source = self.config.get("samples", {}).get("source")
+        return str(source) if source in CONTROLS else ""
+
+    @property
+    def title(self) -> str:
+        """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
+        return title_of(self.control or self.model, self.subset, self.split)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the run asked its model with: sampling, prompt, number of samples; empty where no model was asked."""
+        if self.config.get("samples", {}).get("source") != "model":
+            return {}
+        asked = self.config.get("generation", {})
+        found = {**asked.get("sampling", {}), **asked.get("prompt", {}), "n_samples": asked.get("n_samples")}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
     def excluded(self) -> frozenset[str]:
         """Quarantined tasks that its scores leave out."""
         leaves_out = self.config.get("execution", {}).get("quarantine") == "exclude"
@@ -97,6 +127,15 @@ class RecordedRun:
         return path
 
 
+#: Names of a run, the kind that wins first.
+_NAMES: tuple[Callable[[RecordedRun], tuple[str, ...]], ...] = (
+    lambda run: (run.record,),
+    lambda run: (run.run,),
+    lambda run: (run.title,),
+    lambda run: (run.control, run.model, str(named_model(run.model))),
+)
+
+
 def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
     """Every run that finished in the store, in the order of time.
 
@@ -107,20 +146,80 @@ def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
     return [_read(path, store) for path in store.files(_FOLDER)]
 
 
+def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
+    """A title for each run; those that share one are followed by what differs, until they are told apart.
+
+    That is what the model was asked with, then the given kinds, environment, day and time, name, and last the record.
+
+    Args:
+        runs: those of one table.
+        kinds: what else may differ, such as the variants of all, a text a run.
+    """
+    asked = [run.parameters for run in runs]
+    names = list(dict.fromkeys(name for parameters in asked for name in parameters))
+    details = [
+        *([_parameter(name, parameters.get(name)) if parameters else "" for parameters in asked] for name in names),
+        *kinds,
+        [str(run.config.get("execution", {}).get("environment", "")) for run in runs],
+        [f"{run.started_at:%Y-%m-%d}" for run in runs],
+        [f"{run.started_at:%H:%M}" for run in runs],
+        [run.run for run in runs],
+        [run.record for run in runs],
+    ]
+    return told_apart([run.title for run in runs], details)
+
+
+def _parameter(name: str, value: Any) -> str:
+    told = "default" if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
+    return f"{name.replace('_', ' ')} {told}"
+
+
 def find_run(store_root: Path | str, name: str) -> RecordedRun:
-    """The latest run of a record's, run's or model's name; 'latest' takes the latest of all.
+    """The run of a record's, run's or model's name; 'latest' takes the latest of all.
+
+    A record's name wins over a run's, that over a title such as 'gpt-4o · hard · instruct', and that over a model's;
+    last counts the beginning of a record's name. Of several records of one run and board the latest counts.
 
     Raises:
-        ArtifactError: there is none; the message names those that there are.
+        ArtifactError: there is none, or different runs fit; the message names those that there are.
     """
     runs = recorded_runs(store_root)
-    fitting = [run for run in runs if name in ("latest", run.record, run.run, run.model)]
+    if name == "latest" and runs:
+        return runs[-1]
+    for names in _NAMES:
+        fitting = [run for run in runs if any(fits(name, text) for text in names(run))]
+        if fitting:
+            return _only(fitting, name, store_root)
+    fitting = [run for run in runs if name and run.record.startswith(name)]
     if fitting:
-        return fitting[-1]
+        return _only(fitting, name, store_root)
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
     there = f"it has {', '.join(close)}" if close else "it has none yet: run `bigcodeflow run` first"
     raise ArtifactError(f"{Store(store_root).location}: no recorded run is called {name!r}; {there}")
+
+
+def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
+    """The latest record of each run, told by its name, model or control, and board; in the order of time."""
+    found: dict[tuple[str, ...], RecordedRun] = {}
+    for run in reversed(list(runs)):
+        found.setdefault((run.run, run.model, run.control, run.board), run)
+    return list(reversed(found.values()))
+
+
+def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> RecordedRun:
+    """The one run that fits; taking the latest of different ones would show numbers of a run that nobody meant."""
+    found = latest_of_each(fitting)
+    if len(found) == 1:
+        return found[0]
+    shown = found[: -_MOST_CANDIDATES - 1 : -1]
+    told = [
+        f"  {run.record}  {title}, {run.started_at:%Y-%m-%d %H:%M}"
+        for run, title in zip(shown, titles(shown), strict=True)
+    ]
+    rest = [f"  and {len(found) - len(shown):,} more"] if len(found) > len(shown) else []
+    head = f"{Store(store_root).location}: {len(found):,} runs fit {name!r}: name one by its title or its record"
+    raise ArtifactError("\n".join([head, *told, *rest]))
 
 
 def _read(path: Path, store: Store) -> RecordedRun:

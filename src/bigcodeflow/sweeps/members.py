@@ -9,6 +9,7 @@ from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_pre
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import leaves, overlaid
 from bigcodeflow.generation import settings_of
+from bigcodeflow.results.titles import title_of
 from bigcodeflow.sweeps.config import SweepConfig, SweepModel, SweepSetting
 
 #: What the sweep itself sets for each run, and where in a sweep it is told.
@@ -38,9 +39,9 @@ class Member(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What people read: model, split, subset and setting."""
+        """What people read: model, subset, split and setting."""
         view = self.config.dataset
-        return ", ".join(filter(None, (self.model, view.split, view.subset, self.setting)))
+        return title_of(self.model, view.subset, view.split, self.setting)
 
 
 def members_of(sweep: SweepConfig) -> tuple[Member, ...]:

@@ -12,6 +12,7 @@ from bigcodeflow.artifacts import Store, write_atomically
 from bigcodeflow.errors import ExecutionError
 from bigcodeflow.outputs import own_folder, recorded_in, write_outputs
 from bigcodeflow.results.models import Row
+from bigcodeflow.results.titles import title_of
 from bigcodeflow.results.wording import interval, overall, percent
 from bigcodeflow.stages import RunArtifacts
 from bigcodeflow.sweeps.config import SweepConfig
@@ -153,7 +154,10 @@ def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
     """The same in the columns that a terminal has room for; columns that are empty everywhere are left out."""
     wanted = ("pass@1", "95 % interval", "ground truths", "cost", "time", "done")
     rows = [
-        {"run": result.name, **{name: row[name] for name in wanted}}
+        {
+            "run": title_of(result.model, result.subset, result.split, result.setting),
+            **{name: row[name] for name in wanted},
+        }
         for result, row in zip(results, result_rows(results), strict=True)
     ]
     used = {name for row in rows for name, text in row.items() if text}
@@ -186,7 +190,7 @@ def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
     """One row of texts a run, before anything runs."""
     return [
         {
-            "run": plan.member.name,
+            "run": plan.member.title,
             "to do": stages_text(plan.missing) or plan.problem or "nothing",
             "why": plan.cause,
         }

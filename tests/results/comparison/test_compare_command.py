@@ -42,8 +42,8 @@ def three(runs, outcomes):
 
 def test_tables_state_intervals_and_plain_words(call, three):
     """Each pair has its difference, interval, p and a verdict in words; three runs also a matrix and ratings."""
-    shown = call("good", "fair", "poor")
-    assert "good is better" in shown
+    shown = call("good", "fair", "poor", "--all")
+    assert "#1 is better" in shown
     assert "+100.0 *" in shown
     assert "+50.0 *" not in shown  # p = 0.031 alone, 0.062 among three pairs
     assert "95 % interval" in shown
@@ -60,14 +60,14 @@ def test_pairs_that_chance_explains_are_called_so(call, runs, outcomes):
 
 def test_temperatures_of_one_model_are_set_beside_scores(call, three):
     """Runs of one model that differ in temperature give a table in the order of temperature."""
-    shown = call("good", "fair", "poor").partition("org--model by temperature")[2]
-    assert shown.index("good") < shown.index("poor") < shown.index("fair")
+    shown = call("good", "fair", "poor", "--all").partition("org/model by temperature")[2]
+    assert shown.index("#1") < shown.index("#3") < shown.index("#2")
 
 
 def test_task_lists_come_when_asked_for(call, three):
     """--tasks lists the ids that only one run solves, and those that none or all do."""
-    assert "Solved by good, not by fair: 6" in call("good", "fair", "--tasks")
-    assert "Solved by good" not in call("good", "fair")
+    assert "Solved by #1, not by #2: 6" in call("good", "fair", "--tasks")
+    assert "Solved by #1" not in call("good", "fair")
 
 
 def test_json_holds_everything_and_is_json(call, three):
@@ -76,7 +76,7 @@ def test_json_holds_everything_and_is_json(call, three):
     [pair] = content["pairs"]
     assert pair["difference"] == 1.0
     assert pair["p"] == mcnemar(12, 0)
-    assert pair["verdict"] == "good is better"
+    assert pair["verdict"] == "org/model · full · complete · temperature 0.0 is better"
     assert -1 <= pair["ci_low"] <= pair["ci_high"] <= 1
     assert [one["slice"] for one in content["slices"]] == ["not hard"]
     assert content["by"] == ["subset"]
@@ -99,7 +99,7 @@ def test_markdown_has_the_notes_and_the_same_tables(call, runs, outcomes):
     runs.add("a", outcomes("+-+!"))
     runs.add("b", outcomes("--++"))
     text = call("a", "b", "--format", "markdown")
-    assert text.startswith("> Warning: 1 samples of a were not judged")
+    assert text.startswith("> Warning: 1 samples of a · full · complete were not judged")
     table = text.partition("### Differences")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
     assert {line.count("|") for line in table} == {6}
 

@@ -66,7 +66,7 @@ def test_unjudged_samples_leave_the_pair_and_are_told(runs, outcomes):
     assert (pair.n_tasks, pair.n_left_out) == (3, 1)
     assert pair.first_score == pytest.approx(2 / 3)
     assert any("pass@1: 1 of 4 tasks (Demo/1)" in note for note in found.notes)
-    assert any("1 samples of a were not judged" in note for note in found.notes)
+    assert any("1 samples of a · full · complete were not judged" in note for note in found.notes)
     assert found.rates[0].infra_error_rate == 0.25
 
 
@@ -76,7 +76,7 @@ def test_runs_are_restricted_to_common_tasks(runs, outcomes):
     runs.add("b", outcomes("---"))
     found = runs.compare("a", "b", method=QUICK)
     assert found.task_ids == ("Demo/0", "Demo/2")
-    assert any("2 tasks that all runs have" in note and "a 1" in note for note in found.notes)
+    assert any("2 tasks that all runs have" in note and "a · full · complete: 1" in note for note in found.notes)
     assert any("test text is not the same" in note and "Demo/1" in note for note in found.notes)
 
 
@@ -84,7 +84,7 @@ def test_runs_without_common_tasks_are_refused(runs, outcomes):
     """No task in common is one clear error."""
     runs.add("a", outcomes("++"))
     runs.add("b", {"Other/1": "pass"})
-    with pytest.raises(ArtifactError, match=r"no task in common.*a 2, b 1"):
+    with pytest.raises(ArtifactError, match=r"no task in common.*a · full · complete 2, b · full · complete 1"):
         runs.compare("a", "b")
 
 
@@ -92,7 +92,9 @@ def test_runs_of_two_splits_are_refused(runs, outcomes):
     """Complete and instruct prompts are different questions."""
     runs.add("a", outcomes("++"))
     runs.add("b", outcomes("++"), split="instruct")
-    with pytest.raises(ArtifactError, match="a answers complete prompts, b instruct ones"):
+    with pytest.raises(
+        ArtifactError, match="a · full · complete answers complete prompts, b · full · instruct instruct ones"
+    ):
         runs.compare("a", "b")
 
 
@@ -102,9 +104,12 @@ def test_what_else_differs_is_said(runs, outcomes):
     settings = {"harness_version": 1, "limits": {"time_seconds": 10.0, "disk_mib": 64}}
     runs.add("b", outcomes("-+"), settings=settings, environment="f" * 64)
     notes = runs.compare("a", "b", method=QUICK).notes
-    assert any("different environments: a eeeeeeeeeeee, b ffffffffffff" in note for note in notes)
-    assert any("harness versions: a 2, b 1" in note for note in notes)
-    assert any("limits, time_seconds: a 240.0, b 10.0" in note for note in notes)
+    assert any(
+        "different environments: a · full · complete: eeeeeeeeeeee; b · full · complete: ffffffffffff" in note
+        for note in notes
+    )
+    assert any("harness versions: a · full · complete: 2; b · full · complete: 1" in note for note in notes)
+    assert any("limits, time_seconds: a · full · complete: 240.0; b · full · complete: 10.0" in note for note in notes)
     assert not any("disk_mib" in note for note in notes)
 
 
@@ -114,7 +119,10 @@ def test_a_run_without_manifest_is_of_unknown_harness(runs, outcomes):
     runs.add("b", outcomes("-+"))
     [side, _] = open_sides(runs.root, ["b", "a"])
     side.run.path("execution").with_name("manifest.json").unlink()
-    assert any("harness versions: a 2, b unknown" in note for note in runs.compare("a", "b", method=QUICK).notes)
+    assert any(
+        "harness versions: a · full · complete: 2; b · full · complete: unknown" in note
+        for note in runs.compare("a", "b", method=QUICK).notes
+    )
 
 
 def test_calibrated_and_raw_of_one_run_can_be_compared(runs, outcomes):
@@ -158,7 +166,7 @@ def test_p_is_adjusted_over_all_pairs(runs, outcomes):
     runs.add("b", outcomes("+" * 6 + "-" * 6))
     runs.add("c", outcomes("-" * 12))
     found = runs.compare("a", "b", "c", method=QUICK)
-    p = {(pair.first, pair.second): pair for pair in found.pairs}
+    p = {(pair.first[0], pair.second[0]): pair for pair in found.pairs}
     assert len(p) == 3
     assert p["a", "c"].p == 2 * 0.5**12
     assert p["a", "c"].p_holm == pytest.approx(3 * 2 * 0.5**12)
@@ -276,7 +284,10 @@ def test_quarantined_tasks_that_a_run_leaves_out_are_left_out_of_all(runs, outco
     runs.add("b", outcomes("-+--"))
     found = runs.compare("a", "b", method=QUICK)
     assert found.task_ids == ("Demo/1", "Demo/2", "Demo/3")
-    assert any("as a leaves them out of its score: 1 quarantined tasks (Demo/0)" in note for note in found.notes)
+    assert any(
+        "as a · full · complete leaves them out of its score: 1 quarantined tasks (Demo/0)" in note
+        for note in found.notes
+    )
 
 
 def test_quarantined_tasks_that_count_are_named(runs, outcomes):
@@ -308,8 +319,8 @@ def test_a_grid_has_the_parameters_that_vary(runs, outcomes):
     [grid] = runs.compare("a", "b", "c", "other", method=QUICK).grids
     assert (grid.model, grid.parameters) == ("m", ("top_p",))
     assert [(setting.label, setting.values) for setting in grid.settings] == [
-        ("c", (0.5,)),
-        ("a", (0.9,)),
-        ("b", (None,)),
+        ("m · full · complete · top p 0.5", (0.5,)),
+        ("m · full · complete · top p 0.9", (0.9,)),
+        ("m · full · complete · top p default", (None,)),
     ]
     assert [score.value for score in grid.settings[0].scores] == [0.5]

@@ -96,7 +96,7 @@ def test_what_is_refused(lab, given, problem, remedy):
     found = measured(lab)
     assert found.entries == ()
     [line] = map(str, found.refusals)
-    assert line.startswith(f"run {record} (acme--nova-7b--main, complete, ")
+    assert line.startswith(f"run {record} (acme/nova-7b · ")
     assert problem in line
     assert remedy in line
     assert "\n" not in line

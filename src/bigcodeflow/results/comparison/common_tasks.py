@@ -81,11 +81,12 @@ def named(task_ids: Sequence[str]) -> str:
 def _restrictions(sides: Sequence[Side], everywhere: Sequence[str], same: Sequence[str]) -> list[str]:
     notes = []
     kept = set(everywhere)
-    lost = [f"{side.label} {len(side.tasks.keys() - kept):,}" for side in sides if side.tasks.keys() - kept]
+    lost = [side for side in sides if side.tasks.keys() - kept]
     if lost:
+        numbers = [f"{len(side.tasks.keys() - kept):,}" for side in lost]
         notes.append(
             f"Compared on the {len(same):,} tasks that all runs have; left out, as not every run has them: "
-            f"{', '.join(lost)}."
+            f"{_shared_out(lost, numbers)}."
         )
     other = [task_id for task_id in everywhere if task_id not in set(same)]
     if other:
@@ -127,14 +128,26 @@ def _differences(sides: Sequence[Side]) -> list[str]:
         ),
         ("Warning: judged on different backends", lambda side: ", ".join(side.backends)),
         *_limits(sides),
+        ("The runs are of different subsets and are not ranked", lambda side: side.run.board),
         ("The runs differ in variant", lambda side: side.variant),
         ("The runs differ in sanitizer", lambda side: side.sanitizer),
     ]
     return [
-        f"{title}: {', '.join(f'{side.label} {trait(side)}' for side in sides)}."
+        f"{title}: {_shared_out(sides, [trait(side) for side in sides])}."
         for title, trait in traits
         if any(trait(a) != trait(b) for a, b in pairwise(sides))
     ]
+
+
+def _shared_out(sides: Sequence[Side], values: Sequence[str]) -> str:
+    """Which sides have which value; of three and more the most frequent value is that of 'the others'."""
+    having: dict[str, list[str]] = {}
+    for side, value in zip(sides, values, strict=True):
+        having.setdefault(value, []).append(side.label)
+    most = max(having, key=lambda value: len(having[value]))
+    rest = [f"the others: {most}"] if len(having) > 1 and len(having[most]) > 1 else []
+    told = [f"{', '.join(labels)}: {value}" for value, labels in having.items() if not rest or value != most]
+    return "; ".join([*told, *rest])
 
 
 def _limits(sides: Sequence[Side]) -> list[tuple[str, Callable[[Side], str]]]:

@@ -20,6 +20,8 @@ class Subject:
     record: str
     run: str
     model: str
+    started_at: str
+    """When the run began, in ISO 8601, UTC."""
     split: str
     subset: str
     variant: str
@@ -51,7 +53,8 @@ class Comparison:
     slices: tuple[Pair, ...]
     """Every pair on each slice, for the smallest k; empty where none were asked for."""
     ratings: Ratings | None
-    """Bradley-Terry ratings with ties as half, in the order of the subjects; None where no task is judged in all."""
+    """Bradley-Terry ratings with ties as half, in the order of the subjects; None where no task is judged in all,
+    or the sides are of several subsets."""
     ratings_without_ties: Ratings | None
     """The same with ties left out, as in the benchmark's paper."""
     rates: tuple[Rates, ...]
@@ -61,6 +64,11 @@ class Comparison:
     """Tasks that every side solves in at least one judged sample."""
     unsolved_by_all: tuple[str, ...]
     """Tasks that no side solves in any judged sample, each side having one."""
+
+    @property
+    def ranked(self) -> bool:
+        """The sides are of one split and subset, so that an order of them means something."""
+        return len({(subject.subset, subject.split) for subject in self.subjects}) == 1
 
 
 def compare(
@@ -87,7 +95,8 @@ def compare(
     ]
     judged = [task_id for task_id in tasks if all(side.tasks[task_id].n_judged for side in sides)]
     shares = [[task.share for task in counts(side, judged)] for side in sides] if judged else []
-    matches = matches_of(shares, rounds=min(BOOTSTRAP_ROUNDS, method.rounds), seed=method.seed) if shares else None
+    rated = shares if len({side.run.board for side in sides}) == 1 else []  # no ranking across boards
+    matches = matches_of(rated, rounds=min(BOOTSTRAP_ROUNDS, method.rounds), seed=method.seed) if rated else None
     scores = tuple(score for side in sides for score in scores_of(side, tasks, found_k))
     passed = {task_id: [side.tasks[task_id].n_passed > 0 for side in sides] for task_id in judged}
     return Comparison(
@@ -139,6 +148,7 @@ def _subject(side: Side) -> Subject:
         record=side.run.record,
         run=side.run.run,
         model=side.run.model,
+        started_at=side.run.started_at.isoformat(),
         split=side.run.split,
         subset=side.run.subset,
         variant=side.variant,

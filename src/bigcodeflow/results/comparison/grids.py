@@ -6,6 +6,7 @@ from typing import Any
 
 from bigcodeflow.results.comparison.overviews import Score
 from bigcodeflow.results.comparison.sides import Side
+from bigcodeflow.results.titles import named_model
 
 _LONGEST_VALUE = 40
 
@@ -53,7 +54,7 @@ def grids_of(sides: Sequence[Side], scores: Sequence[Score]) -> list[Grid]:
                 for label, parameters in asked.items()
             ]
             settings.sort(key=lambda setting: [_place(value) for value in setting.values])
-            grids.append(Grid(model, varied, tuple(settings)))
+            grids.append(Grid(str(named_model(model)), varied, tuple(settings)))
     return grids
 
 

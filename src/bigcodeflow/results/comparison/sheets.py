@@ -1,7 +1,7 @@
 """A comparison as tables of words, for the terminal and for Markdown; shares in percent, differences in points."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bigcodeflow.results.comparison.bradley_terry import Ratings
@@ -9,11 +9,18 @@ from bigcodeflow.results.comparison.comparing import Comparison
 from bigcodeflow.results.comparison.overviews import Rates, Score
 from bigcodeflow.results.comparison.pairs import Pair
 from bigcodeflow.results.comparison.resampling import Range
+from bigcodeflow.results.titles import board_title, without_board
 from bigcodeflow.results.wording import percent
 
 _SMALL_P = 0.001
 _SCORED = ("score", "value", "95 % interval", "tasks")
+#: A matrix of more runs is wider than a terminal.
+_MOST_COLUMNS = 8
 _SLICES_SAID = "slices with fewer tasks have wider intervals; slices may overlap"
+
+#: What runs are called in a table, by their labels; those that are not in it go by their labels.
+Names = Mapping[str, str]
+_OWN: Names = {}
 
 
 class Sheet(NamedTuple):
@@ -24,50 +31,146 @@ class Sheet(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-def sheets(comparison: Comparison, *, tasks: bool = False) -> list[Sheet]:
-    """The comparison's tables, most important first; with ``tasks`` also the ids that make the difference."""
-    made = [_scores(comparison), *_pairs(comparison)]
-    if len(comparison.subjects) > 2:  # noqa: PLR2004 - a matrix of two says no more than the pair
-        made.append(matrix_sheet(comparison))
-    made += [*_ratings(comparison), *_by_slice(comparison), *_grids(comparison), _solving(comparison)]
-    made += [rates_sheet(comparison.rates), _usage(comparison.rates)]
+def sheets(comparison: Comparison, *, tasks: bool = False, brief: bool = False) -> list[Sheet]:
+    """The comparison's tables, most important first; a pair is told by the numbers that the first table gives its runs.
+
+    Args:
+        comparison: what was found.
+        tasks: add the ids of the tasks that make the difference.
+        brief: only what fits a screen: scores, differences, ratings and records.
+    """
+    names = numbers(comparison)
+    several = len(comparison.subjects) > 2  # noqa: PLR2004 - a matrix of two says no more than the pair
+    if brief:
+        matrix = several and comparison.ranked and len(comparison.subjects) <= _MOST_COLUMNS
+        made = [
+            _brief_scores(comparison, names),
+            matrix_sheet(comparison, names) if matrix else _told(comparison, names),
+        ]
+        made += [
+            *list(_ratings(comparison, names))[:1],
+            *_by_slice(comparison, names),
+            records_sheet(comparison, names),
+        ]
+    else:
+        made = [records_sheet(comparison, names), _scores(comparison, names), *_pairs(comparison, names)]
+        if several and comparison.ranked:
+            made.append(matrix_sheet(comparison, names))
+        made += [*_ratings(comparison, names), *_by_slice(comparison, names), *_grids(comparison, names)]
+        made += [_solving(comparison, names), rates_sheet(comparison.rates, names), _usage(comparison.rates, names)]
     if tasks:
-        made += _tasks(comparison)
+        made += _tasks(comparison, names)
     return [sheet for sheet in made if sheet.rows]
 
 
-def verdict(pair: Pair) -> str:
+def numbers(comparison: Comparison) -> Names:
+    """A short name for each run, by its label, such as '#1'."""
+    return {subject.label: f"#{number}" for number, subject in enumerate(comparison.subjects, start=1)}
+
+
+def short_names(comparison: Comparison) -> Names:
+    """The labels without their board, for tables and charts beneath its title; as they are where boards differ."""
+    if not comparison.ranked:
+        return _OWN
+    return {one.label: without_board(one.label, one.subset, one.split) for one in comparison.subjects}
+
+
+def verdict(pair: Pair, names: Names = _OWN) -> str:
     """Who is better, in words, as far as the tasks can tell."""
     if pair.p_holm is None:
         return "no task to compare on"
     if not pair.significant:
         return "no significant difference"
-    return f"{pair.first if pair.difference > 0 else pair.second} is better"
+    better = pair.first if pair.difference > 0 else pair.second
+    return f"{names.get(better, better)} is better"
 
 
-def _scores(comparison: Comparison) -> Sheet:
+def records_sheet(comparison: Comparison, names: Names = _OWN) -> Sheet:
+    """Which record each run is, and in which variant and sanitizer it was taken."""
+    rows = [
+        (
+            names.get(subject.label, subject.label),
+            subject.variant,
+            subject.sanitizer,
+            subject.subset,
+            subject.split,
+            subject.started_at[:10],
+            subject.record,
+        )
+        for subject in comparison.subjects
+    ]
+    return Sheet("Records", ("run", "variant", "sanitizer", "subset", "split", "day", "record"), tuple(rows))
+
+
+def _brief_scores(comparison: Comparison, names: Names) -> Sheet:
+    """One row a run, one column a k."""
+    found = {(score.label, score.k): score for score in comparison.scores}
+    rows = []
+    for subject in comparison.subjects:
+        told = (_value(found[subject.label, k]) for k in comparison.k)
+        cells = (f"{value} ({ends})" if ends else value for value, ends, _ in told)
+        rows.append((_numbered(subject.label, names), *cells))
+    boards = " and ".join(dict.fromkeys(board_title(one.subset, one.split) for one in comparison.subjects))
+    title = f"Scores on {len(comparison.task_ids):,} common tasks of {boards}, with 95 % intervals"
+    return Sheet(title, ("run", *(f"pass@{k}" for k in comparison.k)), tuple(rows))
+
+
+def _told(comparison: Comparison, names: Names) -> Sheet:
+    """Each pair in one row; of many runs those with the best one, or with the first where they are not ranked."""
+    pairs, k = comparison.pairs, comparison.k[0]
+    title = "Differences, first minus second, in points"
+    if len(comparison.subjects) > _MOST_COLUMNS:
+        scored = [score for score in comparison.scores if score.k == k]
+        lead = max(scored, key=lambda score: score.value).label if comparison.ranked else comparison.subjects[0].label
+        pairs = tuple(pair for pair in pairs if pair.k == k and lead in (pair.first, pair.second))
+        title = f"Differences from {names[lead]} in pass@{k}, first minus second, in points"
+    rows = [
+        (
+            pair_name(pair, names),
+            f"pass@{pair.k}",
+            *difference_cells(pair),
+            behind_cells(pair)[1],
+            chance_cells(pair)[1],
+            verdict(pair, names),
+        )
+        for pair in pairs
+    ]
+    headings = ("pair", "score", "difference", "95 % interval", "better on tasks", "p (Holm)", "verdict")
+    return Sheet(title, headings, tuple(rows))
+
+
+def _scores(comparison: Comparison, names: Names) -> Sheet:
     subjects = {subject.label: subject for subject in comparison.subjects}
     rows = [
-        (score.label, subjects[score.label].variant, subjects[score.label].sanitizer, f"pass@{score.k}", *_value(score))
+        (
+            _numbered(score.label, names),
+            subjects[score.label].variant,
+            subjects[score.label].sanitizer,
+            f"pass@{score.k}",
+            *_value(score),
+        )
         for score in comparison.scores
     ]
     headings = ("run", "variant", "sanitizer", *_SCORED)
     return Sheet(f"Scores on {len(comparison.task_ids):,} common tasks", headings, tuple(rows))
 
 
-def _pairs(comparison: Comparison) -> Iterator[Sheet]:
-    rows = [(pair_name(pair), f"pass@{pair.k}", *difference_cells(pair), verdict(pair)) for pair in comparison.pairs]
+def _pairs(comparison: Comparison, names: Names) -> Iterator[Sheet]:
+    rows = [
+        (pair_name(pair, names), f"pass@{pair.k}", *difference_cells(pair), verdict(pair, names))
+        for pair in comparison.pairs
+    ]
     named = ("pair", "score", "difference", "95 % interval", "verdict")
     yield Sheet("Differences, first minus second, in points", named, tuple(rows))
     tests = [
-        (pair_name(pair), f"pass@{pair.k}", *behind_cells(pair), pair.test, *chance_cells(pair))
+        (pair_name(pair, names), f"pass@{pair.k}", *behind_cells(pair), pair.test, *chance_cells(pair))
         for pair in comparison.pairs
     ]
     tested = ("pair", "score", "tasks", "better on", "test", "p", "p (Holm)")
     yield Sheet("Could it be chance?", tested, tuple(tests))
 
 
-def matrix_sheet(comparison: Comparison) -> Sheet:
+def matrix_sheet(comparison: Comparison, names: Names = _OWN) -> Sheet:
     """Differences of every pair in pass@k for the smallest k."""
     k = comparison.k[0]
     labels = [subject.label for subject in comparison.subjects]
@@ -77,12 +180,13 @@ def matrix_sheet(comparison: Comparison) -> Sheet:
             star = " *" if pair.significant else ""
             cells[pair.first, pair.second] = points(pair.difference) + star
             cells[pair.second, pair.first] = points(-pair.difference) + star
-    rows = [(one, *(cells.get((one, other), "") for other in labels)) for one in labels]
-    return Sheet(f"pass@{k}, row minus column, in points; * significant after Holm", ("run", *labels), tuple(rows))
+    rows = [(_numbered(one, names), *(cells.get((one, other), "") for other in labels)) for one in labels]
+    title = f"pass@{k}, row minus column, in points; * significant after Holm"
+    return Sheet(title, ("run", *(names.get(label, label) for label in labels)), tuple(rows))
 
 
-def _ratings(comparison: Comparison) -> Iterator[Sheet]:
-    labels = [subject.label for subject in comparison.subjects]
+def _ratings(comparison: Comparison, names: Names) -> Iterator[Sheet]:
+    labels = [_numbered(subject.label, names) for subject in comparison.subjects]
     if comparison.ratings:
         yield _rating_sheet("Bradley-Terry ratings, ties as half", labels, comparison.ratings)
     if comparison.ratings_without_ties:
@@ -108,16 +212,16 @@ def _rating_sheet(title: str, labels: Sequence[str], found: Ratings) -> Sheet:
     return Sheet(title, ("rank", "run", "rating", "95 % interval", "ranks"), tuple(rows))
 
 
-def _by_slice(comparison: Comparison) -> Iterator[Sheet]:
+def _by_slice(comparison: Comparison, names: Names) -> Iterator[Sheet]:
     for kind in comparison.by:
         rows = [
             (
                 pair.slice,
-                pair_name(pair),
+                pair_name(pair, names),
                 *difference_cells(pair),
                 f"{pair.n_tasks:,}",
                 _p(pair.p_holm),
-                verdict(pair),
+                verdict(pair, names),
             )
             for pair in comparison.slices
             if pair.slice_kind == kind
@@ -127,11 +231,11 @@ def _by_slice(comparison: Comparison) -> Iterator[Sheet]:
         yield Sheet(title, headings, tuple(rows))
 
 
-def _grids(comparison: Comparison) -> Iterator[Sheet]:
+def _grids(comparison: Comparison, names: Names) -> Iterator[Sheet]:
     """One table a model whose runs were asked with different settings."""
     for grid in comparison.grids:
         rows = [
-            (*map(setting_value, setting.values), setting.label, f"pass@{score.k}", *_value(score))
+            (*map(setting_value, setting.values), _numbered(setting.label, names), f"pass@{score.k}", *_value(score))
             for setting in grid.settings
             for score in setting.scores
         ]
@@ -146,7 +250,7 @@ def setting_value(value: float | str | None) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _solving(comparison: Comparison) -> Sheet:
+def _solving(comparison: Comparison, names: Names) -> Sheet:
     solved, unsolved = len(comparison.solved_by_all), len(comparison.unsolved_by_all)
     rates = [one.rate for one in comparison.solve_rates]
     mean = percent(math.fsum(rates) / len(rates)) if rates else ""
@@ -154,18 +258,24 @@ def _solving(comparison: Comparison) -> Sheet:
         ("solved by all runs", f"{solved:,}"),
         ("solved by no run", f"{unsolved:,}"),
         ("mean solve rate", mean),
-        *((f"only {one.first}, not {one.second}", f"{len(one.only_first):,}") for one in comparison.discordant),
-        *((f"only {one.second}, not {one.first}", f"{len(one.only_second):,}") for one in comparison.discordant),
+        *(
+            (f"only {names[one.first]}, not {names[one.second]}", f"{len(one.only_first):,}")
+            for one in comparison.discordant
+        ),
+        *(
+            (f"only {names[one.second]}, not {names[one.first]}", f"{len(one.only_second):,}")
+            for one in comparison.discordant
+        ),
     )
     return Sheet("Tasks solved, in at least one sample", ("tasks", "count"), rows)
 
 
-def rates_sheet(rates: Sequence[Rates]) -> Sheet:
+def rates_sheet(rates: Sequence[Rates], names: Names = _OWN) -> Sheet:
     """What became of each run's samples."""
     headings = ("run", "samples", "truncated", "refused", "timeout", "tampered", "not judged")
     rows = [
         (
-            row.label,
+            _numbered(row.label, names),
             f"{row.n_samples:,}",
             *(_rate(share) for share in (row.truncated_rate, row.refusal_rate, row.timeout_rate)),
             *(_rate(share) for share in (row.tampered_rate, row.infra_error_rate)),
@@ -175,10 +285,10 @@ def rates_sheet(rates: Sequence[Rates]) -> Sheet:
     return Sheet("Samples of each run, over all its tasks; - is not known", headings, tuple(rows))
 
 
-def _usage(rates: Sequence[Rates]) -> Sheet:
+def _usage(rates: Sequence[Rates], names: Names) -> Sheet:
     usage = [
         (
-            row.label,
+            _numbered(row.label, names),
             _known(row.prompt_tokens, ",d"),
             _known(row.completion_tokens, ",d"),
             _known(row.reasoning_tokens, ",d"),
@@ -192,14 +302,14 @@ def _usage(rates: Sequence[Rates]) -> Sheet:
     return Sheet("What each run took; - is not known", spent, tuple(usage))
 
 
-def _tasks(comparison: Comparison) -> list[Sheet]:
+def _tasks(comparison: Comparison, names: Names) -> list[Sheet]:
     lists = [
         *(
             named
             for one in comparison.discordant
             for named in (
-                (f"Solved by {one.first}, not by {one.second}", one.only_first),
-                (f"Solved by {one.second}, not by {one.first}", one.only_second),
+                (f"Solved by {names[one.first]}, not by {names[one.second]}", one.only_first),
+                (f"Solved by {names[one.second]}, not by {names[one.first]}", one.only_second),
             )
         ),
         ("Solved by all runs", comparison.solved_by_all),
@@ -208,9 +318,13 @@ def _tasks(comparison: Comparison) -> list[Sheet]:
     return [Sheet(f"{title}: {len(ids):,}", ("task",), tuple((one,) for one in ids)) for title, ids in lists]
 
 
-def pair_name(pair: Pair) -> str:
-    """Such as 'gpt-4o vs claude'."""
-    return f"{pair.first} vs {pair.second}"
+def pair_name(pair: Pair, names: Names = _OWN) -> str:
+    """Such as '#1 vs #2', or by the labels where there are no shorter names."""
+    return f"{names.get(pair.first, pair.first)} vs {names.get(pair.second, pair.second)}"
+
+
+def _numbered(label: str, names: Names) -> str:
+    return f"{names[label]} {label}" if label in names else label
 
 
 def _value(score: Score) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -11,7 +11,7 @@ from bigcodeflow.errors import ArtifactError, ConfigError
 from bigcodeflow.results import models
 from bigcodeflow.results.comparison.reading import Reader, reader
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import STAGES, RecordedRun, find_run
+from bigcodeflow.results.runs import STAGES, RecordedRun, find_run, titles
 
 _VARIANTS = get_args(Variant)
 _SANITIZERS = get_args(Sanitizer)
@@ -45,7 +45,7 @@ class Side:
     """One run in one variant and sanitizer, with its tasks."""
 
     label: str
-    """How it is called here: as the user named it."""
+    """Its title, and what tells it apart from the other sides."""
     run: RecordedRun
     variant: str
     sanitizer: str
@@ -58,12 +58,8 @@ class Side:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What the run asked its model with: sampling, prompt, number of samples; empty where no model was asked."""
-        if self.run.config.get("samples", {}).get("source") != "model":
-            return {}
-        asked = self.run.config.get("generation", {})
-        found = {**asked.get("sampling", {}), **asked.get("prompt", {}), "n_samples": asked.get("n_samples")}
-        return {name: value for name, value in found.items() if value is not None}
+        """What the run asked its model with."""
+        return self.run.parameters
 
     @property
     def temperature(self) -> float | None:
@@ -102,15 +98,21 @@ def open_sides(
         raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
     sides = sides_of([_wanted(store_root, name, variant, sanitizer) for name in names])
     meant: dict[tuple[str, str, str], str] = {}
-    for side in sides:
+    for name, side in zip(names, sides, strict=True):
         identity = side.run.record, side.variant, side.sanitizer
         if identity in meant:
             raise ConfigError(
-                f"compare: {meant[identity]} and {side.label} are the same run {side.run.record} ({side.variant}, "
+                f"compare: {meant[identity]} and {name} are the same run {side.run.record} ({side.variant}, "
                 f"{side.sanitizer}): name different runs, records (as in runs/RECORD.json), or variants as in RUN@raw"
             )
-        meant[identity] = side.label
-    return sides
+        meant[identity] = name
+    kinds = [
+        [side.variant for side in sides],
+        [side.sanitizer for side in sides],
+        [", ".join(side.backends) for side in sides],
+    ]
+    labels = titles([side.run for side in sides], *kinds)
+    return [replace(side, label=label) for side, label in zip(sides, labels, strict=True)]
 
 
 def sides_of(wanted: Sequence[Wanted]) -> list[Side]:
@@ -154,7 +156,7 @@ def _wanted(store_root: Path | str, name: str, variant: str, sanitizer: str) -> 
     run = find_run(store_root, run_name)
     variant = next((word for word in chosen if word in _VARIANTS), variant)
     sanitizer = next((word for word in chosen if word in _SANITIZERS), sanitizer)
-    return Wanted(run, run.record if name == "latest" else name, variant, sanitizer)
+    return Wanted(run, run.title, variant, sanitizer)
 
 
 def _parted(name: str) -> list[str]:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from bigcodeflow.results.leaderboard import benchmark
-from bigcodeflow.results.leaderboard.settings import CONTROLS
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.results.splits import split_mismatch
@@ -76,10 +75,10 @@ def shortcomings(evidence: Evidence) -> Iterator[Shortcoming]:
 
 
 def _is_a_control(evidence: Evidence) -> Shortcoming | None:
-    source = evidence.run.config.get("samples", {}).get("source")
-    if source not in CONTROLS:
+    control = evidence.run.control
+    if not control:
         return None
-    return Shortcoming(f"its samples are the {source} control, no model's answers", "name a run of a model")
+    return Shortcoming(f"its samples are the {control} control, no model's answers", "name a run of a model")
 
 
 def _is_of_another_split(evidence: Evidence) -> Shortcoming | None:

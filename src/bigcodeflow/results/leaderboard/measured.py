@@ -12,7 +12,7 @@ import bigcodeflow
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.results.leaderboard.entries import Entry, RunLink
 from bigcodeflow.results.leaderboard.gate import Allowance, Evidence, Shortcoming, shortcomings
-from bigcodeflow.results.leaderboard.settings import CONTROLS, model_of, setting_of
+from bigcodeflow.results.leaderboard.settings import model_of, setting_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
 from bigcodeflow.schemas import UNKNOWN
@@ -25,8 +25,7 @@ class Refusal(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        run = self.run
-        return f"run {run.record} ({run.model}, {run.split}, {run.subset}): {self.reason}"
+        return f"run {self.run.record} ({self.run.title}): {self.reason}"
 
 
 class Measured(NamedTuple):
@@ -56,7 +55,7 @@ def measured_entries(store_root: Path | str, *, runs: Sequence[str] = (), allow:
     entries: dict[tuple[str, ...], Entry] = {}
     refusals: dict[tuple[str, ...], Refusal] = {}
     for run in reversed(recorded_runs(store_root)):
-        if run.config.get("samples", {}).get("source") in CONTROLS:
+        if run.control:
             continue
         kind = (*map(str, model_of(run)), setting_of(run).key, run.split, run.subset)
         if kind in entries:

@@ -9,23 +9,12 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.results.titles import Model, named_model
 
-#: Sources of samples that are no model's answers: what they score says something of the judge only.
-CONTROLS = frozenset({"oracle", "stub", "cheat", "starter"})
-
-_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")
 #: How a model is loaded where that may change what it answers.
 _LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
-_OWNER_NAME_REVISION = 3
-
-
-class Model(NamedTuple):
-    """A model's name, and its revision where that is not the main one."""
-
-    name: str
-    revision: str | None
 
 
 class Setting(NamedTuple):
@@ -36,14 +25,8 @@ class Setting(NamedTuple):
 
 
 def model_of(run: RecordedRun) -> Model:
-    """The model, read from its file name form ORGANISATION--NAME--REVISION, of which the ends may be absent."""
-    parts = run.model.split("--")
-    revised = len(parts) > 1 and (
-        len(parts) >= _OWNER_NAME_REVISION or parts[-1] == "main" or _COMMIT.fullmatch(parts[-1]) is not None
-    )
-    if not revised:
-        return Model("/".join(parts), None)
-    return Model("/".join(parts[:-1]), None if parts[-1] == "main" else parts[-1])
+    """The model with its revision."""
+    return named_model(run.model)
 
 
 def setting_of(run: RecordedRun) -> Setting:

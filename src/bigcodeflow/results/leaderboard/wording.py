@@ -2,6 +2,7 @@
 
 from bigcodeflow.results.leaderboard.changes import Change
 from bigcodeflow.results.leaderboard.entries import Entry
+from bigcodeflow.results.titles import title_of
 from bigcodeflow.schemas import UNKNOWN
 
 _SHOWN_SHA = 12
@@ -41,7 +42,8 @@ def day(entry: Entry) -> str:
 def entry_line(entry: Entry) -> str:
     """An entry in one line."""
     setting = f" ({entry.setting})" if entry.setting else ""
-    return f"{entry.title}{setting}, {entry.subset} {entry.split}, {entry.origin}: {score(entry.pass_at_1)}"
+    title = title_of(entry.title, entry.subset, entry.split)
+    return f"{title}{setting}, {entry.origin}: {score(entry.pass_at_1)}"
 
 
 def change_line(change: Change) -> str:

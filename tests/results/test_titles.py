@@ -1,0 +1,83 @@
+"""What runs are called: titles, what tells them apart, and names that have to be cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from bigcodeflow.results.titles import elided, fits, named_model, title_of, told_apart, without_board
+
+
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [
+        ("gpt-4o", "gpt-4o · hard · instruct"),
+        ("gpt-4o--main", "gpt-4o · hard · instruct"),
+        ("Qwen--Qwen2.5-Coder-7B-Instruct--main", "Qwen/Qwen2.5-Coder-7B-Instruct · hard · instruct"),
+        ("acme--nova--0123abc", "acme/nova@0123abc · hard · instruct"),
+        ("oracle-instruct-hard-robust", "oracle · hard · instruct · robust"),
+        ("oracle-instruct-harder", "oracle-instruct-harder · hard · instruct"),
+        ("evil\x1b[2J\u202ename", "evil\ufffd[2J\ufffdname · hard · instruct"),
+    ],
+)
+def test_a_title_is_model_subset_and_split(model, title):
+    """No file stem, no name that a sweep made, and nothing that a terminal obeys."""
+    assert title_of(model, "hard", "instruct") == title
+
+
+def test_details_stand_only_where_titles_are_shared():
+    """The first detail that tells runs apart is enough; those that are told apart already get none."""
+    details = [["0.2", "0.8", "0.2"], ["parity", "robust", "robust"], ["x", "y", "z"]]
+    assert told_apart(["a", "a", "b"], details) == ["a · 0.2", "a · 0.8", "b"]
+    assert told_apart(["a", "a", "a"], details) == ["a · 0.2 · parity", "a · 0.8", "a · 0.2 · robust"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("pq")), max_size=8))
+def test_runs_that_differ_anywhere_have_different_titles(runs):
+    """Runs get the same title only where they have the same title and the same details."""
+    places = [str(place) for place in range(len(runs))]
+    titles = told_apart([run[0] for run in runs], [[run[1] for run in runs], [run[2] for run in runs], places])
+    assert len(set(titles)) == len(runs)
+    assert all(title.startswith(run[0]) for title, run in zip(titles, runs, strict=True))
+
+
+@given(st.text(max_size=60), st.integers(0, 40))
+def test_an_elided_name_fits_and_keeps_beginning_and_end(text, width):
+    """It is never wider than asked for; what fits is untouched; what is cut is the middle."""
+    shown = elided(text, width)
+    assert cell_len(shown) <= width or cell_len(text) == 0
+    if cell_len(text) <= width:
+        assert shown == text
+    elif width:
+        head, _, tail = shown.partition("…") if "…" not in text else ("", "", "")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+
+
+@given(st.text("abc·-", min_size=20, max_size=40), st.integers(6, 19))
+def test_half_of_an_elided_name_is_its_end(text, width):
+    """Both ends get the same room, as variants of a model differ in their last letters."""
+    shown = elided(text, width)
+    assert len(shown) == width
+    assert abs(shown.index("…") - (width - 1 - shown.index("…"))) <= 1
+    assert fits(shown, text)
+
+
+def test_only_the_text_itself_or_its_elided_form_fits():
+    """A copied name from a table finds its run; a part of a name does not."""
+    assert fits("gpt-4o", "gpt-4o")
+    assert fits("gp…4o", "gpt-4o")
+    assert not fits("gpt", "gpt-4o")
+    assert not fits("…", "gpt-4o")
+    assert not fits("gpt…pt", "gpt")
+
+
+def test_a_board_that_stands_above_is_left_out():
+    """What tells runs apart stays."""
+    assert without_board("a · hard · instruct · raw", "hard", "instruct") == "a · raw"
+
+
+def test_a_revision_is_none_where_it_is_the_main_one():
+    """The file name form of the original says 'main' for whatever nobody pinned."""
+    assert named_model("org--model--main") == ("org/model", None)
+    assert str(named_model("org--model--v2")) == "org/model@v2"
