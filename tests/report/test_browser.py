@@ -69,11 +69,13 @@ def _found(page):
 def test_the_overview_shows_scores_and_draws_charts(two_models, read):
     """Scores of both runs stand in the table, and every chart is a drawing with the runs' names in it."""
     page = read(two_models[0]).open()
-    assert page.get_by_role("row", name=re.compile("^strong")).first.inner_text().split("\t")[2] == "95.0 %"
+    assert page.get_by_role("row", name=re.compile("^strong")).first.inner_text().split("\t")[4] == "95.0 %"
     charts = page.locator(".chart")
     assert charts.count() >= 4
     assert page.locator(".chart svg").count() == charts.count()
-    assert {"weak", "strong"} <= set(page.locator("#chart-scores svg text").all_text_contents())
+    assert {"weak · full · complete", "strong · full · complete"} <= set(
+        page.locator("#chart-scores svg text").all_text_contents()
+    )
 
 
 def test_search_finds_tasks_causes_and_libraries(two_models, read):
@@ -96,7 +98,7 @@ def test_filters_narrow_the_list_and_stay_in_the_address(two_models, read):
     """A filtered list is a link: opened elsewhere it shows the same samples."""
     reader = read(two_models[0])
     page = reader.open("#view=samples")
-    page.select_option("#filter-run", label="weak")
+    page.select_option("#filter-run", label="weak · full · complete")
     page.select_option("#filter-status", label="not passed")
     assert _found(page) == "14 of 80 samples"
     place = page.evaluate("location.hash")

@@ -20,7 +20,7 @@ SPECS = {
     "intervals": charts.intervals(POINTS, title="score", names=NAMES),
     "heat map": charts.heat_map(POINTS, title="score", names=NAMES, runs=RUNS),
     "whiskers": charts.whiskers(RANGES, title="difference", zero=True),
-    "matrix": charts.matrix(PAIRS, title="differences", names=RUNS),
+    "matrix": charts.matrix(PAIRS, title="differences", rows=RUNS, columns=RUNS),
     "stacked shares": charts.stacked_shares(SHARES, title="share", runs=RUNS, parts=NAMES),
     "curve": charts.curve(POINTS, title="score", x_title="k"),
     "histogram": charts.histogram([{"name": name, "count": 2} for name in NAMES], title="tasks", x_title="rate"),

@@ -89,7 +89,7 @@ def test_compare_writes_the_same_page_about_its_own_comparison(recorded, tmp_pat
     assert done.exit_code == 0
     assert f"wrote {out}" in done.stderr
     page = out.read_text()
-    assert "mine vs mine@raw" in page
+    assert "some-model \\u00b7 calibrated vs some-model \\u00b7 raw" in page
     assert "domain: Math" in page
 
 

@@ -1,11 +1,12 @@
 """What a report says of several runs beside one another, and of one run's samples by themselves."""
 
+import json
 import re
 
 import pytest
 import vl_convert
 
-from bigcodeflow.report import judged, select_runs
+from bigcodeflow.report import judged, overview, select_runs, write_report
 from bigcodeflow.report.comparison import MOST_PAIRS
 from bigcodeflow.results.comparison import Method, compare
 
@@ -25,8 +26,13 @@ def record(recorded, lines, *, texts=None, **more):
 
 def sections(runs):
     """By name; the comparison is the one that a report makes."""
-    made = judged.sections_of(list(judged.compared(runs, judged.lead_sides(runs))))
+    made = judged.sections_of(judged.compared(runs, judged.lead_sides(runs)))
     return {section.name: section for section in made}
+
+
+def summary_of(path):
+    """What the page is given to show."""
+    return json.loads(re.search(r'id="summary">(.*?)</script>', path.read_text())[1])
 
 
 def drawn(section):
@@ -61,11 +67,13 @@ def test_three_runs_have_a_matrix_and_ratings(recorded):
     runs = record(recorded, {"poor": "-" * 12, "fair": "+-" * 6, "good": "+" * 12})
     found = sections(runs)
     [first, _, last] = found["significance"].rows
-    assert first == ["good", "", "+50.0", "+100.0 *"]
-    assert last == ["poor", "-100.0 *", "-50.0", ""]
+    assert first == ["good · full · complete", "", "+50.0", "+100.0 *"]
+    assert last == ["poor · full · complete", "-100.0 *", "-50.0", ""]
     assert "+100.0*" in drawn(found["significance"])
     ratings = cells(found["ratings"])
-    assert [(row["rank"], row["run"]) for row in ratings] == [("1", "good"), ("2", "fair"), ("3", "poor")]
+    assert [(row["rank"], row["run"]) for row in ratings] == [
+        (str(rank), f"{name} · full · complete") for rank, name in enumerate(("good", "fair", "poor"), start=1)
+    ]
     assert all(re.fullmatch(r"-?\d+ to -?\d+", row["95 % interval"]) for row in ratings)
     assert "one tie was added" in found["ratings"].lead
     assert {"good", "fair", "poor"} <= set(drawn(found["ratings"]).split())
@@ -94,13 +102,29 @@ def test_a_sweep_is_drawn_against_its_best_run_and_listed_whole(recorded):
     assert "differences-by-slice" not in found
 
 
-def test_runs_of_two_splits_are_compared_apart(recorded):
-    """Complete against complete, instruct against instruct; names say which."""
-    runs = record(recorded, {"a": "+-+-", "b": "++--"}) + record(recorded, {"c": "+-+-", "d": "++--"}, split="instruct")
-    found = sections(runs)
-    assert [row["pair"] for row in cells(found["differences-complete"])] == ["a vs b"]
-    assert [row["pair"] for row in cells(found["differences-instruct"])] == ["c vs d"]
-    assert found["differences-instruct"].title == "Differences, instruct"
+def test_no_section_mixes_two_boards(recorded):
+    """Complete and instruct runs have sections of their own, named after their board, and no rank in common."""
+    runs = record(recorded, {"a": "+-+-", "b": "++--"}) + record(recorded, {"c": "+-+-", "d": "----"}, split="instruct")
+    content = summary_of(write_report(runs, recorded.root / "report.html").path)
+    boards = {"full · complete": {"a", "b"}, "full · instruct": {"c", "d"}}
+    of_boards = [section for section in content["sections"] if section["name"] != "records"]
+    assert {section["board"] for section in of_boards} == set(boards)
+    for section in of_boards:
+        others = set("abcd") - boards[section["board"]]
+        shown = json.dumps([section["rows"], section["chart"], section["notes"]], ensure_ascii=False)
+        assert not [name for name in others if f'"{name} · ' in shown or f'"{name} vs' in shown]
+    pairs = {section["board"]: section["rows"][0][0] for section in of_boards if section["title"] == "Differences"}
+    assert pairs == {"full · complete": "a vs b", "full · instruct": "c vs d"}
+    solved = {section["board"]: section["lead"] for section in of_boards if section["title"] == "Solved by none"}
+    assert ["1 of 4" in lead for lead in solved.values()] == [True, False]
+
+
+def test_records_are_named(recorded):
+    """Every run stands with its record, split and subset, which compare and inspect take as names."""
+    runs = record(recorded, {"a": "+-", "b": "++"})
+    rows = cells(overview.records(runs))
+    assert [row["record"] for row in rows] == [run.recorded.record for run in runs]
+    assert {(row["subset"], row["split"]) for row in rows} == {("full", "complete")}
 
 
 def test_runs_without_a_common_task_stand_beside_one_another(recorded):
@@ -112,7 +136,9 @@ def test_runs_without_a_common_task_stand_beside_one_another(recorded):
 def test_what_a_comparison_must_say_stands_above_it(recorded):
     """Unjudged samples and other shortcomings become notes of the page."""
     runs = record(recorded, {"a": "+-+!", "b": "--++"})
-    assert any("1 samples of a were not judged" in note for note in sections(runs)["differences"].notes)
+    assert any(
+        "1 samples of a · full · complete were not judged" in note for note in sections(runs)["differences"].notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,10 +184,10 @@ def test_rates_are_those_of_all_samples(recorded):
     """A run that was compared and one that was not have the same row; what is not known is a dash."""
     runs = record(recorded, {"a": "+-!-", "b": "++++"})
     sides = judged.lead_sides(runs)
-    alone = judged.rates(sides, [])
+    alone = judged.rates(sides, None)
     assert cells(alone)[0]["not judged"] == "25.0 %"
     assert cells(alone)[0]["refused"] == "-"
-    assert alone.rows == judged.rates(sides, [compare(sides, method=Method(rounds=100))]).rows
+    assert alone.rows == judged.rates(sides, compare(sides, method=Method(rounds=100))).rows
 
 
 def test_traits_part_one_runs_tasks(recorded):
@@ -186,7 +212,8 @@ def test_variants_of_a_run_are_paired(recorded):
     recorded.record(run)
     [row] = cells(judged.variants(select_runs(recorded.root, ["run"])))
     assert row["difference, points"] == "+100.0"
-    assert row["pair"].startswith("some-model, calibrated, parity vs some-model, raw, ")
+    assert row["run"] == "some-model · full · complete"
+    assert row["pair"] == "calibrated, parity vs raw, parity"
     assert judged.variants(record(recorded, {"a": "+-"})) is None
 
 

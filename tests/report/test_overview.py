@@ -71,7 +71,7 @@ def test_every_task_has_its_solve_rate(recorded):
     """The histogram counts every task once; the table has them all, those that are solved by none first."""
     runs = _sweep(recorded, 3)
     with tables.opened(runs) as connection:
-        section = overview.solve_rates(tables.rows_of(connection, "solve_rates"))
+        section = overview.solve_rates(tables.rows_of(connection, "solve_rates", {"runs": [0, 1, 2]}))
     assert sum(entry["count"] for entry in section.chart["data"]["values"]) == 20
     assert [(row[0]["text"], row[1]) for row in section.rows] == [
         *((f"Demo/{n}", "0.0 %") for n in range(5, 20)),
@@ -87,7 +87,7 @@ def test_every_task_has_its_solve_rate(recorded):
 def test_one_sample_of_one_run_has_no_solve_rates(one_run):
     """A rate that can only be 0 or 1 says no more than the score."""
     with tables.opened(select_runs(one_run.root, ["first"])) as connection:
-        assert overview.solve_rates(tables.rows_of(connection, "solve_rates")) is None
+        assert overview.solve_rates(tables.rows_of(connection, "solve_rates", {"runs": [0]})) is None
 
 
 def test_more_samples_make_a_curve_over_k(recorded):
@@ -124,7 +124,9 @@ def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
         section = overview.usage(runs, tables.rows_of(connection, "usage"))
     column = [column.name for column in section.columns].index("cost, USD")
     assert [row[column] for row in section.rows] == ["≥ 0.50", "0.75", "2.00"]
-    assert [point["run"] for point in section.chart["data"]["values"]] == ["all", "too"]
+    assert [point["run"] for point in section.chart["data"]["values"]] == [
+        f"{name} · full · complete" for name in ("all", "too")
+    ]
     assert "cost, USD" in _drawn(section)
 
 

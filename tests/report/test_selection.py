@@ -30,13 +30,17 @@ def test_a_pattern_takes_the_latest_run_of_every_name_that_fits(recorded):
 @pytest.mark.parametrize(
     ("runs", "labels"),
     [
-        ([{"model": "a"}, {"model": "b"}], ["a", "b"]),
-        ([{"model": "a"}, {"model": "a", "split": "instruct", "run": "i"}], ["a · complete", "a · instruct"]),
-        ([{"model": "a", "run": "x"}, {"model": "a", "run": "y"}], ["a · x", "a · y"]),
+        ([{"model": "o--a--main"}, {"model": "b"}], ["o/a · full · complete", "b · full · complete"]),
+        ([{}, {"split": "instruct", "run": "i"}], ["some-model · full · complete", "some-model · full · instruct"]),
+        (
+            [{"run": "x", "sampling": {"temperature": t}} for t in (0.2, 0.8)],
+            [f"some-model · full · complete · temperature {t}" for t in (0.2, 0.8)],
+        ),
+        ([{"run": "x"}, {"run": "y"}], [f"some-model · full · complete · {hour}:00" for hour in (13, 14)]),
     ],
 )
-def test_a_label_is_as_short_as_tells_runs_apart(recorded, runs, labels):
-    """The model's name alone where that is enough; else what differs stands beside it."""
+def test_a_label_is_the_title_and_what_tells_runs_apart(recorded, runs, labels):
+    """Model, subset and split; where runs share them, sampling, or else when they ran, stands behind."""
     names = [_run(recorded, **run) for run in runs]
     assert [run.label for run in select_runs(recorded.root, names)] == labels
 

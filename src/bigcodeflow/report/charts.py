@@ -7,14 +7,37 @@ no expression holds data, so a model's name can only ever be text.
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
+from bigcodeflow.results.titles import elided
+
 Spec = dict[str, Any]
 
 #: More runs than that are told apart by place (a heat map), not by colour.
 MOST_COLOURS = 6
 _ROW_HEIGHT = 26
 _PERCENT = {"type": "quantitative", "axis": {"tickCount": 5}}
-_LABELS = {"title": None, "labelPadding": 8, "ticks": False, "domain": False, "grid": False}
-_TOP_LABELS = {**_LABELS, "labelAngle": -40, "labelLimit": 110, "orient": "top"}
+#: Characters of a name that a chart has room for; the page sets fewer on a phone.
+_NAME_LENGTH = 52
+_SHORT_NAME = 28
+
+
+def _elided(length: str, text: str = "datum.label") -> str:
+    """The expression that leaves out the middle of a longer name, whose end often tells most."""
+    head, tail = f"ceil(({length} - 1) / 2)", f"floor(({length} - 1) / 2)"
+    return f"(length({text}) > {length} ? slice({text}, 0, {head}) + '…' + slice({text}, -{tail}) : {text})"
+
+
+def _elided_pair() -> str:
+    """The same for each side of 'A vs B'."""
+    first, second = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{place}]") for place in (0, 1))
+    return f"length(split(datum.label, ' vs ')) == 2 ? {first} + ' vs ' + {second} : {_elided('nameLength')}"
+
+
+_LABELS = {
+    "title": None, "labelPadding": 8, "ticks": False, "domain": False, "grid": False,
+    "labelExpr": _elided("nameLength"),
+}  # fmt: skip
+_TOP_LABELS = {**_LABELS, "labelAngle": -40, "labelLimit": 150, "orient": "top", "labelExpr": _elided("18")}
+_LEGEND = {"title": None, "labelExpr": _elided("nameLength")}
 
 
 class ScorePoint(TypedDict):
@@ -71,7 +94,7 @@ def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str])
     }
     if several:
         encoding["yOffset"] = {"field": "place", "type": "ordinal", "sort": "ascending"}
-        encoding["color"] = {"field": "run", "type": "nominal", "scale": {"domain": runs}, "legend": {"title": None}}
+        encoding["color"] = {"field": "run", "type": "nominal", "scale": {"domain": runs}, "legend": _LEGEND}
     scale = {"domain": [0, 100]}
     return {
         **_base([{**point, "place": runs.index(point["run"])} for point in points], title),
@@ -140,13 +163,13 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
         "field": "name",
         "type": "nominal",
         "scale": {"domain": [point["name"] for point in points]},
-        "axis": _LABELS,
+        "axis": {**_LABELS, "labelExpr": _elided_pair()},
     }
     told = list(dict.fromkeys(point["told"] for point in points))
     kinds: Spec = {}
     if zero and len(told) > 1:
         kinds = {
-            name: {"field": "told", "type": "nominal", "scale": {"domain": told}, "legend": {"title": None}}
+            name: {"field": "told", "type": "nominal", "scale": {"domain": told}, "legend": _LEGEND}
             for name in ("color", "shape")
         }
     scale = {"zero": zero, "nice": True}
@@ -183,7 +206,7 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
     return {**_base(points, title), "height": len(points) * _ROW_HEIGHT, "layer": layers}
 
 
-def matrix(cells: Sequence[PairCell], *, title: str, names: Sequence[str]) -> Spec:
+def matrix(cells: Sequence[PairCell], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
     """A cell for each pair of names, coloured by the difference of row and column; significant ones have a star."""
     most = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
     return {
@@ -193,11 +216,11 @@ def matrix(cells: Sequence[PairCell], *, title: str, names: Sequence[str]) -> Sp
         "height": {"step": _ROW_HEIGHT},
         "autosize": {"type": "pad"},
         "encoding": {
-            "y": {"field": "row", "type": "nominal", "scale": {"domain": list(names)}, "axis": _LABELS},
+            "y": {"field": "row", "type": "nominal", "scale": {"domain": list(rows)}, "axis": _LABELS},
             "x": {
                 "field": "column",
                 "type": "nominal",
-                "scale": {"domain": list(names)},
+                "scale": {"domain": list(columns)},
                 "axis": _TOP_LABELS,
             },
             "tooltip": [_text("row"), _text("column"), _number("value", title, "+.1f"), _text("told")],
@@ -258,7 +281,7 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
         "height": 260,
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": {"values": ticks, "grid": False}},
-            "color": {"field": "run", "type": "nominal", "legend": {"title": None, "orient": "bottom"}},
+            "color": {"field": "run", "type": "nominal", "legend": {**_LEGEND, "orient": "bottom"}},
             "tooltip": [_number("x", x_title, "~g"), *_score_tooltip()],
         },
         "layer": [
@@ -294,7 +317,7 @@ def histogram(counts: Sequence[Spec], *, title: str, x_title: str) -> Spec:
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A named dot with a whisker for each run, over the amount ``x``."""
     return {
-        **_base(points, title),
+        **_base([{**point, "short": elided(point["run"], _SHORT_NAME)} for point in points], title),
         "height": 280,
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
@@ -307,8 +330,8 @@ def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
             },
             {"mark": {"type": "point", "filled": True, "size": 80}, "encoding": {"y": _score_axis("value", title)}},
             {
-                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 160},
-                "encoding": {"y": _score_axis("value", title), "text": {"field": "run"}},
+                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180},
+                "encoding": {"y": _score_axis("value", title), "text": {"field": "short"}},
             },
         ],
     }
@@ -318,6 +341,7 @@ def _base(values: Sequence[Any], title: str) -> Spec:
     return {
         "data": {"values": list(values)},
         "description": title,
+        "params": [{"name": "nameLength", "value": _NAME_LENGTH}],
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},
     }

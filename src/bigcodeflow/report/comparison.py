@@ -8,6 +8,7 @@ from bigcodeflow.report.points import score_point
 from bigcodeflow.report.sections import Cell, Column, Section, samples_link
 from bigcodeflow.results.comparison import Comparison, Grid, Pair, Ratings, Setting
 from bigcodeflow.results.comparison.sheets import (
+    Names,
     behind_cells,
     chance_cells,
     difference_cells,
@@ -16,6 +17,7 @@ from bigcodeflow.results.comparison.sheets import (
     points,
     ranks_between,
     setting_value,
+    short_names,
     verdict,
 )
 from bigcodeflow.results.wording import percent
@@ -26,52 +28,33 @@ _MOST_SLICES = 30
 #: A slice of fewer tasks has an interval of 60 points and more: no reading.
 _FEWEST_TASKS = 5
 _HOW = (
-    "The difference of two runs on the same tasks, with its 95 % interval over tasks. Where the interval holds 0, "
-    "chance may have made it. p (Holm) counts all pairs."
+    "The difference of two runs on the same tasks, with its 95 % interval over tasks. Whether it is more than chance "
+    "is the word of the paired test: a run is better where p (Holm), which counts all pairs, is below 0.05."
 )
 
 
-def comparison_sections(found: Comparison, *, of: str = "") -> list[Section]:
-    """The comparison as parts of the overview.
-
-    Args:
-        found: the comparison.
-        of: what is compared where a report has several, such as a split; letters only.
-    """
-    made = [
+def comparison_sections(found: Comparison) -> list[Section]:
+    """The comparison as parts of the overview."""
+    return [
         _differences(found), *_matrix(found), *_ratings(found), *_slices(found), *_grids(found), *_decided(found),
     ]  # fmt: skip
-    if not of:
-        return made
-    return [
-        Section(
-            f"{section.name}-{of}",
-            f"{section.title}, {of}",
-            section.lead,
-            section.columns,
-            section.rows,
-            section.chart,
-            section.notes,
-        )
-        for section in made
-    ]
 
 
-def not_compared(reason: str, *, of: str = "") -> Section:
+def not_compared(reason: str) -> Section:
     """Why runs stand beside one another and are not compared."""
-    return Section(f"differences-{of}" if of else "differences", "Differences", f"Not compared: {reason}.")
+    return Section("differences", "Differences", f"Not compared: {reason}.")
 
 
-def pair_rows(pairs: Sequence[Pair]) -> list[list[Cell]]:
+def pair_rows(pairs: Sequence[Pair], names: Names) -> list[list[Cell]]:
     """Rows of a table of PAIR_COLUMNS."""
     return [
         [
-            pair_name(pair),
+            pair_name(pair, names),
             f"pass@{pair.k}",
             *difference_cells(pair),
             *behind_cells(pair),
             *chance_cells(pair),
-            {"text": verdict(pair), "tone": "good"} if pair.significant else verdict(pair),
+            {"text": verdict(pair, names), "tone": "good"} if pair.significant else verdict(pair),
         ]
         for pair in pairs
     ]
@@ -91,15 +74,15 @@ PAIR_COLUMNS = (
 
 
 def _differences(found: Comparison) -> Section:
-    k = found.k[0]
+    k, names = found.k[0], short_names(found)
     pairs = [pair for pair in found.pairs if pair.k == k]
     lead = f"{_HOW} {len(found.task_ids):,} common tasks."
-    if len(pairs) > MOST_PAIRS:
+    if len(pairs) > MOST_PAIRS and found.ranked:
         best = max((score for score in found.scores if score.k == k), key=lambda score: score.value).label
         pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
         lead += f" The chart has the pairs with {best}, whose score is the highest; the table has all."
-    chart = _whiskers([(pair_name(pair), pair) for pair in pairs], f"pass@{k}, first less second, points")
-    return Section("differences", "Differences", lead, PAIR_COLUMNS, pair_rows(found.pairs), chart, found.notes)
+    chart = _whiskers([(pair_name(pair, names), pair) for pair in pairs], f"pass@{k}, first less second, points")
+    return Section("differences", "Differences", lead, PAIR_COLUMNS, pair_rows(found.pairs, names), chart, found.notes)
 
 
 def _whiskers(named: Sequence[tuple[str, Pair]], title: str) -> Spec | None:
@@ -118,20 +101,25 @@ def _whiskers(named: Sequence[tuple[str, Pair]], title: str) -> Spec | None:
 
 
 def _matrix(found: Comparison) -> Iterator[Section]:
-    if len(found.subjects) < 3:  # noqa: PLR2004 - a matrix of two says no more than the pair
+    if len(found.subjects) < 3 or not found.ranked:  # noqa: PLR2004 - a matrix of two says no more than the pair
         return
+    names = short_names(found)
     cells: list[PairCell] = []
     for pair in found.pairs:
         if pair.k == found.k[0] and pair.interval:
             for row, column, sign in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
                 short = points(sign * pair.difference) + ("*" if pair.significant else "")
                 value = 100 * sign * pair.difference
-                cells.append({"row": row, "column": column, "value": value, "short": short, "told": verdict(pair)})
+                told = verdict(pair, names)
+                cells.append({"row": row, "column": names[column], "value": value, "short": short, "told": told})
     sheet = matrix_sheet(found)
-    columns = [Column(sheet.headings[0]), *(Column(name, "number") for name in sheet.headings[1:])]
+    labels = sheet.headings[1:]
+    columns = [Column(sheet.headings[0]), *(Column(names[label], "number") for label in labels)]
     lead = f"{sheet.title} (Holm 1979), which counts all pairs."
     title = f"pass@{found.k[0]}, row less column, points"
-    chart = charts.matrix(cells, title=title, names=sheet.headings[1:]) if cells else None
+    chart = (
+        charts.matrix(cells, title=title, rows=labels, columns=[names[label] for label in labels]) if cells else None
+    )
     yield Section("significance", "Who beats whom", lead, columns, [list(row) for row in sheet.rows], chart)
 
 
@@ -181,15 +169,15 @@ def _regularised(found: Ratings) -> str:
 def _slices(found: Comparison) -> Iterator[Section]:
     if not found.slices:
         return
-    k = found.k[0]
+    k, names = found.k[0], short_names(found)
     rows: list[list[Cell]] = [
         [
             f"{pair.slice_kind}: {pair.slice}",
-            pair_name(pair),
+            pair_name(pair, names),
             *difference_cells(pair),
             *behind_cells(pair),
             chance_cells(pair)[1],
-            {"text": verdict(pair), "tone": "good"} if pair.significant else verdict(pair),
+            {"text": verdict(pair, names), "tone": "good"} if pair.significant else verdict(pair),
         ]
         for pair in found.slices
     ]

@@ -1,12 +1,12 @@
 """What the runs' verdicts tell beyond the metrics table: comparisons, rates, traits of tasks, variants."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.report.charts import MOST_COLOURS, ScorePoint
 from bigcodeflow.report.comparison import PAIR_COLUMNS, comparison_sections, not_compared, pair_rows
 from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, slice_chart
-from bigcodeflow.report.sections import Column, Section
+from bigcodeflow.report.sections import Cell, Column, Section
 from bigcodeflow.report.selection import ReportedRun
 from bigcodeflow.results.comparison import By, Comparison, Method, Side, Wanted, compare, sides_of
 from bigcodeflow.results.comparison.common_tasks import counts
@@ -29,39 +29,31 @@ def lead_sides(runs: Sequence[ReportedRun]) -> list[Side]:
     return sides_of([Wanted(run.recorded, run.label, *run.kinds[0]) for run in runs])
 
 
-def compared(runs: Sequence[ReportedRun], sides: Sequence[Side]) -> Iterator[tuple[str, Comparison | ArtifactError]]:
-    """A comparison, or why there is none, for each split that two or more runs answer; empty names where it is one.
+def compared(runs: Sequence[ReportedRun], sides: Sequence[Side]) -> Comparison | ArtifactError | None:
+    """The comparison of the runs of one board, or why there is none; None for a single run.
 
     Runs come in the order of their scores. Slices are compared for as many runs as colours can tell apart.
     """
+    if len(sides) < 2:  # noqa: PLR2004 - a comparison
+        return None
     k = sorted({row["k"] for run in runs for row in run.of_lead("pass@k")}) or [1]
-    splits = dict.fromkeys(side.run.split for side in sides)
-    for split in splits:
-        alike = [side for side in sides if side.run.split == split]
-        if len(alike) > 1:
-            by = _COMPARED_BY if len(alike) <= MOST_COLOURS else ()
-            try:
-                found: Comparison | ArtifactError = compare(_ordered(alike), k=k, by=by)
-            except ArtifactError as error:
-                found = error
-            yield (split if len(splits) > 1 else ""), found
+    try:
+        return compare(_ordered(sides), k=k, by=_COMPARED_BY if len(sides) <= MOST_COLOURS else ())
+    except ArtifactError as error:
+        return error
 
 
-def sections_of(comparisons: Sequence[tuple[str, Comparison | ArtifactError]]) -> list[Section]:
-    """The comparisons as parts of the overview."""
-    return [
-        section
-        for of, found in comparisons
-        for section in (
-            [not_compared(str(found), of=of)] if isinstance(found, ArtifactError) else comparison_sections(found, of=of)
-        )
-    ]
+def sections_of(found: Comparison | ArtifactError | None) -> list[Section]:
+    """The comparison as parts of the overview."""
+    if found is None:
+        return []
+    return [not_compared(str(found))] if isinstance(found, ArtifactError) else comparison_sections(found)
 
 
-def rates(sides: Sequence[Side], comparisons: Sequence[Comparison]) -> Section:
+def rates(sides: Sequence[Side], comparison: Comparison | None) -> Section:
     """How often answers were cut off or refused, and samples timed out, tampered or were not judged."""
     known: dict[tuple[str, int], Rates] = {
-        (row.label, row.n_samples): row for found in comparisons for row in found.rates
+        (row.label, row.n_samples): row for row in (comparison.rates if comparison else ())
     }
     # A comparison that was made before need not be paid for twice; its sides may be others of the same name.
     found = [known.get((side.label, sum(task.n_given for task in side.tasks.values()))) for side in sides]
@@ -101,21 +93,23 @@ def traits(runs: Sequence[ReportedRun], sides: Sequence[Side]) -> Section | None
 def variants(runs: Sequence[ReportedRun]) -> Section | None:
     """How far a run's variants and sanitizers differ on the same samples, for runs that have several."""
     method = Method()
-    pairs = []
+    rows: list[list[Cell]] = []
     for run in runs:
         if len(run.kinds) > 1:
-            named = [f"{run.label}, {variant}, {sanitizer}" for variant, sanitizer in run.kinds]
+            named = [f"{run.label} · {variant} · {sanitizer}" for variant, sanitizer in run.kinds]
             sides = sides_of([Wanted(run.recorded, name, *kind) for name, kind in zip(named, run.kinds, strict=True)])
             k = min((row["k"] for row in run.of_lead("pass@k")), default=1)
             tasks = [task_id for task_id in sides[0].tasks if task_id not in run.recorded.excluded]
-            pairs += compare_pairs(sides, [("all", tasks)], kind="all", k=k, method=method)
-    if not pairs:
+            names = {name: ", ".join(kind) for name, kind in zip(named, run.kinds, strict=True)}
+            pairs = compare_pairs(sides, [("all", tasks)], kind="all", k=k, method=method)
+            rows += [[run.label, *row] for row in pair_rows(pairs, names)]
+    if not rows:
         return None
     lead = (
         "The same answers judged in several ways. Calibrated less raw is what omitted imports and constants cost, "
         "robust less parity what the original's sanitizer loses. p (Holm) counts the pairs of one run."
     )
-    return Section("variants", "Variants", lead, PAIR_COLUMNS, pair_rows(pairs))
+    return Section("variants", "Variants", lead, (Column("run"), *PAIR_COLUMNS), rows)
 
 
 def _ordered(sides: Sequence[Side]) -> list[Side]:

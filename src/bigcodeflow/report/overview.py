@@ -26,23 +26,42 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     points.sort(key=lambda point: -point["value"])
     names = [point["name"] for point in points]
     ranks = ranked(runs)
-    lead = (
-        "Share of tasks solved, with its 95 % interval over tasks. Where intervals overlap, runs may be equally good."
-    )
+    lead = "Share of tasks solved, with its 95 % interval over tasks."
+    if len(runs) > 1:
+        lead += " Whether one run is better than another is the word of the paired test, see Differences."
     return Section(
         "scores",
         "Scores",
         lead,
         [
-            Column("run"), Column("score"), Column("value", "number"), Column("95 % interval", "number"),
-            Column("not judged", "number"), Column("judgeable", "number"), Column("ground truths", "number"),
-            Column("quarantine", "number"), Column("tasks", "number"), Column("samples", "number"),
-            Column("prompts"), Column("variant"), Column("sanitizer"),
+            Column("run"), Column("variant"), Column("sanitizer"), Column("score"), Column("value", "number"),
+            Column("95 % interval", "number"), Column("not judged", "number"), Column("judgeable", "number"),
+            Column("ground truths", "number"), Column("quarantine", "number"), Column("tasks", "number"),
+            Column("samples", "number"),
         ],
         [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)],
         charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None,
         [f"{run.label}: {note}" for run in runs for note in (*_other_split(run), *_unjudged(run), *notes(run.metrics))],
     )  # fmt: skip
+
+
+def records(runs: Sequence[ReportedRun]) -> Section:
+    """Which record of the store each run is."""
+    rows: list[list[Cell]] = [
+        [
+            samples_link(run.label, run=run.recorded.record),
+            ", ".join(f"{variant}, {sanitizer}" for variant, sanitizer in run.kinds),
+            run.recorded.subset,
+            run.recorded.split,
+            f"{run.recorded.started_at:%Y-%m-%d %H:%M}",
+            run.recorded.run,
+            run.recorded.record,
+        ]
+        for run in runs
+    ]
+    names = ("run", "judged as", "subset", "split", "began, UTC", "name", "record")
+    lead = "Where the numbers come from: the records of the store, which every command takes as names of runs."
+    return Section("records", "Records", lead, [Column(name) for name in names], rows)
 
 
 def tiles(run: ReportedRun) -> list[dict[str, str]]:
@@ -251,6 +270,8 @@ def _score_rows(run: ReportedRun) -> Iterator[list[Cell]]:
         left = _count(run, "infra_error_count", row)
         yield [
             samples_link(run.label, run=run.recorded.record),
+            row["variant"],
+            row["sanitizer"],
             f"pass@{row['k']}",
             {"text": f"{percent(row['value'])} provisional", "tone": "warn"} if left else percent(row["value"]),
             interval(row),
@@ -260,9 +281,6 @@ def _score_rows(run: ReportedRun) -> Iterator[list[Cell]]:
             _quarantine(run, row),
             f"{row['n_tasks']:,}",
             f"{row['n_samples']:,}",
-            f"{row['split']}, {row['subset']}",
-            row["variant"],
-            row["sanitizer"],
         ]
 
 

@@ -1,8 +1,9 @@
 """What the overview is made of: titled sections, each with a chart, a table, or both."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
 
 import pyarrow as pa
@@ -33,11 +34,17 @@ class Section:
     """A Vega-Lite specification; the table beneath it then opens on demand."""
     notes: Sequence[str] = ()
     """Warnings that stand above everything else."""
+    board: str = ""
+    """Subset and split that it is about, where a report has several."""
 
     def as_json(self) -> dict[str, Any]:
         """The section as the page reads it."""
         # Not asdict, which copies every cell of tables with thousands of rows.
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def of_board(self, board: str) -> Self:
+        """The same section as one of those about a board."""
+        return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
 
 
 def table_section(name: str, title: str, lead: str, table: pa.Table) -> Section:

@@ -1,14 +1,14 @@
 """Which recorded runs a report shows, and what each is called in it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.results.comparison.reading import Reader, reader
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
+from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 from bigcodeflow.results.wording import overall
 
 
@@ -17,7 +17,7 @@ class ReportedRun:
     """A recorded run with its metrics and its name in the report."""
 
     label: str
-    """The model's name, and what tells it apart where several runs of the report are of one model."""
+    """The run's title, and what tells it apart where several runs of the report share it."""
     recorded: RecordedRun
     metrics: Sequence[Row]
     """Rows of its METRICS table."""
@@ -43,8 +43,8 @@ class ReportedRun:
 def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRun]:
     """The runs that the names mean, each once, in the order of the names.
 
-    A name is that of a record, a run or a model, of which the latest run counts, or a pattern such as ``sweep+*``,
-    which takes the latest run of every run name that fits.
+    A name is what :func:`find_run` takes, or a pattern such as ``sweep+*``, which takes the latest record of every run
+    whose name fits.
 
     Raises:
         ArtifactError: a name that no run has, or a run whose metrics are gone.
@@ -55,37 +55,23 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
         chosen |= {run.record: run for run in fitting}
     runs = list(chosen.values())
     with reader() as tables:
-        return [_reported(run, label, tables) for run, label in zip(runs, labels(runs), strict=True)]
-
-
-def labels(runs: Sequence[RecordedRun]) -> list[str]:
-    """A name for each run, as short as tells them all apart."""
-    candidates: list[str] = []
-    for candidates in _candidates(runs):
-        if len(set(candidates)) == len(runs):
-            return candidates
-    return candidates
-
-
-def _candidates(runs: Sequence[RecordedRun]) -> Iterator[list[str]]:
-    yield [run.model for run in runs]
-    yield [f"{run.model} · {run.split}" for run in runs]
-    yield [f"{run.model} · {run.run}" for run in runs]
-    yield [f"{run.model} · {run.run} · {run.split}" for run in runs]
-    yield [f"{run.model} · {run.record}" for run in runs]
+        found = [_reported(run, tables) for run in runs]
+    kinds = ([run.kinds[0][place] for run in found] for place in (0, 1))
+    labels = titles(runs, *kinds)
+    return [replace(run, label=label) for run, label in zip(found, labels, strict=True)]
 
 
 def _fitting(store_root: Path | str, pattern: str) -> list[RecordedRun]:
-    latest = {run.run: run for run in recorded_runs(store_root) if fnmatchcase(run.run, pattern)}
-    if not latest:
+    fitting = [run for run in recorded_runs(store_root) if fnmatchcase(run.run, pattern)]
+    if not fitting:
         raise ArtifactError(
             f"{store_root}: no recorded run's name fits {pattern!r}: "
             "name one that it has, or run `bigcodeflow run` first"
         )
-    return list(latest.values())
+    return latest_of_each(fitting)
 
 
-def _reported(run: RecordedRun, label: str, tables: Reader) -> ReportedRun:
+def _reported(run: RecordedRun, tables: Reader) -> ReportedRun:
     with tables.of(metrics=run.path("aggregation")) as connection:
         rows = connection.sql("SELECT * FROM source_metrics").to_arrow_table().to_pylist()
     kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
@@ -93,4 +79,4 @@ def _reported(run: RecordedRun, label: str, tables: Reader) -> ReportedRun:
         raise ArtifactError(
             f"run {run.record}: nothing was judged, so there is nothing to report: give it samples and run it again"
         )
-    return ReportedRun(label, run, rows, kinds)
+    return ReportedRun(run.title, run, rows, kinds)

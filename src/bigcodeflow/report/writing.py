@@ -49,7 +49,7 @@ def write_report(
     Args:
         runs: at least one, as :func:`bigcodeflow.report.select_runs` finds them.
         out: the file.
-        comparison: of these runs, where one was made already; else two or more runs of a split are compared here.
+        comparison: of these runs, where one was made already; else two or more runs of a board are compared here.
         sections: more for the overview; :func:`bigcodeflow.report.sections.table_section` makes one of a ready table.
         max_bytes: texts of samples are cut until the file is no larger.
 
@@ -77,23 +77,49 @@ def write_report(
 def _sections(
     runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
 ) -> list[Section]:
+    """Board by board, as scores of different prompts or tasks have no common order."""
+    boards: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        boards.setdefault(run.recorded.board, []).append(index)
+    if len(boards) == 1:
+        return [*_of_board(runs, range(len(runs)), connection, comparison), overview.records(runs)]
+    return [
+        *judged.sections_of(comparison),
+        *(
+            section.of_board(board)
+            for board, indexes in boards.items()
+            for section in _of_board(runs, indexes, connection, comparison)
+        ),
+        overview.records(runs),
+    ]
+
+
+def _of_board(
+    every: Sequence[ReportedRun],
+    indexes: Sequence[int],
+    connection: "DuckDBPyConnection",
+    comparison: Comparison | None,
+) -> list[Section]:
+    """The sections about the runs of one board; where a comparison was given, no other one is made."""
     lead = "A task counts in each of its"
+    runs = [every[index] for index in indexes]
     sides = judged.lead_sides(runs)
-    comparisons = [("", comparison)] if comparison else list(judged.compared(runs, sides))
-    made = [found for _, found in comparisons if isinstance(found, Comparison)]
+    whole = len(runs) == len(every)
+    made = (comparison if whole else None) if comparison else judged.compared(runs, sides)
+    used = tables.rows_of(connection, "usage")
     found = [
         overview.scores(runs),
         judged.variants(runs),
-        *judged.sections_of(comparisons),
+        *judged.sections_of(made),
         overview.pass_at_k(runs),
         overview.reliability(runs),
         overview.by_slice(runs, "domain", "Domains", f"{lead} domains."),
         overview.by_slice(runs, "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
         judged.traits(runs, sides),
         overview.failure_kinds(runs),
-        judged.rates(sides, made),
-        overview.solve_rates(tables.rows_of(connection, "solve_rates")),
-        overview.usage(runs, tables.rows_of(connection, "usage")),
+        judged.rates(sides, made if isinstance(made, Comparison) else None),
+        overview.solve_rates(tables.rows_of(connection, "solve_rates", {"runs": list(indexes)})),
+        overview.usage(runs, [used[index] for index in indexes]),
     ]
     return [section for section in found if section is not None]
 

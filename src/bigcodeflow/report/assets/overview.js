@@ -17,20 +17,28 @@ function showOverview() {
   byId('tiles').append(...summary.tiles.map((tile) => make('div', { class: 'tile' },
     make('p', { class: 'name' }, tile.name), make('p', { class: 'value' }, tile.value), make('p', { class: 'quiet' }, tile.note))));
   byId('notes').append(...summary.sections.flatMap((section) => section.notes).map((note) => make('p', { class: 'notice' }, note)));
-  byId('contents').append(...summary.sections.map((section) => button(section.title, { class: 'chip' }, () => {
-    const heading = byId(`title-${section.name}`);
-    heading.focus({ preventScroll: true });
-    heading.scrollIntoView();
-  })));
+  const boards = [...new Set(summary.sections.map((section) => section.board))];
+  byId('contents').append(...boards.map((board) => make('div', { class: 'chips' }, board ? make('span', { class: 'quiet' }, board) : null,
+    ...summary.sections.filter((section) => section.board === board).map(chip))));
   byId('sections').append(...summary.sections.map(sectionElement));
 }
 
+function chip(section) {
+  return button(section.title, { class: 'chip', 'aria-label': headingOf(section) }, () => {
+    const heading = byId(`title-${section.name}`);
+    heading.focus({ preventScroll: true });
+    heading.scrollIntoView();
+  });
+}
+
+const headingOf = (section) => [section.title, section.board].filter(Boolean).join(' · ');
+
 function runLine(run) {
-  return `${run.split}, ${run.subset} · run ${run.run} · ${run.started_at.slice(0, 10)}`;
+  return `record ${run.record} · ${run.started_at.slice(0, 10)}`;
 }
 
 function manyRunsLine() {
-  const places = [...new Set(summary.runs.map((run) => `${run.split}, ${run.subset}`))];
+  const places = [...new Set(summary.runs.map((run) => `${run.subset} · ${run.split}`))];
   const days = summary.runs.map((run) => run.started_at.slice(0, 10)).sort();
   const from = days[0] === days.at(-1) ? days[0] : `${days[0]} to ${days.at(-1)}`;
   return `${places.join(' and ')} · ${from}`;
@@ -44,12 +52,12 @@ function limitLine() {
 
 function sectionElement(section) {
   const title = `title-${section.name}`;
-  const parts = [make('h2', { id: title, tabindex: '-1' }, section.title), make('p', { class: 'lead' }, section.lead)];
+  const parts = [make('h2', { id: title, tabindex: '-1' }, headingOf(section)), make('p', { class: 'lead' }, section.lead)];
   const table = section.rows.length ? tableElement(section) : null;
   if (section.chart) {
     const place = make('div', { class: 'chart', id: `chart-${section.name}` });
-    parts.push(make('div', { class: 'chart-box', role: 'group', tabindex: '0', 'aria-label': `Chart: ${section.title}` }, place));
-    const folded = table && section.name !== 'scores';
+    parts.push(make('div', { class: 'chart-box', role: 'group', tabindex: '0', 'aria-label': `Chart: ${headingOf(section)}` }, place));
+    const folded = table && !section.name.startsWith('scores');
     parts.push(folded ? make('details', {}, make('summary', {}, `Table (${counted(section.rows.length, 'row')})`), table) : table);
   } else {
     parts.push(table);
@@ -60,8 +68,8 @@ function sectionElement(section) {
 function tableElement(section) {
   const heads = section.columns.map(([name, kind]) => make('th', { scope: 'col', class: kind }, name));
   const rows = section.rows.map((cells) => make('tr', {}, ...cells.map((cell, place) => cellElement(cell, section.columns[place], place))));
-  const table = make('table', {}, make('caption', { class: 'unseen' }, section.title), make('thead', {}, make('tr', {}, ...heads)), make('tbody', {}, ...rows));
-  return make('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `Table: ${section.title}` }, table);
+  const table = make('table', {}, make('caption', { class: 'unseen' }, headingOf(section)), make('thead', {}, make('tr', {}, ...heads)), make('tbody', {}, ...rows));
+  return make('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `Table: ${headingOf(section)}` }, table);
 }
 
 function cellElement(cell, [, kind], place) {
@@ -76,7 +84,8 @@ async function drawCharts() {
   const config = chartConfig();
   const options = { ast: true, actions: false, defaultStyle: false, renderer: 'svg', mode: 'vega-lite', logLevel: 1, config, tooltip };
   const charts = summary.sections.filter((section) => section.chart);
-  drawn = await Promise.all(charts.map((section) => vegaEmbed(`#chart-${section.name}`, section.chart, options)));
+  const params = [{ name: 'nameLength', value: innerWidth < 640 ? 20 : 52 }];
+  drawn = await Promise.all(charts.map((section) => vegaEmbed(`#chart-${section.name}`, { ...section.chart, params }, options)));
 }
 
 function chartConfig() {
@@ -88,8 +97,8 @@ function chartConfig() {
     font: 'system-ui, sans-serif',
     view: { stroke: null },
     axis: { labelColor: ink, titleColor: quiet, titleFontWeight: 500, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 12, titleFontSize: 12 },
-    axisY: { labelLimit: innerWidth < 640 ? 140 : 340 }, // names must leave a phone some room for the drawing
-    legend: { labelColor: ink, labelFontSize: 12, labelLimit: 240, orient: 'top', symbolType: 'circle', columns: innerWidth < 640 ? 1 : 3 },
+    axisY: { labelLimit: innerWidth < 640 ? 160 : 360 }, // names must leave a phone some room for the drawing
+    legend: { labelColor: ink, labelFontSize: 12, labelLimit: 340, orient: 'top', symbolType: 'circle', columns: innerWidth < 640 ? 1 : 2 },
     text: { fill: ink },
     rule: { color: colour('--accent') },
     mark: { color: colour('--accent') },

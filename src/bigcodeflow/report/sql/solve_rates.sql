@@ -1,10 +1,10 @@
--- Grain: one row a task: the mean over runs of the share of its judged samples that pass, each run in its first kind.
+-- Grain: one row a task: the mean over the runs $runs of the share of its judged samples that pass, each run in its first kind.
 with
 
 judged as (
     select verdicts.task_id, verdicts.run_index, avg((verdicts.status = 'pass')::double) as share, count(*) as n_samples
     from verdicts join runs using (run_index, variant, sanitizer)
-    where verdicts.status <> 'infra_error'
+    where verdicts.status <> 'infra_error' and list_contains($runs::integer[], run_index)
     group by verdicts.task_id, verdicts.run_index
 )
 
