@@ -4,9 +4,12 @@ Every schema states its grain first; every column its meaning and its unit. A st
 and nothing else, so that any two stages can be run on different machines or different days.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
+
+from bigcodeflow.foreign_text import storable
 
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
@@ -206,3 +209,20 @@ HUB_COLUMNS = (
     "doc_struct",
     "libs",
 )
+
+
+def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The rows as a table; lone surrogates, which programs and answers may hold and Arrow refuses, are replaced."""
+    rows = list(rows)
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except UnicodeEncodeError:
+        return pa.Table.from_pylist([_storable(row) for row in rows], schema=schema)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {name: _storable(inner) for name, inner in value.items()}
+    return [_storable(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.sanitizing.answers import dedented, passages, readable, storable, without_thinking
+from bigcodeflow.foreign_text import storable
+from bigcodeflow.sanitizing.answers import dedented, passages, readable, without_thinking
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notices, out
@@ -31,7 +32,8 @@ def syncheck(
     if broken:
         table = Table("task", "sample", "syntax error")
         for row in broken:
-            table.add_row(row["task_id"], str(row["sample_index"]), row["syntax_error"])
+            # As text: square brackets of a message are no markup.
+            table.add_row(Text(row["task_id"]), str(row["sample_index"]), Text(row["syntax_error"]))
         out.print(table)
     notices.print(f"{len(rows) - len(broken):,} of {len(rows):,} solutions compile")
     if broken:

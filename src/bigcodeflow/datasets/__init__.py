@@ -16,7 +16,7 @@ from bigcodeflow.datasets.validation import validate
 from bigcodeflow.datasets.views import select
 from bigcodeflow.errors import DatasetError
 from bigcodeflow.resources import shipped
-from bigcodeflow.schemas import TASKS
+from bigcodeflow.schemas import TASKS, table_of
 
 __all__ = [
     "DEFAULT_VERSION",
@@ -81,7 +81,7 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
     raise_problems(validate(rows))
     tasks = task_rows(rows)
     kept = select(tasks, config, _known(task["task_id"] for task in tasks))
-    return pa.Table.from_pylist(kept, schema=TASKS)
+    return table_of(kept, schema=TASKS)
 
 
 def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:

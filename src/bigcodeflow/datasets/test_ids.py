@@ -5,10 +5,11 @@ otherwise be judged by fewer tests than the task has.
 """
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
+
+from bigcodeflow import foreign_text
 
 _TEST_CLASS = "TestCases"
 _PREFIX = "test"
@@ -43,9 +44,7 @@ def parse_quietly(source: str) -> ast.Module:
         SyntaxError: the text is not Python.
         ValueError: the text holds a NUL character.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(source)
+    return foreign_text.parse(source)
 
 
 def bound_names(module: ast.Module) -> frozenset[str]:

@@ -19,11 +19,10 @@ import string
 import sys
 import types
 import typing
-import warnings
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bigcodeflow.execution.imports import PARSING
+from bigcodeflow import foreign_text
 from bigcodeflow.traces import message, own_frames
 
 KINDS: Mapping[str, str] = MappingProxyType(
@@ -113,10 +112,8 @@ def _bound_names(text: str) -> frozenset[str]:
 
 def _parsed(text: str) -> list[ast.stmt]:
     try:
-        with PARSING, warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return foreign_text.parse(text).body
+    except foreign_text.REFUSALS:
         return []
 
 
@@ -136,6 +133,7 @@ def _bound_by(node: ast.AST) -> set[str]:
     return {node.arg} if isinstance(node, ast.arg) else set()
 
 
+@foreign_text.fails_alone(lambda *_, **__: "exception")
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
     """The kind of an exception that a test or a module ended with.
 

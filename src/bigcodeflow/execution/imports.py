@@ -1,43 +1,68 @@
 """Reads, without executing anything, which modules a program and its test import before they do anything else."""
 
 import ast
-import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from bigcodeflow import foreign_text
 from bigcodeflow.environments import InstalledEnvironment
 
 _EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it is that of the sandbox's Python, not of this one
-#: Held while a text is parsed: Python 3.11 counts a tree's depth, and the warnings to show, once for all threads.
-PARSING = threading.Lock()
+#: Names of a text that are looked up; one that begins with more has degenerated, and starts cold.
+_MOST_NAMES = 1_000
 _HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
+class _Listing(NamedTuple):
+    """What a folder offers to an import."""
+
+    modules: frozenset[str]
+    """Files that are modules, by the modules' names."""
+    folders: frozenset[str]
+
+
 class ModuleFiles:
-    """Which dotted names are modules of an environment, told by its files alone."""
+    """Which dotted names are modules of an environment, told by its files alone.
+
+    Names are looked up in listings of folders that exist. No path is made of a name, which is a model's text and may be
+    longer than a file's name can be.
+    """
 
     def __init__(self, environment: InstalledEnvironment) -> None:
         libraries = [*environment.root.glob("venv/lib/python3.*/site-packages")]
         versions = {path.parent.name for path in libraries}
         libraries += [folder / "lib" / version for folder in environment.mounts for version in sorted(versions)]
         self._folders = tuple(dict.fromkeys(libraries))
-        self.has = cache(self._has)
+        self._listing = cache(_listing)
 
-    def _has(self, name: str) -> bool:
-        relative = Path(*name.split("."))
-        return any(self._is_module(folder / relative) for folder in self._folders)
+    def has(self, name: str) -> bool:
+        """Whether a dotted name is a module's."""
+        return any(self._holds(folder, name) for folder in self._folders)
 
-    @staticmethod
-    def _is_module(path: Path) -> bool:
-        return (
-            (path / "__init__.py").is_file()
-            or path.with_name(path.name + ".py").is_file()
-            or any(path.parent.glob(f"{path.name}.*{_EXTENSION_MARK}"))
-        )
+    def _holds(self, folder: Path, name: str) -> bool:
+        top, _, below = name.partition(".")
+        while below:
+            if top not in self._listing(folder).folders:
+                return False
+            folder /= top
+            top, _, below = below.partition(".")
+        found = self._listing(folder)
+        return top in found.modules or (top in found.folders and "__init__" in self._listing(folder / top).modules)
+
+
+def _listing(folder: Path) -> _Listing:
+    try:
+        entries = list(folder.iterdir())
+    except OSError:  # a mount that is not there
+        entries = []
+    files = [entry.name for entry in entries if entry.suffix in {".py", _EXTENSION_MARK} and entry.is_file()]
+    modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+    modules |= {name.partition(".")[0] for name in files if name.endswith(_EXTENSION_MARK) and name.count(".") > 1}
+    return _Listing(frozenset(modules), frozenset(entry.name for entry in entries if entry.is_dir()))
 
 
 class _Imports(NamedTuple):
@@ -51,11 +76,14 @@ class _Imports(NamedTuple):
     """Nothing in the text can change what a later import does."""
 
 
+_UNKNOWN = _Imports(frozenset(), (), whole=False)
+
+
 def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, ...]:
     """Modules that the two texts import, in order, before a statement that might change what an import does.
 
     Importing them earlier is then the same as importing them where the texts do. What the environment does not hold
-    is left out, and so is everything where a text has a syntax error.
+    is left out, and so is everything where a text has a syntax error or begins with thousands of imports.
     """
     found: dict[str, None] = {}
     for text in (program, test):
@@ -72,18 +100,20 @@ def imported_modules(*texts: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)  # a task's test stands beside every sample of it
+@foreign_text.fails_alone(lambda _text: _UNKNOWN)
 def _imports(text: str) -> _Imports:
     try:
-        with PARSING, warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Imports(frozenset(), (), whole=False)
+        body = foreign_text.parse(text).body
+    except foreign_text.REFUSALS:
+        return _UNKNOWN
     leading: list[str] = []
     whole = True
     for statement in body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            leading += _dotted_names(statement)
+            leading += islice(_dotted_names(statement), _MOST_NAMES + 1)
+            if len(leading) > _MOST_NAMES:
+                leading, whole = [], False
+                break
         elif not _is_harmless(statement):
             whole = False
             break
@@ -122,7 +152,14 @@ def _is_harmless(statement: ast.stmt) -> bool:
         return names and not _calls(statement.value)
     if isinstance(statement, ast.AnnAssign):
         return isinstance(statement.target, ast.Name) and not (statement.value and _calls(statement.value))
-    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
+    return isinstance(statement, ast.If) and _is_main_guard(statement.test)
+
+
+def _is_main_guard(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]):
+            return True
+    return False
 
 
 def _calls(value: ast.expr) -> bool:

@@ -23,7 +23,7 @@ from bigcodeflow.execution.ledger import final_keys, read_ledger, read_ledgers
 from bigcodeflow.execution.planning import LONG_SECONDS
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys, worth_another_round
 from bigcodeflow.execution.verdicts import blocked_verdict, renewed
-from bigcodeflow.schemas import VERDICTS
+from bigcodeflow.schemas import VERDICTS, table_of
 from bigcodeflow.traces import failed_import
 
 #: Bump when the verdicts table of unchanged inputs changes.
@@ -270,7 +270,7 @@ def _table(
             }
             yield found | owner
 
-    return pa.Table.from_pylist(list(rows()), schema=VERDICTS)
+    return table_of(rows(), schema=VERDICTS)
 
 
 def _reason(row: dict[str, Any]) -> str:

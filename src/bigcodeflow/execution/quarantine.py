@@ -24,7 +24,7 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.judging import execute_patiently, plan_ground_truths
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.schemas import QUARANTINE
+from bigcodeflow.schemas import QUARANTINE, table_of
 
 _STAGE = "quarantine"
 
@@ -185,9 +185,7 @@ def _merged(
 
 
 def _write(store: Store, environment_sha: str, rows: Iterable[Row]) -> None:
-    table = pa.Table.from_pylist(list(rows), schema=QUARANTINE).sort_by(
-        [("task_id", "ascending"), ("test_sha256", "ascending")]
-    )
+    table = table_of(list(rows), schema=QUARANTINE).sort_by([("task_id", "ascending"), ("test_sha256", "ascending")])
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     store.write(_name(environment_sha), sink.getvalue().to_pybytes())

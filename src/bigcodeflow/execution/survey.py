@@ -103,7 +103,7 @@ def _measure(environment: InstalledEnvironment, names: list[str]) -> ImportSurve
     loads: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
     seconds: dict[str, float] = {}
     for line in outcome.stdout.splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, TypeError, AttributeError):  # a library printed a line of its own
             name, found, costs = json.loads(line)
             loads[name] = frozenset(found)
             for module, cost in costs.items():

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.generation.cheats import cheat
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.schemas import SAMPLES, table_of
 
 
 def oracle(task: Mapping[str, Any]) -> str:
@@ -35,4 +35,4 @@ def control_samples(name: str, tasks: pa.Table) -> pa.Table:
         program = CONTROLS[name](task)
         sample = {"task_id": task["task_id"], "sample_index": 0, "provider": name, "attempts": 1}
         rows.append({**sample, "raw_text": program, "given_solution": program})
-    return pa.Table.from_pylist(rows, schema=SAMPLES)
+    return table_of(rows, schema=SAMPLES)

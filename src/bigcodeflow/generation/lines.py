@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.errors import SamplesError
+from bigcodeflow.foreign_text import storable
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
@@ -151,12 +152,7 @@ def _answer(record: Mapping[str, Any]) -> dict[str, str]:
     for key, value in stated.items():
         if not isinstance(value, str):
             raise _LineDefectError(f"{key} must be text, not {_kind(value)}: write the program as one string")
-    return {key: _storable(value) for key, value in stated.items()}
-
-
-def _storable(text: str) -> str:
-    """The text with lone halves of surrogate pairs replaced, as answers cut inside an emoji have them."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return {key: storable(value) for key, value in stated.items()}
 
 
 def _details(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,7 +167,7 @@ def _details(record: Mapping[str, Any]) -> dict[str, Any]:
             raise _LineDefectError(f"{key} must be {_KINDS[kind]}, not {_kind(value)}: correct or drop it")
         if kind is int and value not in (_SEEDS if column == "seed" else _COUNTS):
             raise _LineDefectError(f"{key} is {value}, which is out of range: correct or drop it")
-        details[column] = _storable(value) if isinstance(value, str) else value
+        details[column] = storable(value) if isinstance(value, str) else value
     return details
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from bigcodeflow.errors import SamplesError
 from bigcodeflow.generation.lines import Defect, SampleLine, read_samples
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.schemas import SAMPLES, table_of
 
 _DEFECTS_SHOWN = 20
 
@@ -124,7 +124,7 @@ def _table(prompts: Mapping[str, str], samples: Iterable[SampleLine]) -> pa.Tabl
         raw_text, given_solution = _texts(sample.answer, prompts[sample.task_id])
         row = {"task_id": sample.task_id, "sample_index": len(rows), "provider": "replay", "attempts": 1}
         rows.append({**row, **sample.details, "raw_text": raw_text, "given_solution": given_solution})
-    return pa.Table.from_pylist([row for rows in by_task.values() for row in rows], schema=SAMPLES)
+    return table_of([row for rows in by_task.values() for row in rows], schema=SAMPLES)
 
 
 def _texts(answer: Mapping[str, str], complete_prompt: str) -> tuple[str, str | None]:

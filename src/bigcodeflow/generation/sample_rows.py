@@ -9,7 +9,7 @@ import pyarrow as pa
 from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, RecordedAnswer, ReplyRecord
 from bigcodeflow.generation.exchange import Request
 from bigcodeflow.generation.prompts import raw_text
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.schemas import SAMPLES, table_of
 
 
 def samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
@@ -23,7 +23,7 @@ def samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, p
     places = {key: place for place, key in enumerate(requests)}
     found = [(places[one.key], _row(one, requests[one.key], provider)) for one in ledger.answers(requests)]
     found.sort(key=lambda placed: placed[0])
-    return pa.Table.from_pylist([row for _, row in found], schema=SAMPLES)
+    return table_of([row for _, row in found], schema=SAMPLES)
 
 
 def _row(recorded: RecordedAnswer, request: Request, provider: str) -> dict[str, Any]:
@@ -32,14 +32,14 @@ def _row(recorded: RecordedAnswer, request: Request, provider: str) -> dict[str,
     return {
         "task_id": key.task_id,
         "sample_index": key.sample_index,
-        "raw_text": raw_text(request.prompt, answer.text).encode("utf-8", "replace").decode(),
+        "raw_text": raw_text(request.prompt, answer.text),
         "provider": provider,
         "served_model": record.served_model,
         "request_id": record.request_id,
         "prompt_sha": key.prompt_sha,
         "template_sha": record.template_sha,
         "request": json.dumps(record.body, ensure_ascii=False),
-        "reasoning": answer.reasoning.encode("utf-8", "replace").decode() or None,
+        "reasoning": answer.reasoning or None,
         "finish_reason": "empty" if empty else answer.finish_reason,
         "latency_seconds": record.latency_seconds,
         "seed": record.seed,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.errors import SamplesError
+from bigcodeflow.foreign_text import storable
 
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 _DEFECTS_SHOWN = 20
@@ -162,12 +163,7 @@ def _entry(task_id: str, index: int, sample: object) -> Entry:
     details = sample.get("details") or {}
     if not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
         raise _DefectError("details is no object of texts: write {test: traceback}")
-    told = {_storable(name): _storable(text) for name, text in details.items()}
+    told = {storable(name): storable(text) for name, text in details.items()}
     if status == "pass" and told:
         raise _DefectError(f"passes and has failing tests ({', '.join(told)}): one of the two is wrong")
-    return Entry(task_id, index, _storable(program), str(status), told)
-
-
-def _storable(text: str) -> str:
-    """The text with lone halves of surrogate pairs replaced, which Parquet cannot hold."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return Entry(task_id, index, storable(program), str(status), told)

@@ -21,7 +21,7 @@ from bigcodeflow.importing.recording import NAME_LENGTH, refuse_other_claims, wr
 from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_truths, scores_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.resolving import ResolvedRun, Resolver
-from bigcodeflow.schemas import SAMPLES, UNKNOWN, VERDICTS
+from bigcodeflow.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
@@ -208,7 +208,7 @@ def _samples_stage(given: _Import) -> stages.Stage:
 
     def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
         rows = _answers(given, store) if given.samples_source else _programs(given.matched)
-        return pa.Table.from_pylist(rows, schema=SAMPLES), {}
+        return table_of(rows, schema=SAMPLES), {}
 
     return stages.Stage("generation", "generation", settings, (given.dataset,), VERSION, compute)
 
@@ -262,7 +262,7 @@ def _ground_truth_stage(given: _Import, failed: frozenset[str]) -> stages.Stage:
             ground_truth_verdict(task, passes=task["task_id"] not in failed)
             for task in store.read(given.dataset).to_pylist()
         ]
-        return pa.Table.from_pylist(rows, schema=VERDICTS), {}
+        return table_of(rows, schema=VERDICTS), {}
 
     return stages.Stage("ground truth", "execution", settings, (given.dataset,), VERSION, compute)
 
@@ -274,7 +274,7 @@ def _verdicts_stage(given: _Import, solutions: ArtifactRef) -> stages.Stage:
     def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
         tasks = {task["task_id"]: task for task in store.read(given.dataset).to_pylist()}
         rows = [sample_verdict(entry, tasks[entry.task_id], variant=variant) for entry in given.matched.entries]
-        return pa.Table.from_pylist(rows, schema=VERDICTS), {}
+        return table_of(rows, schema=VERDICTS), {}
 
     return stages.Stage("execution", "execution", settings, (given.dataset, solutions), VERSION, compute)
 
@@ -292,7 +292,7 @@ def _metrics_stage(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef
             # The models ask for a verdict on every ground truth; what follows from this one is taken out again.
             unknown = Path(folder) / "ground_truth.parquet"
             rows = [ground_truth_verdict(task, passes=False) for task in tasks]
-            pq.write_table(pa.Table.from_pylist(rows, schema=VERDICTS), unknown)
+            pq.write_table(table_of(rows, schema=VERDICTS), unknown)
             table = results.aggregate(
                 tasks=store.path(given.dataset),
                 verdicts=store.path(verdicts),

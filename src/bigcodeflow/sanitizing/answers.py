@@ -1,16 +1,11 @@
-"""The parts of a model's answer: thinking, fences, and text that can be stored."""
+"""The parts of a model's answer: thinking and fences."""
 
 import re
 import textwrap
 
 _TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"[ \t]*(?:[-*>][ \t]+)?(?:`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*")
+_FENCE = re.compile(r"[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+")
 _PYTHON = frozenset({"", "python", "python3", "py", "py3", "python2", "code", "tool_code"})
-
-
-def storable(text: str) -> str:
-    """The text with every lone surrogate replaced, which UTF-8 and so Parquet cannot hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def readable(text: str) -> str:

@@ -20,6 +20,11 @@ _LINE_BREAK = re.compile(r"\r\n?|\n")
 _ASYNC_FUNCTION = re.compile(r"async(?:[ \t\f]|\\\n)+def\b")
 _NOWHERE = -1
 
+# Characters that are parsed at most, and times the text's own on top. Thousands of lines of which each is joined to all
+# below it, as a model may repeat "x = \\", would else be parsed to the end from each. Recorded answers stay far below.
+_MOST_PARSED_CHARACTERS = 5_000_000
+_MOST_PARSED_TIMES = 10
+
 
 class LineRange(NamedTuple):
     """Lines of a text, 0-based, both included; only newlines end lines here."""
@@ -106,6 +111,8 @@ class _Reach:
         self._logical = [*logical_lines(self._lines), None]
         self._statements: dict[int, _Statement] = {}
         self._furthest: dict[int, int] = {}
+        self._parsing: dict[str, bool] = {}  # what a model writes a thousand times is parsed once
+        self._left = _MOST_PARSED_CHARACTERS + _MOST_PARSED_TIMES * sum(map(len, self._lines))
         #: Furthest end that Python's tokenizer permits, which costs nothing to know; -1: no program starts here.
         self.bound = self._bounds()
 
@@ -195,7 +202,13 @@ class _Reach:
         return members
 
     def _parses(self, start: int, end: int, completion: str = "") -> bool:
-        return parse_or_none("\n".join(self._lines[start : end + 1]) + completion + "\n") is not None
+        if self._left <= 0:
+            return False
+        text = "\n".join(self._lines[start : end + 1]) + completion + "\n"
+        if text not in self._parsing:
+            self._left -= len(text)
+            self._parsing[text] = parse_or_none(text) is not None
+        return self._parsing[text]
 
     def _prefix_end(self, members: list[LogicalLine]) -> int:
         start = members[0].start

@@ -9,11 +9,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bigcodeflow.config import SafetyPolicy
-from bigcodeflow.sanitizing.grammar import parse_or_none
+from bigcodeflow.foreign_text import REFUSALS, TooLargeError, fails_alone
+from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 
 #: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are
 #: not among them: the sandbox has no network, and its environment holds nothing that is worth reading.
-BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import"})
+BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import", "unreadable"})
+
+#: A model that repeats itself may write as many risky lines as its answer has.
+_MOST_FINDINGS = 1_000
+#: Of a name; longer than every known one, and than any that a reader wants to see.
+_MOST_CHARACTERS = 200
+_MOST_PARTS = 8
+_MOST_NESTED_CALLS = 20
 
 _FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 _OS_PROCESS = (
@@ -51,6 +59,7 @@ _NAMES_BY_RULE = {
     "": ("importlib.resources", "importlib.metadata", "urllib.parse", "urllib.error", "requests.exceptions"),
 }
 _RULES = {name: rule for rule, names in _NAMES_BY_RULE.items() for name in names}
+_RULED_MODULES = frozenset(name.rpartition(".")[0] for name in _RULES)
 
 #: Modules whose import alone is a finding: a task's solution has no harmless use for them.
 _IMPORTED = {
@@ -84,22 +93,34 @@ class Safety(NamedTuple):
     blocked: bool
 
 
+def _unread(reason: str) -> list[Finding]:
+    """What is found of a program that this machine cannot read, though the sandbox's Python may."""
+    return [Finding(1, "unreadable", reason)]
+
+
+@fails_alone(
+    lambda _program, policy, **_: Safety([] if policy == "off" else _unread("the search failed"), policy == "block")
+)
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
     """Findings under a policy: 'off' does not look, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
 
     Args:
-        program: the solution; one that does not parse has no findings, as it cannot be executed either.
+        program: the solution; one that is no Python has no findings, as it cannot be executed either. One that is
+            merely too large or too deep to be read has the finding 'unreadable'.
         policy: what to do.
         setup: text that runs before it, such as a code_prompt, whose imports the program may use.
     """
     found = [] if policy == "off" else find_risks(program, setup=setup)
-    return Safety(found, policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
+    return Safety(found[:_MOST_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
 
 
 def find_risks(program: str, *, setup: str = "") -> list[Finding]:
     """All findings of a program in line order, each place once."""
-    tree = parse_or_none(program)
-    if tree is None:
+    try:
+        tree = parse(program)
+    except (TooLargeError, RecursionError, MemoryError) as error:
+        return _unread(str(error) or "nested too deeply")
+    except REFUSALS:
         return []
     before = parse_or_none(setup) if setup else None
     names = _Names(tree, before)
@@ -110,54 +131,73 @@ class _Names:
     """What the names of a program stand for, as dotted names."""
 
     def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
-        self.stars: set[str] = set()
+        self._stars: set[str] = set()
         self._meanings: dict[str, str] = {}
+        self._known: dict[int, str] | None = None  # dotted names of nodes, once no meaning changes any more
+        self._nested_calls = 0
         self._bound = {name for module in (setup, tree) if module for name in _bound(module)}
         for module in (setup, tree):
             for node in ast.walk(module) if module else ():
                 self._follow(node)
+        self._known = {}
 
     def _follow(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):
             for item in node.names:
                 top = item.name.partition(".")[0]
-                self._meanings[item.asname or top] = item.name if item.asname else top
+                self._meanings[item.asname or top] = _short(item.name) if item.asname else _short(top)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            self.stars |= {node.module for item in node.names if item.name == "*"}
-            self._meanings |= {item.asname or item.name: f"{node.module}.{item.name}" for item in node.names}
+            module = _short(node.module)
+            self._stars |= {module for item in node.names if item.name == "*"} & _RULED_MODULES
+            self._meanings |= {item.asname or item.name: f"{module}.{_short(item.name)}" for item in node.names}
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
             meaning = self.dotted(node.value)
             if _rule(meaning):
                 self._meanings |= {target.id: meaning for target in node.targets if isinstance(target, ast.Name)}
 
     def dotted(self, node: ast.expr) -> str:
-        """The dotted name that an expression stands for; empty: none that is known."""
+        """The beginning of the dotted name that an expression stands for; empty: none that is known.
+
+        Chains of attributes are followed in a loop, and each part of one once: a model writes thousands in a row.
+        """
+        known = {} if self._known is None else self._known
+        chain: list[ast.Attribute] = []
+        while isinstance(node, ast.Attribute) and id(node) not in known:
+            chain.append(node)
+            node = node.value
+        found = known[id(node)] if id(node) in known else self._root(node)
+        for attribute in reversed(chain):
+            if found and found.count(".") < _MOST_PARTS:
+                found = f"{found}.{_short(attribute.attr)}"
+            if not self._nested_calls:
+                known[id(attribute)] = found
+        return found
+
+    def _root(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
-            return self._meaning(node.id)
-        if isinstance(node, ast.Attribute):
-            owner = self.dotted(node.value)
-            return f"{owner}.{node.attr}" if owner else ""
-        if isinstance(node, ast.Call):
-            called = self.dotted(node.func)
-            if called == "getattr":
-                return self._attribute(node)
-            return called if called == "pathlib.Path" else ""
-        return ""
+            return _short(self._meaning(node.id))
+        if not isinstance(node, ast.Call) or self._nested_calls > _MOST_NESTED_CALLS:
+            return ""
+        self._nested_calls += 1
+        called = self.dotted(node.func)
+        found = self._attribute(node) if called == "getattr" else called
+        self._nested_calls -= 1
+        return found if called in {"getattr", "pathlib.Path"} else ""
 
     def _meaning(self, name: str) -> str:
         if name in self._meanings:
             return self._meanings[name]
         if name in self._bound:
             return ""
-        starred = (f"{module}.{name}" for module in sorted(self.stars))
+        starred = (f"{module}.{name}" for module in sorted(self._stars))
         return next((dotted for dotted in starred if dotted in _RULES), name)
 
     def _attribute(self, call: ast.Call) -> str:
         name = call.args[1] if len(call.args) > 1 else None
         owner = self.dotted(call.args[0]) if call.args else ""
-        return (
-            f"{owner}.{name.value}" if owner and isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
-        )
+        if owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return f"{owner}.{_short(name.value)}"
+        return ""
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
@@ -169,6 +209,10 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
+
+
+def _short(name: str) -> str:
+    return name[:_MOST_CHARACTERS]
 
 
 def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
@@ -183,9 +227,9 @@ def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
 def _imports(tree: ast.Module) -> Iterator[Finding]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            modules = [item.name for item in node.names]
+            modules = [_short(item.name) for item in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules = [f"{node.module}.{item.name}" for item in node.names]
+            modules = [f"{_short(node.module)}.{_short(item.name)}" for item in node.names]
         else:
             continue
         for module in modules:

@@ -7,13 +7,15 @@ reuse their own quotes. Those are found by reading strings the way 3.10 does.
 import ast
 import re
 import sys
-import warnings
 from typing import NamedTuple
+
+from bigcodeflow import foreign_text
 
 #: The sandbox's Python.
 FEATURE_VERSION = (3, 10)
 
-_STRING_START = re.compile(r"""#|\\.|([A-Za-z_0-9]*)(\"\"\"|'''|"|')""", re.DOTALL)
+_STRING_START = re.compile(r"""#|\\.|\"\"\"|'''|"|'""", re.DOTALL)
+_WORD_END = re.compile(r"[A-Za-z_0-9]*\Z")
 _F_PREFIXES = frozenset({"f", "rf", "fr"})
 _QUOTES = ("'''", '"""', "'", '"')
 
@@ -23,17 +25,12 @@ class FStringError(SyntaxError):
 
 
 def parse(text: str) -> ast.Module:
-    """The syntax tree of a program under Python 3.10's grammar, without leaking warnings.
+    """The syntax tree of a program under Python 3.10's grammar.
 
     Raises:
-        SyntaxError: the text is not a program.
-        ValueError: the text holds NUL bytes or lone surrogates.
-        RecursionError: it nests deeper than the parser can follow.
-        MemoryError: likewise.
+        SyntaxError, ValueError, RecursionError, MemoryError: as :func:`bigcodeflow.foreign_text.parse`.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text, feature_version=FEATURE_VERSION)
+    tree = foreign_text.parse(text, feature_version=FEATURE_VERSION)
     if sys.version_info >= (3, 12):
         line = newer_fstring_line(text)
         if line:
@@ -45,7 +42,7 @@ def parse_or_none(text: str) -> ast.Module | None:
     """The syntax tree of a program, or None where the text is not one."""
     try:
         return parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except foreign_text.REFUSALS:
         return None
 
 
@@ -56,14 +53,20 @@ def newer_fstring_line(text: str) -> int:
         if match[0] == "#":
             end = text.find("\n", match.end())
             position = len(text) if end < 0 else end
-        elif match[2] is None:
+        elif match[0][0] == "\\":
             position = match.end()
         else:
-            position = _closing(text, match.end(), match[2])
-            content = text[match.end() : max(match.end(), position - len(match[2]))]
-            if match[1].lower() in _F_PREFIXES and not _readable_by_310(content):
+            position = _closing(text, match.end(), match[0])
+            content = text[match.end() : max(match.end(), position - len(match[0]))]
+            if _prefix(text, match.start()) in _F_PREFIXES and not _readable_by_310(content):
                 return text.count("\n", 0, match.start()) + 1
     return 0
+
+
+def _prefix(text: str, start: int) -> str:
+    """What stands before a string's quotes, as far as it may be a prefix: the whole word may be very long."""
+    word = _WORD_END.search(text, max(0, start - 3), start)
+    return word[0].lower() if word else ""
 
 
 def _closing(text: str, start: int, quote: str) -> int:

@@ -4,14 +4,15 @@ import ast
 import re
 from collections.abc import Sequence
 
+from bigcodeflow.foreign_text import fails_alone
 from bigcodeflow.sanitizing.statements import Statement, statements_of
 
 _YOUR_CODE = re.compile(
-    r"#[^\n]*(?:(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me))",
-    re.IGNORECASE,
+    r"(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me)", re.IGNORECASE
 )
 
 
+@fails_alone(lambda *_: False)
 def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     """Whether a solution uses imports or constants of its prompt that it does not state itself.
 
@@ -28,6 +29,7 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     return bool({name for item in statements for name in item.needs} & given - stated)
 
 
+@fails_alone(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
     """Whether the entry point is defined but its body does no work.
 
@@ -43,7 +45,8 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
     if not binding:
         return False
     node = binding[-1].node
-    promised = bool(_YOUR_CODE.search(binding[-1].text))
+    comments = (line.partition("#")[2] for line in binding[-1].text.split("\n"))
+    promised = any(_YOUR_CODE.search(comment) for comment in comments if comment)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return all(_does_nothing(statement, promised=promised) for statement in node.body)
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):

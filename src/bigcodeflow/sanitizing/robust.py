@@ -6,10 +6,11 @@ is looked for in the other passages, and every kind of statement that the entry 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from bigcodeflow.sanitizing.answers import dedented, passages, readable, without_thinking
-from bigcodeflow.sanitizing.extraction import longest_program, longest_program_range
+from bigcodeflow.sanitizing.extraction import LineRange, longest_program_range
 from bigcodeflow.sanitizing.laziness import is_placeholder
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.selection import Selection
@@ -30,13 +31,17 @@ class _Passage(NamedTuple):
 
 def robust_solution(text: str, entry_point: str) -> str:
     """The program that an answer states for its entry point, or what parity makes of it where it states none."""
-    solution = _once(readable(text), entry_point)
-    for _ in range(_MAX_ROUNDS):  # sanitizing a solution again must not change it
-        again = _once(solution, entry_point)
-        if again == solution:
-            break
-        solution = again
-    return solution
+    try:
+        solution = _once(readable(text), entry_point)
+        for _ in range(_MAX_ROUNDS):  # sanitizing a solution again must not change it
+            again = _once(solution, entry_point)
+            if again == solution:
+                break
+            solution = again
+        return solution
+    finally:  # trees of long answers take hundreds of MiB
+        _passage.cache_clear()
+        _longest.cache_clear()
 
 
 def _once(given: str, entry_point: str) -> str:
@@ -55,9 +60,9 @@ def _once(given: str, entry_point: str) -> str:
 def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passage]]:
     """Ways to see an answer as passages, best first."""
     for whole in dict.fromkeys((text, spoken)):
-        statements = statements_of(whole)
-        if statements:
-            yield [_Passage(statements, whole=True)]
+        passage = _passage(whole)
+        if passage.whole and passage.statements:
+            yield [passage]
     fenced = _fenced(spoken)
     defining = [passage for passage in fenced if passage.defines(entry_point)]
     if any(passage.whole for passage in defining):
@@ -78,15 +83,23 @@ def _fenced(text: str) -> list[_Passage]:
     return [_passage(part) for part in passages(text)]
 
 
+@cache  # one text is a passage in several ways to see an answer
 def _passage(text: str) -> _Passage:
     statements = statements_of(text)
     if statements is not None:
         return _Passage(statements, whole=True)
-    return _Passage(statements_of(longest_program(text)) or [], whole=False)
+    found = _longest(text) or LineRange(0, 0)
+    lines = text.split("\n")[found.first : found.last + 1]
+    return _Passage(statements_of("\n".join(lines)) or [], whole=False)
+
+
+@cache
+def _longest(text: str) -> LineRange | None:
+    return longest_program_range(text)
 
 
 def _unfenced(text: str) -> list[_Passage]:
-    found = longest_program_range(text)
+    found = _longest(text)
     if found is None:
         return []
     lines = text.split("\n")

@@ -7,17 +7,18 @@ import pyarrow as pa
 
 from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.errors import SamplesError
-from bigcodeflow.sanitizing.answers import storable
+from bigcodeflow.foreign_text import fails_alone, storable
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
 from bigcodeflow.sanitizing.syntax import syntax_error
-from bigcodeflow.schemas import SOLUTIONS
+from bigcodeflow.schemas import SOLUTIONS, table_of
 
 Progress = Callable[[int, int], None]
 
 
+@fails_alone(lambda text, **_: storable(text))
 def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
     """The program in an answer; it can be stored as UTF-8 whatever the answer holds.
 
@@ -60,7 +61,7 @@ def sanitize_samples(
         rows.append(_solution(sample, task, config))
         if progress:
             progress(number, samples.num_rows)
-    return pa.Table.from_pylist(rows, schema=SOLUTIONS)
+    return table_of(rows, schema=SOLUTIONS)
 
 
 def _solution(sample: dict[str, Any], task: dict[str, Any], config: SanitizingConfig) -> dict[str, Any]:

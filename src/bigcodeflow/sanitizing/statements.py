@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from bigcodeflow import foreign_text
 from bigcodeflow.sanitizing.grammar import parse_or_none
 
 #: Names that every module has without binding them.
@@ -38,13 +39,12 @@ class Statement:
     @cached_property
     def _names(self) -> _Names:
         try:
-            table = symtable.symtable(self.text, "<statement>", "exec")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            with foreign_text.parser():
+                table = symtable.symtable(self.text, "<statement>", "exec")
+        except foreign_text.REFUSALS:
             every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
             return _Names(every, every, every)
-        names = _Names(set(), set(), set())
-        _collect(table, names, deferred=False)
-        return names
+        return _names_in(table)
 
     @property
     def binds(self) -> set[str]:
@@ -133,7 +133,9 @@ def statements_of(program: str) -> list[Statement] | None:
     if tree is None:
         return None
     lines = [line.encode() for line in _LINE_END.split(program)]
-    return [Statement(node, _source(lines, node)) for node in tree.body]
+    # What a model writes a thousand times is looked at once.
+    known: dict[str, Statement] = {}
+    return [known.setdefault(text, Statement(node, text)) for node in tree.body for text in (_source(lines, node),)]
 
 
 def immediate(node: ast.AST) -> Iterator[ast.AST]:
@@ -166,6 +168,18 @@ def _source(lines: list[bytes], node: ast.stmt) -> str:
     return b"\n".join(picked).decode()
 
 
+def _names_in(module: symtable.SymbolTable) -> _Names:
+    names = _Names(set(), set(), set())
+    waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
+    while waiting:
+        table, deferred = waiting.pop()
+        _collect(table, names, deferred=deferred)
+        for child in table.get_children():
+            called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
+            waiting.append((child, deferred or called))
+    return names
+
+
 def _collect(table: symtable.SymbolTable, names: _Names, *, deferred: bool) -> None:
     module = table.get_type() == "module"
     for symbol in table.get_symbols():
@@ -176,9 +190,6 @@ def _collect(table: symtable.SymbolTable, names: _Names, *, deferred: bool) -> N
             (names.later if deferred else names.binds).add(name)
         if symbol.is_referenced():
             (names.later if deferred else names.now).add(name)
-    for child in table.get_children():
-        called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
-        _collect(child, names, deferred=deferred or called)
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:

@@ -1,13 +1,17 @@
 """Whether a program compiles."""
 
 import re
-import warnings
 
+from bigcodeflow import foreign_text
 from bigcodeflow.sanitizing.grammar import parse
+
+#: Of a message; the parser puts a program's own names into some.
+_MOST_CHARACTERS = 300
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
+@foreign_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
     """Why a program does not compile, with its line (1-based); empty: it compiles.
 
@@ -18,13 +22,12 @@ def syntax_error(program: str) -> str:
         return unreadable
     try:
         tree = parse(program)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with foreign_text.parser():
             # What the grammar permits, the compiler may not, such as a return outside a function.
             compile(tree, "<solution>", "exec", dont_inherit=True)
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
-        return f"{where}{' '.join((error.msg or 'invalid syntax').split())}"
+        return f"{where}{' '.join((error.msg or 'invalid syntax').split())[:_MOST_CHARACTERS]}"
     except RecursionError:
         return "nested too deeply to be compiled"
     except MemoryError:

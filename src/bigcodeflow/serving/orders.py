@@ -12,9 +12,10 @@ from pydantic import BaseModel, ValidationError
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.execution.imports import PARSING, imported_modules
+from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.workshop import Kind
+from bigcodeflow.foreign_text import REFUSALS
 from bigcodeflow.sandbox.protocol import mentions
 from bigcodeflow.serving.models import BatchLimits, BatchRequest, Item, PrepareRequest
 from bigcodeflow.serving.settings import ServingSettings
@@ -156,26 +157,21 @@ def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
 def _unreadable(test: str) -> str:
     """Why no tests can be read from a text; empty where they can."""
     try:
-        found = _tests_of(test)
+        found = expected_test_ids(test)
     except SyntaxError as error:
         return f"is no Python ({error.msg}, line {error.lineno})"
-    except (ValueError, RecursionError, MemoryError) as error:  # the parser's words for NUL and for too deep a text
+    except REFUSALS as error:  # the parser's words for NUL and for too deep a text
         return f"is no Python ({type(error).__name__})"
     if not found:
         return "has no class TestCases with a test method: write one, or name expected_tests"
     return ""
 
 
-def _tests_of(test: str) -> tuple[str, ...] | None:
-    with PARSING:
-        return expected_test_ids(test)
-
-
 def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged: bool) -> Order:
     expected: list[str] = []
     task_modules: frozenset[str] = frozenset()
     if judged:  # a client that judges itself knows these itself
-        expected = list(_tests_of(item.test) or ()) if item.expected_tests is None else item.expected_tests
+        expected = list(expected_test_ids(item.test) or ()) if item.expected_tests is None else item.expected_tests
         modules = imported_modules(item.test) if item.task_modules is None else item.task_modules
         task_modules = frozenset(modules)
     own = WorkItem(

@@ -12,6 +12,7 @@ from bigcodeflow.results.runs import RecordedRun
 
 _FAILING = ("fail", "error", "missing")
 _FLAGS = ("blocked", "omitted_setup", "placeholder", "truncated")
+_MOST_COMPARED_LINES = 5_000
 #: Provider of samples whose answers nobody kept; the programs stand in for them.
 _IMPORTED = "imported"
 _VERDICT_COLUMNS = (
@@ -73,11 +74,18 @@ class Story:
 
     @property
     def sanitizer_diff(self) -> str | None:
-        """What the sanitizer took away and changed, as a unified diff; empty where it changed nothing."""
+        """What the sanitizer took away and changed, as a unified diff; empty where it changed nothing.
+
+        Of texts with thousands of lines the first ones are compared: time grows with the square of those that recur.
+        """
         if self.raw_answer is None or self.solution is None:
             return None
-        lines = (self.raw_answer.splitlines(), self.solution.splitlines())
-        return "\n".join(difflib.unified_diff(*lines, "answer", "solution", lineterm=""))
+        lines = [text.splitlines() for text in (self.raw_answer, self.solution)]
+        compared = [text[:_MOST_COMPARED_LINES] for text in lines]
+        found = [*difflib.unified_diff(compared[0], compared[1], "answer", "solution", lineterm="")]
+        if compared != lines:
+            found.append(f"[compared are the first {_MOST_COMPARED_LINES:,} lines]")
+        return "\n".join(found)
 
     @property
     def failing_tests(self) -> list[Mapping[str, Any]]:

@@ -15,6 +15,8 @@ from bigcodeflow.results.inspection.texts import one_line, reason, visible
 from bigcodeflow.results.inspection.wording import Passage, measured, passages
 from bigcodeflow.results.models import Row
 
+#: Characters; colouring a million takes a quarter of a minute.
+_MOST_HIGHLIGHTED = 100_000
 _STYLES = {"pass": "green", "infra_error": "yellow", "tampered": "bold red"}
 
 
@@ -73,7 +75,7 @@ def _new_traces(again: Mapping[str, Any]) -> Iterator[RenderableType]:
 def _shown(story: Story, passage: Passage) -> Iterator[RenderableType]:
     yield _rule(f"{story.title}: {passage.title}")
     text = visible(passage.text).rstrip("\n")
-    if passage.form in ("python", "diff"):
+    if passage.form in ("python", "diff") and len(text) <= _MOST_HIGHLIGHTED:
         yield Syntax(
             text,
             passage.form,

@@ -1,0 +1,108 @@
+"""Texts that somebody else wrote, such as a model's answer: read so that none of them can end a run.
+
+Whatever is read from such a text outside the sandbox goes through here: Python's parser, which some texts keep busy for
+minutes and which is not safe to use from two threads; storing, which some characters cannot be; and the boundary within
+which the reading of one text may fail.
+"""
+
+import ast
+import logging
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+logger = logging.getLogger(__name__)
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+#: What Python's parser and compiler raise for a text that they do not take.
+REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+
+# Python 3.11 counts a tree's depth, and the warnings to show, once for all threads.
+_PARSING = threading.Lock()
+
+# The parser copies a dotted name once for each of its parts, and reads a string from its start for each of its fields:
+# a million characters of these take minutes, of anything else seconds.
+_MOST_PARTS = 10_000
+_MOST_FIELD_CHARACTERS = 1_000_000_000
+_DOTTED = re.compile(r"\w++(?:[\s\\]*+\.[\s\\]*+\w++)++")
+_STRING = re.compile(
+    r"""\\.|\#[^\n]*+|'''(?:\\.|(?!''')[^\\])*+'''|\"""(?:\\.|(?!\""")[^\\])*+\"""|'(?:\\.|[^\\\n'])*+'|"(?:\\.|[^\\\n"])*+\"""",
+    re.DOTALL,
+)
+
+
+class TooLargeError(ValueError):
+    """A text that Python's parser would need minutes for."""
+
+
+def storable(text: str) -> str:
+    """The text with every lone surrogate replaced, which UTF-8 and so Parquet cannot hold.
+
+    Answers that were cut inside an emoji have them, and so have programs that spell them out.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.Module:
+    """The syntax tree of a program, without leaking warnings; it comes or is refused within seconds.
+
+    Raises:
+        SyntaxError: the text is not a program.
+        TooLargeError: the parser would take minutes.
+        ValueError: the text holds NUL bytes or lone surrogates.
+        RecursionError: it nests deeper than the parser can follow.
+        MemoryError: likewise.
+    """
+    _refuse_endless(text)
+    with parser():
+        return ast.parse(text, feature_version=feature_version)
+
+
+@contextmanager
+def parser() -> Iterator[None]:
+    """Python's parser and compiler for this thread alone, and without the warnings that they give."""
+    with _PARSING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def fails_alone(
+    otherwise: Callable[..., _Result],
+) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Decorate a function that reads one text: where it fails, the text gets what ``otherwise`` gives for it.
+
+    The one boundary of its kind. Refusals that are known are handled where they occur; this is for those that nobody
+    thought of, which would take every other sample of a run with them.
+    """
+
+    def within(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        @wraps(function)
+        def guarded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001
+                sizes = ", ".join(f"{len(text):,}" for text in args if isinstance(text, str))
+                problem = f"{type(error).__name__}: {error}"[:200]
+                logger.warning("%s failed for a text of %s characters: %s", function.__qualname__, sizes, problem)
+                return otherwise(*args, **kwargs)
+
+        return guarded
+
+    return within
+
+
+def _refuse_endless(text: str) -> None:
+    if text.count(".") > _MOST_PARTS:
+        for name in _DOTTED.finditer(text):
+            if name.end() - name.start() > 2 * _MOST_PARTS and name[0].count(".") > _MOST_PARTS:
+                raise TooLargeError(f"too large to be read: a name of more than {_MOST_PARTS:,} parts")
+    if text.count("{") * len(text) > _MOST_FIELD_CHARACTERS:
+        for string in _STRING.finditer(text):
+            if string[0].count("{") * len(string[0]) > _MOST_FIELD_CHARACTERS:
+                raise TooLargeError("too large to be read: a string of too many fields")

@@ -1,0 +1,241 @@
+"""No text that a model writes ends what reads it outside the sandbox, and none is read for long."""
+
+import json
+import logging
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.config import LimitsConfig, SanitizingConfig
+from bigcodeflow.datasets.test_ids import expected_test_ids
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
+from bigcodeflow.execution.imports import ModuleFiles, imported_modules, leading_modules
+from bigcodeflow.execution.items import work_item
+from bigcodeflow.foreign_text import REFUSALS, TooLargeError, fails_alone, parse, storable
+from bigcodeflow.generation.lines import read_samples
+from bigcodeflow.results.inspection.stories import Story
+from bigcodeflow.results.inspection.terminal import render_story
+from bigcodeflow.results.inspection.writing import story_markdown
+from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
+from bigcodeflow.sanitizing.findings import assess
+from bigcodeflow.sanitizing.laziness import placeholder
+from bigcodeflow.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
+from tests.degenerate import GOOD, answers_within, degenerate_texts
+
+_PROMPT = "import os\nfrom random import choice\ndef task_func(x):"
+_TASK = {
+    "task_id": "T/0", "position": 0, "complete_prompt": _PROMPT, "instruct_prompt": "", "canonical_solution": "    pass",
+    "code_prompt": _PROMPT, "test": "import unittest\n", "entry_point": "task_func", "doc_struct": "", "libs": [],
+    "domains": [], "hard": False, "expected_tests": ["test_a"],
+}  # fmt: skip
+_TASKS = pa.Table.from_pylist([_TASK], schema=TASKS)
+_EVEN_SURROGATES = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=60)
+_PIECES = st.sampled_from([text for text in degenerate_texts(200).values() if len(text) < 2_000]) | _EVEN_SURROGATES
+_TEXTS = st.lists(_PIECES, max_size=4).map("\n".join)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> ModuleFiles:
+    """An environment with two modules."""
+    root = tmp_path_factory.mktemp("environment")
+    library = root / "venv" / "lib" / "python3.10" / "site-packages"
+    (library / "package" / "inner").mkdir(parents=True)
+    for name in ("package/__init__.py", "package/inner/module.py", "plain.py", "fast.cpython-310-x86_64-linux-gnu.so"):
+        (library / name).touch()
+    return ModuleFiles(InstalledEnvironment("e", root, root / "python", (), {}, "sha", ()))
+
+
+def _read_everywhere(answers: list[str], files: ModuleFiles) -> None:
+    """The way of answers through the library, from a sample file's line to what is shown and exported."""
+    rows = [
+        {"task_id": "T/0", "sample_index": number, "raw_text": storable(text), "provider": "replay", "attempts": 1}
+        for number, text in enumerate(answers)
+    ]
+    samples = table_of(rows, SAMPLES)
+    for mode in ("none", "parity", "robust"):
+        found = sanitize_samples(samples, _TASKS, SanitizingConfig(mode=mode, safety_policy="block"))
+        assert found.num_rows == len(answers)
+        for row in found.to_pylist():
+            _read_solution(row, files)
+
+
+def _read_solution(row: dict, files: ModuleFiles) -> None:
+    program = row["solution"]
+    assert all(map(files.has, leading_modules(program, _TASK["test"], files)))
+    item = work_item(
+        program=program, task=_TASK, missing_imports=frozenset(), environment_sha="", limits=LimitsConfig()
+    )
+    assert isinstance(imported_modules(program), frozenset)
+    assert item.verdict_key
+    trace = f"Traceback (most recent call last):\n  File \"__test__.py\", line 1, in f\nNameError: name 'x{program[:99]}' {program}"
+    for told in (trace, program, "NameError: name 'os' is not defined"):
+        assert failure_kind(told, "NameError Exception", program=program, test=program) in KINDS
+    with suppress(*REFUSALS):
+        expected_test_ids(program)
+    verdict = {"status": "fail", "failure_kind": "x", "exit": program, "module_trace": program, "tests": []}
+    facts = dict.fromkeys(("stdout", "stderr", "backend", "environment_sha"), program) | {"tampering": [program[:99]]}
+    numbers = dict.fromkeys(
+        ("wall_seconds", "cpu_seconds", "max_rss_mib", "attempts", "tests_expected", "tests_run"), 1
+    )
+    flags = dict.fromkeys(("stdout_truncated", "stderr_truncated", "flaky"), None)
+    story = Story(
+        task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
+        prompt="", model=None, finish_reason=None, raw_answer=program, solution=program[::2], program=program, flags=(),
+        findings=tuple(row["findings"]), test="", ground_truth="", ground_truth_status=None, ground_truth_trace="",
+        quarantined=False, rerun_command="",
+    )  # fmt: skip
+    assert "\x1b" not in story_markdown(story)
+    assert render_story(story)
+
+
+def test_every_degenerate_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture) -> None:
+    """Every refusal is a foreseen one, so that the last boundary is never needed."""
+    with caplog.at_level(logging.WARNING):
+        for text in degenerate_texts(1_500).values():
+            if len(text) < 25_000:
+                _read_everywhere([text], files)
+    assert caplog.messages == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("kind", ["damaged", "endless", "nested", "repeated", "foreign"])
+def test_every_large_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture, kind: str) -> None:
+    """The same at a size that some models reach."""
+    with caplog.at_level(logging.WARNING):
+        for name, text in degenerate_texts(100_000).items():
+            if name.startswith(kind):
+                _read_everywhere([text], files)
+    assert caplog.messages == []
+
+
+@given(text=_TEXTS)
+def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str) -> None:
+    """Pieces of the corpus in any order, with any characters between them."""
+    _read_everywhere(list(answers_within(text)), files)
+
+
+@given(_TEXTS)
+def test_any_mixture_is_a_sample_or_a_defect(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    """Lines of a sample file, whole and as they are."""
+    path = tmp_path_factory.mktemp("samples") / "samples.jsonl"
+    line = json.dumps({"task_id": "T/0", "solution": text, "error": text}) + "\n"
+    path.write_bytes(line.encode() + text.encode("utf-8", "surrogatepass"))
+    read = read_samples(path, "samples", frozenset({"T/0"}))
+    assert read.samples[0].answer["solution"] == storable(text)
+
+
+def test_names_longer_than_a_file_name_are_no_modules(files: ModuleFiles) -> None:
+    """The answer that ended a run: a module's name of thousands of characters."""
+    long = "a" * 5_000
+    program = f"import {long}, package, plain.{long}, package.{long}, fast\nfrom package.inner import module, {long}\n"
+    assert leading_modules(program, "", files) == ("package", "fast", "package.inner.module")
+
+
+def test_a_text_that_begins_with_thousands_of_imports_starts_cold(files: ModuleFiles) -> None:
+    """Nothing of it is looked up."""
+    assert leading_modules("import plain\n" * 1_001, "", files) == ()
+    assert leading_modules("import plain\n" * 1_000, "", files) == ("plain",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"import {'a.' * 10_001}a",
+        f"from {'a.' * 100_000}a import b",
+        f"x = a{'. a' * 10_001}",
+        "x = f'" + "{x}" * 30_000 + "'",
+        'x = f"""' + "{x}\n" * 30_000 + '"""',
+    ],
+)
+def test_what_the_parser_needs_minutes_for_is_refused(text: str) -> None:
+    """It is an error of its own, a syntax error's mark, and for the safety policy a reason to look."""
+    with pytest.raises(TooLargeError):
+        parse(text)
+    assert syntax_error(text).startswith("too large to be read")
+    assert [finding.rule for finding in find_risks(text)] == ["unreadable"]
+    assert assess(text, "block").blocked
+    assert not assess(text, "flag").blocked
+
+
+@pytest.mark.parametrize(
+    "text", [f"import {'a.' * 9_000}a", "x = f'" + "{x}" * 5_000 + "'", '"""' + "{" * 30_000 + '"""']
+)
+def test_what_is_merely_long_is_parsed(text: str) -> None:
+    """Long names and strings are Python."""
+    assert parse(text).body
+
+
+def test_findings_are_stored_whatever_they_hold() -> None:
+    """Half a surrogate pair that a program spells out, endless names, and as many findings as lines."""
+    program = "import subprocess\nx = getattr(subprocess, '\\ud800')\n" + "import subprocess." + "a" * 50_000 + "\n"
+    program += "subprocess.run" + ".a" * 500 + "\n" + "subprocess = subprocess.run\n" * 2_000
+    found = assess(program, "flag").findings
+    assert len(found) == 1_000
+    assert all(len(finding.detail) < 1_000 for finding in found)
+    row = {
+        "task_id": "T/0",
+        "sample_index": 0,
+        "sanitizer": "none",
+        "solution": "",
+        "syntax_ok": True,
+        "syntax_error": "",
+    }
+    row |= dict.fromkeys(("blocked", "omitted_setup", "placeholder", "truncated"), False)
+    table = table_of([row | {"findings": [finding._asdict() for finding in found]}], SOLUTIONS)
+    assert any(one["detail"].endswith(".\N{REPLACEMENT CHARACTER}") for one in table["findings"][0].as_py())
+
+
+def test_verdicts_are_stored_whatever_they_hold() -> None:
+    """A traceback with half a surrogate pair, as a message that quotes one has it."""
+    row = {field.name: None for field in VERDICTS} | {"module_trace": "a\ud800b", "tampering": ["\udc80"]}
+    row |= {"tests": [{"name": "test_a", "outcome": "fail", "seconds": 0.0, "trace": "\ud83d"}]}
+    table = table_of([row], pa.schema([pa.field(field.name, field.type) for field in VERDICTS]))
+    assert table["module_trace"].to_pylist() == ["a\N{REPLACEMENT CHARACTER}b"]
+    assert table["tests"][0].as_py()[0]["trace"] == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_reader_that_fails_fails_for_its_text_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """The boundary gives what stands in for the result, and says in the log what happened."""
+
+    @fails_alone(lambda text, **_: text.upper())
+    def read(text: str, *, times: int) -> str:
+        return text * (times // (times - 1))
+
+    assert read("ab", times=2) == "abab"
+    assert read("ab", times=1) == "AB"
+    assert "failed for a text of 2 characters: ZeroDivisionError" in caplog.text
+
+
+def test_a_promise_in_a_long_comment_is_found() -> None:
+    """A comment of any length is searched from its beginning once."""
+    body = "def task_func(x):\n    {}\n    return 0\n"
+    assert placeholder(body.format("#" * 200_000 + " your code here"), "task_func")
+    assert not placeholder(body.format("#" * 200_000), "task_func")
+
+
+def test_a_fence_of_any_length_is_a_fence() -> None:
+    """Also one that a backtick at its end makes none."""
+    for mark in ("~" * 200_000, "```" + "a" * 200_000, "- " * 100_000):
+        text = f"{mark}`\n```python\n{GOOD}```\n"
+        assert sanitize(text, entry_point="task_func", mode="robust").startswith("import random")
+
+
+def test_deep_chains_and_calls_are_followed() -> None:
+    """As deep as the parser goes; a known beginning is found at any depth."""
+    for deep in (".a" * 900, ".a()" * 400, "[0]" * 900, "(x)" * 400):
+        found = find_risks(f"import subprocess\nx = subprocess.run{deep}\n")
+        assert ("process", "subprocess.run") in [(one.rule, one.detail[:14]) for one in found]
+
+
+def test_story_of_a_long_answer_compares_its_beginning() -> None:
+    """The comparison of a hundred thousand lines that recur would take minutes."""
+    lines = [f"x = {number % 150}" for number in range(100_000)]
+    story = Story(**dict.fromkeys(Story.__dataclass_fields__) | {
+        "raw_answer": "\n".join(lines), "solution": "\n".join(lines[7:]),
+    })  # fmt: skip
+    assert (story.sanitizer_diff or "").endswith("[compared are the first 5,000 lines]")
