@@ -248,5 +248,5 @@ def test_a_run_is_resolved_without_what_it_does_not_need(starter_environment: In
     assert run.environment is again.environment
     assert run.environment == starter_environment
     assert run.contents["dataset"].value is again.contents["dataset"].value
-    assert "samples" not in resolver.up_to_sanitizing(MODEL_RUN).contents
+    assert "environment" not in resolver.up_to_sanitizing(MODEL_RUN).contents
     assert keys_of(replace(run, config=MODEL_RUN).config) == keys_of(MODEL_RUN)

@@ -80,11 +80,16 @@ class Resolver:
             SamplesError: the sample file is absent or unreadable.
         """
         dataset: datasets.ResolvedDataset = self._once("dataset", config.dataset, self._dataset)
-        contents = {"dataset": Content(dataset.fingerprint, dataset), "quarantine": _NO_QUARANTINE}
         if config.samples.source == "model":
             generation.require_one_setting(config.generation)
+            samples = Content("model")
         else:
-            contents["samples"] = Content(generation.fingerprint(config.samples))
+            samples = Content(generation.fingerprint(config.samples))
+        contents = {
+            "dataset": Content(dataset.fingerprint, dataset),
+            "samples": samples,
+            "quarantine": _NO_QUARANTINE,
+        }
         return ResolvedRun(_pinned(config, dataset), contents)
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:

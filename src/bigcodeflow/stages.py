@@ -241,8 +241,8 @@ def sanitizing_stage(run: ResolvedRun, dataset: ArtifactRef, samples: ArtifactRe
         settings, answers = work.config.sanitizing, work.table(1)
         if settings.mode == "none" and answers["given_solution"].null_count:
             raise SamplesError(
-                f"{samples.rows:,} samples: not all have a 'solution' or 'completion' beside the raw answer: "
-                "run `bigcodeflow sanitize` on the file first, or set sanitizing.mode to parity or robust"
+                f"{work.config.samples.source}: holds raw answers without a 'solution' or 'completion': "
+                "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
             )
         return sanitizing.sanitize_samples(answers, work.table(0), settings, progress=work.progress), {}
 

@@ -118,7 +118,7 @@ READS: Mapping[str, Reads] = {
         content=("dataset", "samples"),
         neutral=("dataset.offline",),
     ),
-    "sanitizing": Reads(identity=("sanitizing",)),
+    "sanitizing": Reads(identity=("sanitizing",), content=("samples",)),
     "ground truth": Reads(identity=_JUDGING_IDENTITY, content=("environment",), neutral=_JUDGING_NEUTRAL),
     "execution": Reads(
         identity=(*_JUDGING_IDENTITY, "execution.variants", "execution.reruns"),
