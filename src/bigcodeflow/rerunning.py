@@ -99,7 +99,9 @@ def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisol
 
 
 def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
-    """The task's own verdict in the run; no row where the run has none, as one that was imported."""
+    """The task's own verdict in the run; no row where the run has none, or was imported: it tells no time or memory."""
+    if run.imported:
+        return VERDICTS.empty_table()
     try:
         return _rows(run, "ground_truth", {"task_id": task_id})
     except ArtifactError:
