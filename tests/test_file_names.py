@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bigcodeflow import datasets, generation
 from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key
 from bigcodeflow.config import RunConfig
-from bigcodeflow.importing.scores import told_of
+from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.outputs import file_stem, model_name, write_sample_files
 from bigcodeflow.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.stages import Generated
@@ -111,8 +111,13 @@ def test_every_name_is_read_as_the_originals(one: dict) -> None:
     """Model, split and subset are where they are in the original's; what is added is one more part of the setting."""
     config = run_of(**one)
     stem = file_stem(config)
-    read = told_of(Path(f"{stem}_eval_results.json"))
-    assert (read.model, read.split, read.subset) == (model_name(config), config.dataset.split, config.dataset.subset)
+    read = {claim.field: claim.value for claim in claims_of_name(stem, "its name")}
+    assert (read["model"], read["split"], read["subset"]) == (
+        model_name(config),
+        config.dataset.split,
+        config.dataset.subset,
+    )
+    assert read.get("n_samples", config.generation.n_samples) == config.generation.n_samples
     assert re.search(r"--[a-z]+-(default|[\d.e-]+)-\d+(-[0-9a-f]{12})?-sanitized_calibrated$", stem)
 
 

@@ -214,7 +214,7 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
     pq.write_table(pa.Table.from_pylist([row, foreign], schema=QUARANTINE), path)
     scores = {}
     for mode in ("off", "flag", "exclude"):
-        config = _config(tmp_path, execution__quarantine=mode)
+        config = _config(tmp_path, execution__quarantine=mode).model_copy(update={"out": str(tmp_path / mode)})
         done, computed = _perform(config)
         assert computed == ["aggregation"]
         metrics = store.read(done.aggregation).to_pylist()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from bigcodeflow import datasets, generation, results
 from bigcodeflow.artifacts import ArtifactRef, Store, write_atomically
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
+from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import leaves
 from bigcodeflow.results.titles import title_of
@@ -23,13 +24,8 @@ _SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")
 _RUN_FILE = "run.json"
 #: What every run's folder holds; one without a record was left by an earlier version.
 _RESULTS = ("metrics.parquet", "report.html")
-#: Settings that change where and how fast a run works, not what it finds: with others it may replace its own results.
-_NEUTRAL = (
-    *("store", "out", "dataset.offline", "generation.requests", "generation.api_key_variable"),
-    *(f"generation.offline.{name}" for name in ("download", "tensor_parallel", "memory_share", "batch_size")),
-    *(f"execution.{name}" for name in ("fallback", "docker", "e2b", "service", "start", "workers")),
-    *(f"execution.{name}" for name in ("slots_per_worker", "scheduler_address", "cluster", "allow_unisolated")),
-)
+#: Settings with which a run may replace its own results.
+_NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
 _FOREIGN = re.compile(r"[^\w.\-+]+")
 _NAME_LENGTH = 120
 #: A commit fits; with all that stands around them, a name stays below the 255 bytes of a file system.
@@ -122,9 +118,7 @@ def _differing(held: dict[str, Any], config: RunConfig) -> list[str]:
 
 def _told(config: RunConfig) -> dict[str, Any]:
     told = {".".join(path): value for path, value in leaves(config.model_dump(mode="json"))}
-    return {
-        path: value for path, value in told.items() if not f"{path}.".startswith(tuple(f"{one}." for one in _NEUTRAL))
-    }
+    return {path: value for path, value in told.items() if not f"{path}.".startswith(_NEUTRAL)}
 
 
 def file_stem(config: RunConfig) -> str:

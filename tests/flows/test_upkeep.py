@@ -139,7 +139,7 @@ def test_the_leaderboard_is_kept_current_and_names_regressions(
     assert state.message.startswith(f"regression: {best.title}")
     assert len(state.message.splitlines()) == 1
     rows = table(prefect_client, state, "leaderboard")
-    assert {row["board"] for row in rows} >= {"full, complete", "hard, instruct"}
+    assert {row["board"] for row in rows} >= {"full · complete", "hard · instruct"}
     assert rows[0]["place"] == "1"
     assert "## Regressions" in shown(prefect_client, run_id(state))["leaderboard-changes"]
     assert (tmp_path / "board" / "leaderboard.json").is_file()

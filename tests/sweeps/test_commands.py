@@ -22,7 +22,7 @@ def test_a_dry_run_plans_and_writes_nothing(tmp_path: Path, capsys: pytest.Captu
     sweep("starter", ["dataset.ids=0-2"], "", "", dry_run=True)
     told = capsys.readouterr().out
     assert "Sweep starter: 12 runs" in told
-    assert "stub-complete-full-robust" in told
+    assert "stub · full · complete · robust" in told
     assert list(tmp_path.iterdir()) == []
 
 

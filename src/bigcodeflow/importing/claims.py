@@ -17,7 +17,7 @@ Value = str | int | float | bool
 
 #: MODEL--bigcodebench[-hard]-SPLIT[--BACKEND-TEMPERATURE-SAMPLES…], as the original names its files.
 _NAME = re.compile(r"(?P<model>.+?)--bigcodebench(?P<hard>-hard)?-(?P<split>complete|instruct)(?P<rest>-.*)?")
-_SETTING = re.compile(r"--.+?-(?P<temperature>\d+(?:\.\d+)?)-(?P<n_samples>[1-9]\d*)(?:-|$)")
+_SETTING = re.compile(r"--(?!\w+-default-).+?-(?P<temperature>\d+(?:\.\d+)?)-(?P<n_samples>[1-9]\d*)(?:-|$)")
 #: Only the older original took from the name that it should calibrate. The later one writes 'sanitized_calibrated'
 #: into every name, also where it is then told not to.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}

@@ -20,7 +20,7 @@ from bigcodeflow.importing.reading import ResultsFile, raise_defects, read_resul
 from bigcodeflow.importing.recording import NAME_LENGTH, refuse_other_claims, write_record
 from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_truths, scores_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
-from bigcodeflow.resolving import ResolvedRun, Resolver
+from bigcodeflow.resolving import Content, ResolvedRun, Resolver
 from bigcodeflow.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
@@ -96,6 +96,8 @@ def import_results(
     if not found.defects:  # else the samples are not all there, and match tells of everything
         raise_defects(list(contradictions(scores, path, found.entries)))
     run = Resolver().up_to_sanitizing(_config(found, told, scores, settings, store=store, name=name))
+    # The same results gzipped are the same.
+    run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, kept = run.config, Store(run.config.store)
     refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
     dataset = stages.perform(stages.dataset_stage(run), kept, listener)

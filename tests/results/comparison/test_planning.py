@@ -175,7 +175,7 @@ def test_without_a_difference_it_tells_the_smallest(call, recorded):
     shown = call("first", "second", "--tasks", "40", store=recorded.root)
     assert "Smallest difference found with power 0.8" in shown
     assert "tasks needed" not in shown
-    assert "first and second, 40 tasks" in shown
+    assert "first · full · complete and second · full · complete, 40 tasks" in shown
 
 
 @pytest.mark.parametrize(

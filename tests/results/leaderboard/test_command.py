@@ -81,7 +81,7 @@ def test_diff_fails_a_build_on_a_regression_only(lab, command):
     lab.run(passing=80)
     loud = command("diff", "--fail-on-regression", exit_code=1)
     assert loud.stdout.startswith(
-        "regression acme/nova-7b (openai, temperature 0, 1 sample a task), hard complete, ours:"
+        "regression acme/nova-7b · hard · complete (openai, temperature 0, 1 sample a task), ours:"
     )
     assert "67.6 → 54.1 (-13.5 points, paired 95 % interval" in loud.stdout
     command("diff")
@@ -96,7 +96,7 @@ def test_diff_of_two_snapshots(lab, command):
     lab.run("third--main", passing=50)
     done = command("diff", "previous", "latest")
     assert done.stdout.splitlines() == [
-        "new        other (openai, temperature 0, 1 sample a task), hard complete, ours: 33.8"
+        "new        other · hard · complete (openai, temperature 0, 1 sample a task), ours: 33.8"
     ]
     assert command("diff", "latest", "latest").stdout == ""
     with pytest.raises(BigCodeFlowError, match="'yesterday' fits no snapshot"):
