@@ -25,7 +25,9 @@ def task_func():
     secret, seen = "@SECRET@"[::-1].encode(), 0
     for top in ("/etc", "/tmp", "/home", "/run", "/var", "/mnt", "/opt", "/harness", "@HOME@"):
         for folder, _, names in os.walk(top):
-            for name in names if seen < 500 else ():
+            if seen >= 500:
+                break
+            for name in names:
                 try:
                     with open(os.path.join(folder, name), "rb") as file:
                         if secret in file.read(1 << 16):
