@@ -102,6 +102,7 @@ def test_every_degenerate_text_is_read_everywhere(files: ModuleFiles, caplog: py
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("kind", ["damaged", "endless", "nested", "repeated", "foreign"])
 def test_every_large_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture, kind: str) -> None:
