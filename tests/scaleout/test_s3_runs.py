@@ -16,6 +16,7 @@ from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.outputs import write_outputs
 from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.resolving import resolve
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.stages import RunArtifacts, finished_run, perform_all
 from tests.conftest import ROOT
@@ -88,7 +89,7 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
     assert reports[0] == reports[1]
     again = Silent()
-    assert perform_all(there, again) == first == finished_run(there)
+    assert perform_all(there, again) == first == finished_run(resolve(there))
     assert again.computed == []
     run = find_run(s3_url, "latest")
     assert run.keys["execution"] == first.execution.key

@@ -7,6 +7,7 @@ Shows: tried
 """
 
 import glob
+import itertools
 import os
 
 
@@ -24,10 +25,8 @@ def task_func():
         attempt("read " + path, open, path)
     secret, seen = "@SECRET@"[::-1].encode(), 0
     for top in ("/etc", "/tmp", "/home", "/run", "/var", "/mnt", "/opt", "/harness", "@HOME@"):
-        for folder, _, names in os.walk(top):
-            if seen >= 500:
-                break
-            for name in names:
+        for folder, _, names in itertools.islice(os.walk(top), 1000):
+            for name in names if seen < 500 else ():
                 try:
                     with open(os.path.join(folder, name), "rb") as file:
                         if secret in file.read(1 << 16):
