@@ -25,8 +25,8 @@ def task_func():
         attempt("read " + path, open, path)
     secret, seen = "@SECRET@"[::-1].encode(), 0
     for top in ("/etc", "/tmp", "/home", "/run", "/var", "/mnt", "/opt", "/harness", "@HOME@"):
-        for folder, _, names in itertools.islice(os.walk(top), 1000):
-            for name in names if seen < 500 else ():
+        for folder, _, names in itertools.islice(os.walk(top), 100):
+            for name in names if seen < 100 else ():
                 try:
                     with open(os.path.join(folder, name), "rb") as file:
                         if secret in file.read(1 << 16):
