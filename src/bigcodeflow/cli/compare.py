@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bigcodeflow.cli.console import Elided, notices, out
-from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.results.comparison.slices import By
 
@@ -27,21 +27,6 @@ _MORE = (
 
 #: Columns of words; all others but a table's first are numbers.
 _WORDS = frozenset({"run", "variant", "sanitizer", "subset", "split", "record", "pair", "verdict"})
-
-
-class Variant(StrEnum):
-    """How solutions were executed."""
-
-    calibrated = "calibrated"
-    raw = "raw"
-
-
-class Sanitizer(StrEnum):
-    """How programs were taken out of answers."""
-
-    none = "none"
-    parity = "parity"
-    robust = "robust"
 
 
 class Format(StrEnum):
@@ -64,12 +49,8 @@ def compare(
         ),
     ],
     store: RecordedStore = Path("results/store"),
-    variant: Annotated[
-        Variant, typer.Option(help="Compare solutions with code_prompt in front, or alone.")
-    ] = Variant.calibrated,
-    sanitizer: Annotated[
-        Sanitizer | None, typer.Option(help="Compare the solutions of this sanitizer. [default: each run's own]")
-    ] = None,
+    variant: RecordedVariant = Variant.calibrated,
+    sanitizer: RecordedSanitizer = None,
     k: Annotated[str, typer.Option(help="Compare pass@k for these k, as far as there are samples.")] = "1,5,10",
     by: Annotated[
         list[By] | None,

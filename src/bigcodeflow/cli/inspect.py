@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notices, out
-from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.options import RecordedStore, Variant
 from bigcodeflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,13 +23,6 @@ class Format(StrEnum):
     json = "json"
     csv = "csv"
     markdown = "markdown"
-
-
-class Variant(StrEnum):
-    """How programs were executed."""
-
-    calibrated = "calibrated"
-    raw = "raw"
 
 
 def inspect(

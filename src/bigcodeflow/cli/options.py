@@ -23,6 +23,21 @@ class Subset(StrEnum):
     hard = "hard"
 
 
+class Variant(StrEnum):
+    """How solutions were executed."""
+
+    calibrated = "calibrated"
+    raw = "raw"
+
+
+class Sanitizer(StrEnum):
+    """How programs were taken out of answers."""
+
+    none = "none"
+    parity = "parity"
+    robust = "robust"
+
+
 class BackendChoice(StrEnum):
     """Where solutions are executed."""
 
@@ -75,6 +90,10 @@ RecordedStore = Annotated[
     ),
 ]
 
+RecordedVariant = Annotated[Variant, typer.Option(help="Take solutions with code_prompt in front, or alone.")]
+RecordedSanitizer = Annotated[
+    Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer. [default: each run's own]")
+]
 Out = Annotated[
     str,
     typer.Option(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from bigcodeflow.cli.compare import Sanitizer, Variant
 from bigcodeflow.cli.console import out
-from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
 from bigcodeflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,12 +56,8 @@ def plan(
     power: Annotated[float, typer.Option(help="How surely the difference is to be found, a share.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Level of the two-sided test, a share.")] = 0.05,
     store: RecordedStore = Path("results/store"),
-    variant: Annotated[
-        Variant, typer.Option(help="Take solutions with code_prompt in front, or alone.")
-    ] = Variant.calibrated,
-    sanitizer: Annotated[
-        Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer. [default: each run's own]")
-    ] = None,
+    variant: RecordedVariant = Variant.calibrated,
+    sanitizer: RecordedSanitizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
     """Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.
