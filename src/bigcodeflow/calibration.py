@@ -14,6 +14,11 @@ def calibrate(code_prompt: str, solution: str) -> str:
     return f"{code_prompt}\n    pass\n{solution}"
 
 
+def stub_program(code_prompt: str) -> str:
+    """A program with the task's signature and an empty body."""
+    return f"{code_prompt}\n    pass\n"
+
+
 def executed_program(*, code_prompt: str, solution: str, variant: str, sanitizer: str) -> str:
     """The program text that is executed for a solution.
 

@@ -19,6 +19,7 @@ from bigcodeflow.execution.control_checks import (
     wording,
 )
 from bigcodeflow.execution.environment_check import UnjudgeableTask, failing_imports, unjudgeable_tasks
+from bigcodeflow.execution.integrity import Coverage
 from bigcodeflow.forms import Form
 from bigcodeflow.resolving import Resolver
 
@@ -132,6 +133,20 @@ class EnvironmentCheck:
             names = _attacks(tasks) if control == "cheat" else {}
             results.append(check_never_passes(control, self._verdicts_of(control), tasks, judgeable, names=names))
         return results
+
+    def contradictions(self) -> list[Coverage]:
+        """How much of each judgeable task's test can be contradicted; passes of a task without any cannot be checked."""
+        from bigcodeflow.execution import judging
+
+        config = self._run.config.execution
+        return judging.contradiction_coverage(
+            self._store.read(self._dataset),
+            self._store.read(self._truths),
+            config=config,
+            environment=environments.find_environment(config.environment),
+            store=self._store,
+            progress=self._listener.begin("contradictions"),
+        )
 
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""

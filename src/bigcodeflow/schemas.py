@@ -146,6 +146,13 @@ VERDICTS = pa.schema(
         _column("attempts", _count, "executions that this verdict rests on, disturbed ones included"),
         _column("flaky", pa.bool_(), "repeated executions disagreed; null: executed once", nullable=True),
         _column("tampering", _texts, "what was seen that no honest program does"),
+        _column(
+            "integrity",
+            _text,
+            "of a sample that passed: checked, tampered, no contradiction, or not checked; null: nothing to check",
+            nullable=True,
+        ),
+        _column("integrity_key", _text, "verdict_key of its execution against a contradiction", nullable=True),
         _column("backend", _text, "local, docker, e2b, gradio or http; imported: judged elsewhere"),
         _column("environment_sha", _text, "identity of the libraries and data inside the sandbox; unknown if imported"),
         _column("exit", _text, "how the sandbox ended: 'exit 0', 'signal 9', 'killed: wall', …"),
@@ -159,8 +166,8 @@ METRICS = pa.schema(
         _column("subset", _text, "full or hard"),
         _column("variant", _text, "calibrated or raw"),
         _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
-        _column("slice_kind", _text, "all, domain, library, status, failure_kind or solution (its flags)"),
-        _column("slice", _text, "the domain, library, status, failure kind or flag; 'all' otherwise"),
+        _column("slice_kind", _text, "all, domain, library, status, failure_kind, integrity or solution (its flags)"),
+        _column("slice", _text, "the domain, library, status, failure kind, check or flag; 'all' otherwise"),
         _column(
             "metric",
             _text,
@@ -180,6 +187,29 @@ METRICS = pa.schema(
         _column("ci_high", pa.float64(), "upper end of the 95 % interval, of bayes@n the credible one", nullable=True),
         _column("n_tasks", _count, "tasks behind the value"),
         _column("n_samples", _count, "samples behind the value"),
+    ]
+)
+
+ALTERATION = pa.struct(
+    [
+        _column("test", _text, "name of the test method that it decides"),
+        _column("line", _count, "1-based, in the test text"),
+        _column("kind", _text, "contradiction: a solution fails the method; pin: it passes"),
+        _column("before", _text, "source in the task's test"),
+        _column("after", _text, "source in the altered test"),
+        _column("valid", pa.bool_(), "the reference solution did so in every execution"),
+    ]
+)
+
+#: Grain: one row an execution of a reference solution, or of its stub, against one altered test text.
+CONTRADICTIONS = pa.schema(
+    [
+        _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
+        _column("task_id", _text, "the task whose test was altered"),
+        _column("variant", _count, "0-based number of the alteration; -1: expected values were recorded"),
+        _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
+        _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
+        _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),
     ]
 )
 

@@ -18,7 +18,7 @@ from bigcodeflow.errors import SamplesError
 from bigcodeflow.resolving import ResolvedRun, Resolver, resolve
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.judging import Planned
+    from bigcodeflow.execution.judging import Checking, Planned
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.generation.asking.engine import SharedLimit
 
@@ -272,15 +272,15 @@ def execution_stage(run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactR
     from bigcodeflow.execution.reruns import RerunPolicy
 
     def execute(work: Work) -> Computed:
-        config = work.config.execution
+        config, truths = work.config.execution, work.table(2, list(judging.GROUND_TRUTH_COLUMNS))
         planned = judging.plan_solutions(
             work.table(1),
             work.table(0),
-            work.table(2, list(judging.GROUND_TRUTH_COLUMNS)),
+            truths,
             config=config,
             environment=work.content["environment"],
         )
-        return _judge(work, planned, RerunPolicy(reruns=config.reruns))
+        return _judge(work, planned, RerunPolicy(reruns=config.reruns), _checking(work, truths))
 
     return _stage("execution", run, (dataset, solutions, ground_truth), judging.VERSION, execute)
 
@@ -325,7 +325,24 @@ def _quarantined_tasks(tasks: pa.Table, suspects: frozenset[tuple[str, str]]) ->
     return [task["task_id"] for task in tasks.to_pylist() if (task["task_id"], sha256_of_test(task)) in suspects]
 
 
-def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy") -> Computed:
+def _checking(work: Work, truths: pa.Table) -> "Checking | None":
+    """What passing samples are checked with, where that is asked for."""
+    from bigcodeflow.execution import judging
+    from bigcodeflow.execution.contradictions import Contradictions
+
+    config, environment = work.config.execution, work.content["environment"]
+    if config.integrity == "off":
+        return None
+    references = judging.plan_references(work.table(0), truths, config=config, environment=environment)
+    return judging.Checking(references, Contradictions(work.store, environment.environment_sha))
+
+
+def _judge(
+    work: Work,
+    planned: "list[Planned]",
+    policy: "RerunPolicy",
+    checking: "Checking | None" = None,
+) -> Computed:
     from bigcodeflow.execution import judging
 
     folder = "execution"
@@ -340,5 +357,6 @@ def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy") -> Compu
             known=work.store.published(folder),
             other_ledgers=others,
             policy=policy,
+            checking=checking,
             progress=work.progress,
         )

@@ -1,15 +1,21 @@
 """What the attack suites share: task texts, work made of them, and the sandboxes that judge it."""
 
-from collections.abc import Callable, Iterator
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from bigcodeflow.artifacts import Store
+from bigcodeflow.calibration import stub_program
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.contradictions import Contradictions
+from bigcodeflow.execution.integrity import Pass, Reference, applied, check_passes
 from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 
@@ -17,7 +23,7 @@ LIMITS = LimitsConfig(time_seconds=20, memory_mib=700, processes=64, disk_mib=16
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 _TESTS_BEGIN = "# --- tests ---\n"
 
-JudgeIn = Callable[[WorkItem], dict]
+_REFERENCE_BEGINS = "# --- reference ---\n"
 
 
 class Exhibit(NamedTuple):
@@ -25,28 +31,39 @@ class Exhibit(NamedTuple):
 
     program: str
     test: str
+    reference: str = ""
+    """The task's own solution, where the program is another one."""
+
+
+JudgeIn = Callable[[str, Exhibit], dict]
+"""The verdict of a program as an answer to a task, its pass checked as the pipeline checks it."""
 
 
 def read_exhibit(path: Path) -> Exhibit:
-    """Both parts of a file that holds a program, a line ``# --- tests ---`` and the test text."""
-    program, _, test = path.read_text().partition(_TESTS_BEGIN)
-    return Exhibit(program, test)
+    """The parts of a file: a program, behind ``# --- tests ---`` the test text, and perhaps ``# --- reference ---``."""
+    program, _, rest = path.read_text().partition(_TESTS_BEGIN)
+    test, _, reference = rest.partition(_REFERENCE_BEGINS)
+    return Exhibit(program, test, reference or program)
 
 
-def work(program: str, task: Exhibit) -> WorkItem:
+def work(program: str, task: Exhibit, test: str | None = None) -> WorkItem:
     """The execution of a program as an answer to a task, planned as the pipeline plans it."""
-    row = {
-        "task_id": "Attacks/0",
+    row = _row(task) | ({"test": test} if test is not None else {})
+    return work_item(program=program, task=row, missing_imports=frozenset(), environment_sha="sha", limits=LIMITS)
+
+
+def _row(task: Exhibit) -> dict:
+    return {
+        "task_id": f"Attacks/{hashlib.sha256(task.test.encode()).hexdigest()[:8]}",
         "code_prompt": "",
         "complete_prompt": "",
         "instruct_prompt": "",
-        "canonical_solution": task.program,
+        "canonical_solution": task.reference,
         "test": task.test,
         "entry_point": "task_func",
         "libs": [],
         "expected_tests": expected_test_ids(task.test),
     }
-    return work_item(program=program, task=row, missing_imports=frozenset(), environment_sha="sha", limits=LIMITS)
 
 
 @pytest.fixture(
@@ -64,10 +81,29 @@ def attacked_backend(
 
 
 @pytest.fixture(scope="session")
-def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
-    """Executes work in a real sandbox and judges it; may be called by several threads at once."""
+def judge_in(attacked_backend: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> JudgeIn:
+    """Executes programs in real sandboxes and judges them; may be called by several threads at once."""
+    known = Contradictions(Store(tmp_path_factory.mktemp("store")), "sha")
+    one_at_a_time = threading.Lock()
 
-    def run(item: WorkItem) -> dict:
-        return verdict(item, attacked_backend.execute(item), backend=attacked_backend.name, environment_sha="sha")
+    def executed(items: Sequence[WorkItem]) -> dict[str, dict]:
+        return {
+            item.verdict_key: verdict(item, attacked_backend.execute(item), backend="local", environment_sha="sha")
+            for item in items
+        }
 
-    return run
+    def judged(program: str, task: Exhibit) -> dict:
+        item = work(program, task)
+        verdicts = executed([item])
+        if verdicts[item.verdict_key]["status"] == "pass":
+
+            def item_of(other: str | None, test: str) -> WorkItem:
+                return work(task.reference if other is None else other, task, test)
+
+            reference = Reference(_row(task), item_of, stub_program("def task_func(*args, **kwargs):"))
+            with one_at_a_time:
+                findings = check_passes([Pass(item, reference)], known, executed)
+            verdicts = applied(verdicts, findings)
+        return verdicts[item.verdict_key]
+
+    return judged

@@ -23,7 +23,7 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.judging import execute_patiently
+from bigcodeflow.execution.rounds import execute_with_retries
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
 
@@ -124,7 +124,7 @@ def test_kills_cost_only_the_work_in_flight(
     """
     config = CONFIG.model_copy(update={"start": start})
     with _killing(_kill_one(victim), times, tmp_path) as killed:
-        execute_patiently(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
+        execute_with_retries(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
     lines = list(read_ledger(tmp_path))
     assert killed
     final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]

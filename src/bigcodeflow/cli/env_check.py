@@ -44,9 +44,10 @@ def check(
     """Say what an environment can judge, and whether its verdicts can be trusted.
 
     Imports the libraries; executes the ground truths and says which tasks cannot be judged, and why; judges the
-    controls: canonical solutions must pass, stubs and cheats must not, and exactly the expected tests must run. All is
-    cached. With --repeat, ground truths are executed afresh and counted in the environment's quarantine list, which
-    every run then takes note of (execution.quarantine); stopped, the same command goes on where it was.
+    controls: canonical solutions must pass, stubs and cheats must not, and exactly the expected tests must run; says of
+    how many tests there is a contradiction, with which passes are checked. All is cached. With --repeat, ground truths
+    are executed afresh and counted in the environment's quarantine list, which every run then takes note of
+    (execution.quarantine); stopped, the same command goes on where it was.
 
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
@@ -61,6 +62,8 @@ def check(
         checked = EnvironmentCheck(config, listener)
         sound.append(_report_ground_truths(checked, name))
         sound.append(_report_controls(checked, adversaries=controls))
+        if controls:
+            _report_contradictions(checked)
         if repeat:
             _report_repetitions(checked, repeat)
     if not all(sound):
@@ -97,6 +100,17 @@ def _report_controls(checked: "EnvironmentCheck", *, adversaries: bool) -> bool:
         for line in wording(result):
             out.print(line, markup=False, soft_wrap=True)
     return not any(result.offences for result in results)
+
+
+def _report_contradictions(checked: "EnvironmentCheck") -> None:
+    """Say how many tasks and test methods can be contradicted, and name the tasks whose passes cannot be checked."""
+    found = checked.contradictions()
+    tests, contradicted = sum(one.tests for one in found), sum(one.contradicted for one in found)
+    without = [one for one in found if one.reason]
+    rows = [(one.task_id, str(one.tests), one.reason) for one in without]
+    _print_table(("task", "tests", "why its passes cannot be checked"), rows)
+    counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {tests:,} test methods"
+    out.print(f"contradictions: {counted}")
 
 
 def _report_repetitions(checked: "EnvironmentCheck", times: int) -> None:

@@ -9,6 +9,7 @@ from bigcodeflow.forms import Form
 Variant = Literal["calibrated", "raw"]
 Quarantine = Literal["off", "flag", "exclude"]
 Start = Literal["warm", "cold"]
+Integrity = Literal["passes", "off"]
 BackendName = Literal["local", "docker", "e2b", "gradio", "http"]
 
 
@@ -134,6 +135,9 @@ class ExecutionConfig(Form):
     reruns: int = Field(default=0, ge=0, le=100)
     """Further executions of each sample that does not pass. The majority of its executions then decides, and one whose
     executions disagree is marked flaky. An even number leaves no tie."""
+    integrity: Integrity = "passes"
+    """'passes' executes every sample that passes once more, against tests that contradict the task's; who passes those
+    too is tampered. 'off' takes the program's word for it."""
     quarantine: Quarantine = "flag"
     """What becomes of tasks whose ground truth ever failed under `bigcodeflow env check --repeat`: 'off' does not look,
     'flag' also shows the score without them, 'exclude' leaves them out of every score."""

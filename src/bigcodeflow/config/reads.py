@@ -121,7 +121,7 @@ READS: Mapping[str, Reads] = {
     "sanitizing": Reads(identity=("sanitizing",), content=("samples",)),
     "ground truth": Reads(identity=_JUDGING_IDENTITY, content=("environment",), neutral=_JUDGING_NEUTRAL),
     "execution": Reads(
-        identity=(*_JUDGING_IDENTITY, "execution.variants", "execution.reruns"),
+        identity=(*_JUDGING_IDENTITY, "execution.variants", "execution.reruns", "execution.integrity"),
         content=("environment",),
         neutral=_JUDGING_NEUTRAL,
     ),

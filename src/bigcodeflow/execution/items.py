@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bigcodeflow.config import LimitsConfig
@@ -37,6 +37,8 @@ class WorkItem:
     """Modules, of those that the preloaded ones load, that a warm worker keeps imported; sorted."""
     setup_names: frozenset[str] = frozenset()
     """Names that the task's code_prompt binds, for the failure kind only."""
+    stop_after: int = 0
+    """Tests after which the executor ends it from outside; 0: it runs to its end."""
 
 
 def work_item(
@@ -90,6 +92,11 @@ def work_item(
         expected_memory_mib=expected_memory_mib,
         setup_names=setup_names,
     )
+
+
+def numbered(item: WorkItem, number: int) -> WorkItem:
+    """The same execution under a key of its own, which no verdict of another execution answers."""
+    return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +11,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bigcodeflow.calibration import calibrate, executed_program
+from bigcodeflow.artifacts import Lines, Store
+from bigcodeflow.calibration import calibrate, executed_program, stub_program
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import Environment
-from bigcodeflow.errors import ExecutionError
-from bigcodeflow.execution.engine import Progress, execute_items
+from bigcodeflow.execution import integrity
+from bigcodeflow.execution.contradictions import Contradictions
+from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.expectations import Expectations, expectations, fact_of
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
-from bigcodeflow.execution.ledger import final_keys, read_ledger, read_ledgers
-from bigcodeflow.execution.planning import LONG_SECONDS
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys, worth_another_round
+from bigcodeflow.execution.ledger import final_keys, read_ledgers
+from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
+from bigcodeflow.execution.rounds import (
+    execute_with_retries,
+    ledger_lines,
+    offset,
+    require_none_missing,
+    verdicts_of,
+)
 from bigcodeflow.execution.verdicts import blocked_verdict, renewed
 from bigcodeflow.schemas import VERDICTS, table_of
 from bigcodeflow.traces import failed_import
 
 #: Bump when the verdicts table of unchanged inputs changes.
-VERSION = 2
+VERSION = 3
 #: What is read of the ground truths before solutions are executed.
 GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "module_trace", "tests")
-#: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
-_FURTHER_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +104,35 @@ def plan_solutions(
                 variant=variant,
                 sanitizer=row["sanitizer"],
             )
-            item = _item(
-                program, task, missing.get(row["task_id"], frozenset()), costs, config=config, environment=environment
-            )
+            imports = missing.get(row["task_id"], frozenset())
+            item = _item(program, task, imports, costs, config=config, environment=environment)
             reason = _reason(row) if row["blocked"] else ""
             planned.append(Planned(row["task_id"], row["sample_index"], variant, row["sanitizer"], item, reason))
     return planned
+
+
+def plan_references(
+    tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
+) -> dict[str, integrity.Reference]:
+    """What passing samples are checked with, by task_id; none where the task's own solution does not pass here.
+
+    Args:
+        tasks: rows of the TASKS schema.
+        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
+        config: limits and variants.
+        environment: where they will run.
+    """
+    costs = expectations((), ground_truth)
+    passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
+
+    def reference(task: dict[str, Any]) -> integrity.Reference:
+        def item_of(program: str | None, test: str) -> WorkItem:
+            program = _own_program(task) if program is None else program
+            return _item(program, task, frozenset(), costs, config=config, environment=environment, test=test)
+
+        return integrity.Reference(task, item_of, stub_program(task["code_prompt"]))
+
+    return {task["task_id"]: reference(task) for task in tasks.to_pylist() if task["task_id"] in passing}
 
 
 def _item(
@@ -113,11 +143,12 @@ def _item(
     *,
     config: ExecutionConfig,
     environment: Environment,
+    test: str | None = None,
 ) -> WorkItem:
     cost, fact = costs.of(task), fact_of(task)
     return work_item(
         program=program,
-        task=task,
+        task=task if test is None else task | {"test": test},
         missing_imports=missing_imports,
         environment_sha=environment.environment_sha,
         limits=config.limits,
@@ -129,6 +160,16 @@ def _item(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What passing samples are checked with."""
+
+    references: Mapping[str, integrity.Reference]
+    """By task_id."""
+    known: Contradictions
+    """What is known of altered tests."""
+
+
 def judge(
     planned: Sequence[Planned],
     *,
@@ -138,6 +179,7 @@ def judge(
     known: Sequence[Path],
     other_ledgers: Iterable[Path] = (),
     policy: RerunPolicy = ONCE,
+    checking: Checking | None = None,
     progress: Progress | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
@@ -150,93 +192,102 @@ def judge(
         known: Parquet files of finished verdict tables.
         other_ledgers: ledgers of other unfinished runs, read only.
         policy: what is executed more than once.
+        checking: what passing samples are checked with; None: they are not checked.
         progress: told how many distinct executions are finished.
 
     Raises:
         ExecutionError: the work could not be finished.
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
+    published = [renewed(row, distinct[row["verdict_key"]]) for row in _known_verdicts(known, set(distinct))]
+    earlier, published = integrity.findings_of(published), [integrity.unchecked(row) for row in published]
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
-    published, unpublished = (
-        [renewed(row, distinct[row["verdict_key"]]) for row in rows]
-        for rows in (_known_verdicts(known, set(distinct)), unpublished)
-    )
+    unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
     if policy.reruns:
         policy = replace(policy, disputed=disputed_keys([*published, *unpublished]))
     verdicts = {row["verdict_key"]: row for row in published if policy.answers(row)}
-    reused = len(verdicts)
+    counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
-    own = [line for line in read_ledger(ledger_folder) if line["verdict_key"] in distinct]
-    verdicts |= {line["verdict_key"]: line for line in own if policy.settles(line)}
-    execute_patiently(
+    verdicts |= {line["verdict_key"]: line for line in ledger_lines(ledger_folder, distinct) if policy.settles(line)}
+    execute_with_retries(
         [item for key, item in distinct.items() if key not in verdicts],
         config=config,
         environment=environment,
         ledger_folder=ledger_folder,
         policy=policy,
-        progress=_offset(progress, len(verdicts), len(distinct)),
+        progress=offset(progress, len(verdicts), len(distinct)),
     )
-    lines = list(read_ledger(ledger_folder))
+    lines = ledger_lines(ledger_folder, distinct)
     for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
         verdicts.setdefault(line["verdict_key"], line)
-    missing = distinct.keys() - verdicts.keys()
-    if missing:
-        raise ExecutionError(
-            f"{len(missing)} executions left no verdict in {ledger_folder}: run the same command again"
+    require_none_missing(distinct.keys() - verdicts.keys(), ledger_folder)
+    if checking:
+        execute = partial(
+            verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
         )
+        findings = integrity.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
+        verdicts = integrity.applied(verdicts, findings)
     table = _table(planned, verdicts, config, environment)
-    return table, {"distinct_executions": len(distinct), "reused_verdicts": reused, **_counts(lines, table)}
+    return table, counts | _counts(lines, table)
 
 
-def execute_patiently(
-    items: Sequence[WorkItem],
+def contradiction_coverage(
+    tasks: pa.Table,
+    ground_truth: pa.Table,
     *,
     config: ExecutionConfig,
     environment: Environment,
-    ledger_folder: Path,
-    policy: RerunPolicy = ONCE,
+    store: Store,
     progress: Progress | None = None,
-) -> None:
-    """Execute every item, and in further rounds what was left unjudged for a reason that may have gone by then.
+) -> list[integrity.Coverage]:
+    """How much of each task's test can be contradicted, of tasks whose own solution passes; what is known is reused.
 
-    Each verdict is in the ledger folder when this returns, an infra_error where it persisted.
+    Args:
+        tasks: rows of the TASKS schema.
+        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
+        config: how to execute.
+        environment: where.
+        store: where the findings are kept, and the ledger while the work is unfinished.
+        progress: told how many executions are finished.
 
     Raises:
-        ExecutionError: the cluster could not be reached, or was lost for good.
+        ExecutionError: the work could not be finished; what is finished is kept.
     """
-    execute_items(
-        items, config=config, environment=environment, ledger_folder=ledger_folder, policy=policy, progress=progress
-    )
-    wanted = {item.verdict_key: item for item in items}
-    for _ in range(_FURTHER_ROUNDS if items else 0):
-        lines = [line for line in read_ledger(ledger_folder) if line["verdict_key"] in wanted]
-        judged = {line["verdict_key"] for line in lines if policy.settles(line)}
-        unjudged = {line["verdict_key"] for line in lines if worth_another_round(line)} - judged
-        # Alone in its batch, an item that takes its worker down takes no other item with it.
-        again = [_alone(wanted[key]) for key in sorted(unjudged)]
-        execute_items(again, config=config, environment=environment, ledger_folder=ledger_folder, policy=policy)
+    references = plan_references(tasks, ground_truth, config=config, environment=environment)
+    known = Contradictions(store, environment.environment_sha)
+    ledger_folder = store.workspace("contradictions", environment.environment_sha)
+    with store.kept(ledger_folder, Lines.VERDICTS):
+        execute = partial(
+            verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
+        )
+        found = integrity.coverage(references.values(), known, execute)
+    store.discard(ledger_folder)
+    return found
 
 
-def _alone(item: WorkItem) -> WorkItem:
-    return replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS))
+def _passes(
+    planned: Sequence[Planned], verdicts: Mapping[str, dict[str, Any]], checking: Checking
+) -> list[integrity.Pass]:
+    """Distinct executions that passed, of tasks whose own solution does."""
+    passed = {
+        plan.item.verdict_key: integrity.Pass(plan.item, checking.references[plan.task_id])
+        for plan in planned
+        if not plan.blocked_by
+        and plan.task_id in checking.references
+        and verdicts[plan.item.verdict_key]["status"] == "pass"
+    }
+    return list(passed.values())
 
 
 def _counts(lines: Sequence[dict[str, Any]], table: pa.Table) -> dict[str, int]:
     final = [line for line in lines if line["status"] != "infra_error"]
+    columns = zip(table["status"].to_pylist(), table["integrity"].to_pylist(), strict=True)
     return {
         "executed": len(final),
         "executed_twice": len(final) - len(final_keys(final)),
-        "infra_errors": sum(status == "infra_error" for status in table["status"].to_pylist()),
+        # A pass whose check did not come to an end is no verdict yet.
+        "infra_errors": sum(status == "infra_error" or check == integrity.UNCHECKED for status, check in columns),
     }
-
-
-def _offset(progress: Progress | None, done: int, total: int) -> Progress:
-    def report(finished: int, _todo: int) -> None:
-        if progress:
-            progress(done + finished, total)
-
-    report(0, 0)
-    return report
 
 
 def _known_verdicts(files: Sequence[Path], keys: set[str]) -> list[dict[str, Any]]:

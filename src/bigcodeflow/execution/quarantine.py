@@ -4,9 +4,7 @@
 that file on, so that an interrupted check goes on where it stopped and a finished one is counted once, whatever dies.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +18,10 @@ from bigcodeflow.errors import ArtifactError
 from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.environment_check import explain
 from bigcodeflow.execution.expectations import sha256_of_test
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.judging import execute_patiently, plan_ground_truths
+from bigcodeflow.execution.items import WorkItem, numbered
+from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.rounds import execute_with_retries
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.schemas import QUARANTINE, table_of
 
@@ -104,7 +103,7 @@ def repeat_ground_truths(
     report = progress or (lambda _done, _all: None)
     with store.kept(ledger_folder, Lines.VERDICTS):
         done = _final_lines(ledger_folder, items)
-        execute_patiently(
+        execute_with_retries(
             [item for key, item in items.items() if key not in done],
             config=config,
             environment=environment,
@@ -133,13 +132,8 @@ def _plan(
         if row is None or row["harness_version"] != HARNESS_VERSION:
             row = _unexecuted(identity)
         numbers = range(row["executions"], row["executions"] + times)
-        planned[identity] = _Repetitions(row, tuple(_numbered(truth.item, number) for number in numbers))
+        planned[identity] = _Repetitions(row, tuple(numbered(truth.item, number) for number in numbers))
     return planned
-
-
-def _numbered(item: WorkItem, number: int) -> WorkItem:
-    """The same execution under a key of its own, which no verdict of another execution answers."""
-    return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
 
 
 def _final_lines(ledger_folder: Path, items: Mapping[str, WorkItem]) -> dict[str, Row]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bigcodeflow.calibration import stub_program
 from bigcodeflow.generation.cheats import cheat
 from bigcodeflow.schemas import SAMPLES, table_of
 
@@ -16,7 +17,7 @@ def oracle(task: Mapping[str, Any]) -> str:
 
 def stub(task: Mapping[str, Any]) -> str:
     """The task's signature with an empty body, which any test worth its name must reject."""
-    return f"{task['code_prompt']}\n    pass\n"
+    return stub_program(task["code_prompt"])
 
 
 #: Programs by the name that ``samples.source`` gives them.

@@ -6,6 +6,7 @@ from typing import Any
 from bigcodeflow.artifacts import artifact_key
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.failure_kinds import setup_names
+from bigcodeflow.execution.integrity import UNCHECKED
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
@@ -42,6 +43,8 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
         "tests_run": sum(test["outcome"] != "missing" for test in expected) if tests_told else None,
     }
     told = {"status": entry.status, "failure_kind": kind, "tests": tests, "exit": _EXIT}
+    if entry.status == "pass":
+        told["integrity"] = UNCHECKED
     return owner | judged | _UNMEASURED | counts | told
 
 

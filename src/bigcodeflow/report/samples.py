@@ -24,9 +24,9 @@ _COLUMNS = ("task_index", "run_index", "sample_index", "variant", "sanitizer", "
 #: Numbers and names of a sample that are shown as they are, where they are known.
 _FACTS = (
     "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind", "exit", "wall_seconds",
-    "cpu_seconds", "max_rss_mib", "attempts", "flaky", "tampering", "backend", "stdout_truncated", "stderr_truncated",
-    "finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "latency_seconds", "error",
-    "truncated", "syntax_error", "tests_expected",
+    "cpu_seconds", "max_rss_mib", "attempts", "flaky", "tampering", "integrity", "backend", "stdout_truncated",
+    "stderr_truncated", "finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd",
+    "latency_seconds", "error", "truncated", "syntax_error", "tests_expected",
 )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ def render_summary(
         _several_samples(rows),
         _by_domain(rows),
         _counts(rows, "failure_kind", "Failures by kind"),
+        _counts(rows, "integrity", "Checks of passes against contradicting tests"),
         _counts(rows, "solution", "Flags of solutions"),
         *_warnings(rows),
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.conftest import JudgeIn, read_exhibit, work
+from tests.attacks.conftest import JudgeIn, read_exhibit
 
 pytestmark = pytest.mark.sandbox
 
@@ -15,6 +15,6 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 def test_an_honest_program_passes_and_is_not_accused(judge_in: JudgeIn, path: Path) -> None:
     """What honest solutions do with the interpreter and the system is no tampering."""
     exhibit = read_exhibit(path)
-    found = judge_in(work(exhibit.program, exhibit))
+    found = judge_in(exhibit.program, exhibit)
     assert (found["status"], found["tampering"]) == ("pass", []), found
     assert found["tests_run"] == found["tests_expected"] > 0

@@ -207,7 +207,10 @@ class LocalBackend:
 
     def _bounds(self, item: WorkItem) -> Bounds:
         return Bounds(
-            seconds=item.time_seconds, rss_mib=self._limits.memory_mib, output_bytes=self._limits.output_kib << 10
+            seconds=item.time_seconds,
+            rss_mib=self._limits.memory_mib,
+            output_bytes=self._limits.output_kib << 10,
+            tests=item.stop_after,
         )
 
 

@@ -34,6 +34,8 @@ class Bounds:
     """CPU time, and likewise wall time less the time that its threads waited for a core."""
     rss_mib: float
     output_bytes: int
+    tests: int = 0
+    """Reported tests after which nothing more is of interest; 0: all are."""
 
 
 class End(NamedTuple):
@@ -107,6 +109,8 @@ class _Observation:
                 self._send()
             if self.frames.violations:
                 self._kill("report")
+            if 0 < self._bounds.tests <= self.frames.tests_reported:
+                self._kill("tests")
             if leave_by is None and self.frames.ended:
                 leave_by = now + _SECONDS_TO_LEAVE
             elif leave_by is not None and now > leave_by:

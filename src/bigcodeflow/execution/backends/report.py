@@ -41,6 +41,11 @@ class Frames:
         return any(frame["event"] == "imported" for frame in self.frames)
 
     @property
+    def tests_reported(self) -> int:
+        """Outcomes of tests that came so far."""
+        return sum(frame["event"] == "test" for frame in self.frames)
+
+    @property
     def ended(self) -> bool:
         """Whether the last frame is there."""
         return bool(self.frames) and self.frames[-1]["event"] in LAST_EVENTS

@@ -85,6 +85,7 @@ function factsElement(sample) {
     ['peak memory', number(sample.max_rss_mib, ' MiB', 0)],
     ['executions', number(sample.attempts)],
     ['flaky', sample.flaky == null ? null : sample.flaky ? 'yes' : 'no'],
+    ['check of the pass', sample.integrity],
     ['tampering', sample.tampering?.join(', ')],
     ['safety findings', sample.findings?.map((found) => `${found.rule} (line ${found.line}: ${found.detail})`).join(', ')],
     ['syntax error', sample.syntax_error],

@@ -41,6 +41,7 @@ select
     verdicts.attempts,
     verdicts.flaky,
     verdicts.tampering,
+    verdicts.integrity,
     verdicts.backend,
     verdicts.exit,
     solutions.solution,

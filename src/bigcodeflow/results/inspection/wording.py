@@ -55,6 +55,8 @@ def verdict_line(story: Story) -> str:
         parts.append(f"{verdict['wall_seconds']:.1f} s, {verdict['max_rss_mib']:.0f} MiB at most, {verdict['exit']}")
     if verdict["flaky"] is not None:
         parts.append(f"{'flaky' if verdict['flaky'] else 'not flaky'} in {verdict['attempts']} executions")
+    if verdict.get("integrity"):
+        parts.append(f"check of the pass: {verdict['integrity']}")
     parts += [flag.replace("_", " ") for flag in story.flags]
     if story.quarantined:
         parts.append("the task is in quarantine, as its own solution does not always pass")

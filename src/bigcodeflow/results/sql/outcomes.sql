@@ -1,4 +1,4 @@
--- Grain: one row a variant, sanitizer and outcome (any, a status, a failure kind, a flag of the solution): its samples.
+-- Grain: one row a variant, sanitizer and outcome (any, a status, a failure kind, a check of passes, a flag of the solution): its samples.
 with
 
 tasks as (select task_id from source_tasks),
@@ -23,7 +23,7 @@ flags as (
 ),
 
 verdicts as (
-    select variant, sanitizer, task_id, sample_index, status, failure_kind, flaky
+    select variant, sanitizer, task_id, sample_index, status, failure_kind, integrity, flaky
     from source_verdicts semi join tasks using (task_id)
 ),
 
@@ -33,6 +33,8 @@ outcomes as (
     select variant, sanitizer, 'status', status from verdicts
     union all
     select variant, sanitizer, 'failure_kind', failure_kind from verdicts where failure_kind <> ''
+    union all
+    select variant, sanitizer, 'integrity', integrity from verdicts where integrity is not null
     union all
     select variant, sanitizer, 'solution', unnest(flags)
     from verdicts join flags using (task_id, sample_index, sanitizer)
