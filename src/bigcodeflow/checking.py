@@ -135,7 +135,7 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """How much of each judgeable task's test can be contradicted; passes of a task without any cannot be checked."""
+        """How much of each judgeable task's test can be contradicted; other passes cannot be checked."""
         from bigcodeflow.execution import judging
 
         config = self._run.config.execution

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.calibration import stub_program
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.datasets.test_ids import expected_test_ids
@@ -81,9 +80,9 @@ def attacked_backend(
 
 
 @pytest.fixture(scope="session")
-def judge_in(attacked_backend: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> JudgeIn:
+def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
     """Executes programs in real sandboxes and judges them; may be called by several threads at once."""
-    known = Contradictions(Store(tmp_path_factory.mktemp("store")), "sha")
+    known = Contradictions(None, "sha")
     one_at_a_time = threading.Lock()
 
     def executed(items: Sequence[WorkItem]) -> dict[str, dict]:

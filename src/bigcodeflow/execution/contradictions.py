@@ -35,8 +35,12 @@ class Validated(NamedTuple):
 class Contradictions:
     """The rows of one environment: read once, extended, and written back with what others have added meanwhile."""
 
-    def __init__(self, store: Store, environment_sha: str) -> None:
+    def __init__(self, store: Store | None, environment_sha: str) -> None:
         """Read what is known.
+
+        Args:
+            store: where the table lies; None keeps what is found out in this process.
+            environment_sha: identity of the environment.
 
         Raises:
             ArtifactError: the table cannot be read.
@@ -75,7 +79,7 @@ class Contradictions:
 
     def write(self) -> None:
         """Put the new rows into the table; two writers on one machine wait for each other, on two the last counts."""
-        if not self._new:
+        if self._store is None or not self._new:
             return
         with locked(self._store.root / _STAGE / ".lock"):
             rows = sorted((self._read() | self._new).values(), key=lambda row: (row["task_id"], row["variant"]))
@@ -93,7 +97,7 @@ class Contradictions:
         self._rows[key] = self._new[key] = row
 
     def _read(self) -> dict[str, Row]:
-        path = self._store.file(self._name)
+        path = self._store.file(self._name) if self._store else None
         if path is None:
             return {}
         try:

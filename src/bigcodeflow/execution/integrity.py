@@ -110,15 +110,7 @@ def check_passes(
         execute: executes what has to be.
         earlier: findings that former runs came to, by the key of the check's execution.
     """
-    references = {id(one.reference): one.reference for one in passes}
-    pins = _recorded(references.values(), known, execute)
-    variants = {(id(one.reference), _number(one.item)): one.reference for one in passes}
-    made = {place: _variant(reference, place[1], pins) for place, reference in variants.items()}
-    _validate(made.values(), known, execute)
-    checks = []
-    for one in passes:
-        variant = made[id(one.reference), _number(one.item)]
-        checks.append(_Check(one, variant, one.reference.item_of(one.item.program, variant.altered.text)))
+    checks = _planned(passes, known, execute)
     todo = [check for check in checks if check.item.verdict_key not in earlier and check.variant.alterations]
     verdicts = execute([_bounded(check) for check in todo])
     suspects = [check for check in todo if _offences(check, verdicts[check.item.verdict_key])]
@@ -213,6 +205,18 @@ def _recorded(references: Iterable[Reference], known: Contradictions, execute: E
             known.add_recorded(key, task_id, pins[task_id])
     known.write()
     return pins
+
+
+def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> list[_Check]:
+    references = {one.reference.task["task_id"]: one.reference for one in passes}
+    pins = _recorded(references.values(), known, execute)
+    meant = [(one.reference.task["task_id"], _number(one.item)) for one in passes]
+    variants = {(task_id, number): _variant(references[task_id], number, pins) for task_id, number in set(meant)}
+    _validate(variants.values(), known, execute)
+    return [
+        _Check(one, variants[which], one.reference.item_of(one.item.program, variants[which].altered.text))
+        for one, which in zip(passes, meant, strict=True)
+    ]
 
 
 def _number(item: WorkItem) -> int:

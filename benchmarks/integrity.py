@@ -1,0 +1,135 @@
+"""What checking passes costs: CPU of this code, with and without the check, beside that of another checkout.
+
+    python benchmarks/integrity.py --data ../shared --before CHECKOUT --out FOLDER [--every 10] [--blocks 4]
+
+CHECKOUT is a set-up clone of the code to compare with. The tasks are dealt into blocks. Each block's samples (the
+ground truths as samples, and Qwen's recorded answers) are judged in turns: before, off, on, and back, so that what else
+the machine does falls on all. Every measured command is a process of its own with a store of its own, in which ground
+truths, and what is known of contradictions, stand already; from its CPU time, that of its sandboxes included, that of
+the same command with nothing left to do is taken off. Prints a Markdown table; measurements are kept in
+FOLDER/runs.jsonl and not repeated.
+"""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+from parity import SAMPLE_FILES
+from sandbox_meter import measure
+
+_KINDS = ("oracle", "qwen")
+_SIDES = ("before", "off", "on")
+
+
+class Unit(NamedTuple):
+    """One measurement to make."""
+
+    kind: str
+    """oracle or qwen."""
+    side: str
+    """before, off or on."""
+    block: int
+    turn: int
+
+
+def main() -> None:
+    arguments = _arguments()
+    numbers = [int(one.rpartition("/")[2]) for one in _task_ids(arguments.data)][:: arguments.every]
+    blocks = [numbers[start :: arguments.blocks] for start in range(arguments.blocks)]
+    log = arguments.out / "runs.jsonl"
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    done = {tuple(row["unit"]): row for row in map(json.loads, log.read_text().splitlines())} if log.exists() else {}
+    for unit in _units(arguments.blocks):
+        if unit not in done:
+            row = {"unit": unit, "samples": len(blocks[unit.block])} | _measured(unit, blocks[unit.block], arguments)
+            done[unit] = row
+            with log.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+    _report(list(done.values()))
+
+
+def _units(blocks: int) -> list[Unit]:
+    return [
+        Unit(kind, side, block, turn)
+        for kind in _KINDS
+        for block in range(blocks)
+        for turn, sides in enumerate((_SIDES, _SIDES[::-1]))
+        for side in sides
+    ]
+
+
+def _measured(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> dict[str, object]:
+    """CPU seconds of judging the block, and of the same with nothing left to do."""
+    prepared = _prepared(unit, numbers, arguments)
+    store = arguments.out / "store"
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.copytree(prepared, store)
+    took = [_run(unit.kind, unit.side, numbers, store, arguments) for _ in range(2)]
+    return {"cpu_seconds": took[0].cpu_seconds - took[1].cpu_seconds, "source": took[0].cpu_source}
+
+
+def _prepared(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> Path:
+    """A store with the ground truths, and with what a judge that checks knows of contradictions."""
+    folder: Path = arguments.out / f"prepared-{unit.kind}-{unit.side}-{unit.block}"
+    if not folder.exists():
+        # Without samples that pass: an empty function has the ground truths judged, and nothing checked.
+        _run("stub", unit.side, numbers, folder, arguments)
+        if unit.side == "on":
+            aside = folder.with_name("aside")
+            _run(unit.kind, unit.side, numbers, aside, arguments)
+            shutil.copytree(aside / "contradictions", folder / "contradictions", dirs_exist_ok=True)
+            shutil.rmtree(aside)
+    return folder
+
+
+def _run(kind: str, side: str, numbers: list[int], store: Path, arguments: argparse.Namespace):  # noqa: ANN202
+    root = arguments.before if side == "before" else Path(__file__).parents[1]
+    samples = str(arguments.data / f"data/{SAMPLE_FILES['qwen']}.jsonl.gz") if kind == "qwen" else kind
+    ids = ",".join(map(str, numbers))
+    command = [str(root / ".venv/bin/bigcodeflow"), "evaluate", "--samples", samples, "--ids", ids]
+    command += ["--dataset", str(arguments.data / "data/bigcodebench-v0.1.4.parquet"), "--environment", "bigcodebench"]
+    command += ["--store", str(store), "--out", str(arguments.out / "results")]
+    # A program that differs by nothing but the variant is executed anew: ground truths are calibrated.
+    command += ["--uncalibrated"] if kind == "oracle" else []
+    command += ["--set", "execution.integrity=off"] if side == "off" else []
+    shutil.rmtree(arguments.out / "results", ignore_errors=True)
+    took = measure(command, log=arguments.out / "last.log")
+    if took.exit_code:
+        raise SystemExit(f"{' '.join(command)} failed: see {arguments.out / 'last.log'}")
+    return took
+
+
+def _report(rows: list[dict[str, object]]) -> None:
+    print("| samples | before | off | on | off / before | on / before |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for kind in _KINDS:
+        mean = {}
+        for side in _SIDES:
+            mine = [row for row in rows if row["unit"][:2] == [kind, side] or row["unit"][:2] == (kind, side)]
+            mean[side] = 1000 * sum(row["cpu_seconds"] for row in mine) / sum(row["samples"] for row in mine)
+        cells = [f"{mean[side]:.0f} ms" for side in _SIDES]
+        cells += [f"{mean[side] / mean['before']:.3f}" for side in ("off", "on")]
+        print(f"| {kind} | {' | '.join(cells)} |")
+
+
+def _task_ids(data: Path) -> list[str]:
+    table = pq.read_table(data / "data/bigcodebench-v0.1.4.parquet", columns=["task_id"])
+    ids: list[str] = table["task_id"].to_pylist()
+    return ids
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--before", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--blocks", type=int, default=4)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
