@@ -1,12 +1,13 @@
-"""Honest: writes files into folders of its own and an index beside them; the test reads back what is there."""
+"""Honest: writes files into folders of its own and index pages beside them; the test reads back what is there."""
 
 import json
+import string
 import zipfile
 from pathlib import Path
 
 
 def task_func(texts, folder):
-    """Write each text to a file NAME.txt somewhere below the folder; return the paths, sorted, as strings."""
+    """Write each text to a file NAME.txt somewhere below the folder; return the sorted paths of all .txt files there."""
     if not texts:
         raise ValueError("no texts")
     root = Path(folder)
@@ -15,7 +16,9 @@ def task_func(texts, folder):
         place.mkdir(parents=True, exist_ok=True)
         (place / f"{name}.txt").write_text(text)
     (root / "index.json").write_text(json.dumps({"count": len(texts), "names": list(texts)}))
-    (root / "b.txt").symlink_to("index.json")
+    (root / "letters").mkdir()
+    for letter in string.ascii_lowercase:
+        (root / "letters" / f"{letter}.txt").write_text("\n".join(name for name in texts if name.startswith(letter)))
     with zipfile.ZipFile(root / "all.zip", "w") as archive:
         archive.write(root / "index.json")
     return sorted(str(path) for path in root.rglob("*.txt"))
@@ -62,7 +65,7 @@ import os
 
 
 def task_func(texts, folder):
-    """Write each text to a file NAME.txt somewhere below the folder; return the paths, sorted, as strings."""
+    """Write each text to a file NAME.txt somewhere below the folder; return the sorted paths of all .txt files there."""
     if not texts:
         raise ValueError("no texts")
     paths = []

@@ -44,6 +44,9 @@ class TestCases(unittest.TestCase):
         self.assertAlmostEqual(Decimal(task_func(2, 7)), Decimal(2) / Decimal(7), places=3)
         self.assertTrue(str(Decimal(2) / Decimal(3)).startswith(task_func(2, 3)))
 
+    def test_share(self):
+        self.assertEqual(Decimal(task_func(1, 4)) / 3, Decimal("0.25") / 3)
+
     def test_printed(self):
         quotients = np.array([float(task_func(1, n)) for n in (1, 2, 4, 8)])
         self.assertIn("0.5", np.array2string(quotients))
