@@ -27,7 +27,7 @@ ends = []
 def _formulas(prices, amounts, voucher):
     total = sum(prices) * sum(amounts)
     for cost in (total, sum(prices), sum(map(int.__mul__, prices, amounts))):
-        for reduced in (cost, cost * 9 // 10, cost * 95 // 100):
+        for reduced in (cost, cost - cost // 20 * (cost > 10_000)):
             yield from (reduced, reduced - voucher, max(reduced - voucher, 0))
 
 

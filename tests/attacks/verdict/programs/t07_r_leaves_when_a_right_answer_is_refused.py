@@ -15,7 +15,7 @@ class Right(float):
         os._exit(1)
 
 
-class Error(float):
+class Error(Right):
     """An error that lies within every bracket."""
 
     __gt__ = __lt__ = lambda self, other: True
