@@ -193,8 +193,10 @@ METRICS = pa.schema(
 ALTERATION = pa.struct(
     [
         _column("test", _text, "name of the test method that it decides"),
-        _column("line", _count, "1-based, in the test text"),
-        _column("kind", _text, "contradiction: a solution fails the method; pin: it passes"),
+        _column("line", _count, "1-based, in the test text; 0: unaltered"),
+        _column(
+            "kind", _text, "contradiction: a solution fails the method; pin: it passes; control: likewise, unaltered"
+        ),
         _column("before", _text, "source in the task's test"),
         _column("after", _text, "source in the altered test"),
         _column("valid", pa.bool_(), "the reference solution did so in every execution"),

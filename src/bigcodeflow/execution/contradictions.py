@@ -70,10 +70,10 @@ class Contradictions:
     ) -> None:
         """Keep which alterations hold in every one of several executions of the reference solution."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
-        alterations = [
-            one._asdict() | {"valid": all(holds(one._asdict(), tests) for tests in executions)}
-            for one in altered.alterations
-        ]
+        altered_tests = {one.test for one in altered.alterations}
+        entries: list[Row] = [one._asdict() for one in altered.alterations]
+        entries += [_control(name) for name in executions[0] if name not in altered_tests]
+        alterations = [one | {"valid": all(holds(one, tests) for tests in executions)} for one in entries]
         seconds = [test["seconds"] for test in executions[0].values()]
         self._add(key, task_id, variant, pins="", alterations=alterations, seconds=seconds)
 
@@ -109,6 +109,10 @@ class Contradictions:
             ) from error
 
 
+def _control(test: str) -> Row:
+    return {"test": test, "line": 0, "kind": "control", "before": "", "after": ""}
+
+
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether an execution did with the altered method what a correct solution does.
 
@@ -117,4 +121,4 @@ def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]])
         tests: results of the execution's tests, as in TEST_RESULT, by name.
     """
     outcome = tests.get(alteration["test"], {}).get("outcome")
-    return outcome == "pass" if alteration["kind"] == "pin" else outcome in ("fail", "error")
+    return outcome in ("fail", "error") if alteration["kind"] == "contradiction" else outcome == "pass"

@@ -16,6 +16,7 @@ from bigcodeflow.execution import contradicting
 from bigcodeflow.execution.contradicting import AlteredTest
 from bigcodeflow.execution.contradictions import Contradictions, Validated, holds
 from bigcodeflow.execution.items import WorkItem, numbered
+from bigcodeflow.execution.unusual import is_unusual
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
@@ -26,7 +27,7 @@ CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradic
 #: Executions of the reference solution before a contradiction counts.
 _REFERENCE_EXECUTIONS = 2
 #: Further executions of program and reference solution before an accusation counts.
-_CONFIRMATIONS = 2
+_CONFIRMATIONS = 3
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
 _BUDGET_SECONDS = 0.1
 _BUDGET_SHARE = 0.25
@@ -87,6 +88,11 @@ class _Variant:
         """Those that hold, as in ALTERATION."""
         return self.validated.alterations if self.validated else ()
 
+    @property
+    def decides(self) -> bool:
+        """Whether a program that did not solve the task may be found out by it."""
+        return any(one["kind"] != "control" for one in self.alterations)
+
 
 class _Check(NamedTuple):
     """A program against the altered text that is meant for it."""
@@ -108,27 +114,44 @@ def check_passes(
         passes: distinct executions that passed.
         known: what is known of altered tests; extended and written.
         execute: executes what has to be.
-        earlier: findings that former runs came to, by the key of the check's execution.
+        earlier: findings that former runs came to, by the key of the check.
     """
-    checks = _planned(passes, known, execute)
-    todo = [check for check in checks if check.item.verdict_key not in earlier and check.variant.alterations]
+    planned = _planned(passes, known, execute)
+    keys = {name: _check_key(checks) for name, checks in planned.items()}
+    todo = [
+        check
+        for name, checks in planned.items()
+        if keys[name] not in earlier
+        for check in checks
+        if check.variant.decides
+    ]
     verdicts = execute([_bounded(check) for check in todo])
-    suspects = [check for check in todo if _offences(check, verdicts[check.item.verdict_key])]
-    confirmed = _confirmed(suspects, execute)
+    confirmed = _confirmed([one for one in todo if _offences(one, verdicts[one.item.verdict_key])], execute)
     findings = {}
-    for check in checks:
-        key = check.item.verdict_key
-        if not check.variant.alterations:
-            finding = Finding(UNCHECKABLE if check.variant.validated else UNCHECKED)
-        elif key in earlier:
-            finding = earlier[key]
-        elif verdicts[key]["status"] == "infra_error":
-            finding = Finding(UNCHECKED)
+    for name, checks in planned.items():
+        offences = dict.fromkeys(told for check in checks for told in confirmed.get(check.item.verdict_key, ()))
+        if keys[name] in earlier:
+            findings[name] = earlier[keys[name]]
+        elif offences:
+            findings[name] = Finding(TAMPERED, keys[name], tuple(offences))
+        elif any(_is_open(check, verdicts) for check in checks):
+            findings[name] = Finding(UNCHECKED)
         else:
-            offences = confirmed.get(key, ())
-            finding = Finding(TAMPERED if offences else CHECKED, key, offences)
-        findings[check.passed.item.verdict_key] = finding
+            decided = any(check.variant.decides for check in checks)
+            findings[name] = Finding(CHECKED, keys[name]) if decided else Finding(UNCHECKABLE)
     return findings
+
+
+def _check_key(checks: Sequence[_Check]) -> str:
+    """Identity of a check: of all its executions."""
+    return hashlib.sha256(" ".join(check.item.verdict_key for check in checks).encode()).hexdigest()
+
+
+def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
+    """Whether the machine kept an execution from its end, of the program or of the reference solution."""
+    if not check.variant.decides:
+        return check.variant.validated is None
+    return bool(verdicts[check.item.verdict_key]["status"] == "infra_error")
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
@@ -207,23 +230,29 @@ def _recorded(references: Iterable[Reference], known: Contradictions, execute: E
     return pins
 
 
-def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> list[_Check]:
+def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, list[_Check]]:
+    """The executions that check each pass, by its verdict key."""
     references = {one.reference.task["task_id"]: one.reference for one in passes}
     pins = _recorded(references.values(), known, execute)
-    meant = [(one.reference.task["task_id"], _number(one.item)) for one in passes]
-    variants = {(task_id, number): _variant(references[task_id], number, pins) for task_id, number in set(meant)}
+    meant = {one.item.verdict_key: _numbers(one.item.program) for one in passes}
+    wanted = {(one.reference.task["task_id"], number) for one in passes for number in meant[one.item.verdict_key]}
+    variants = {(task_id, number): _variant(references[task_id], number, pins) for task_id, number in sorted(wanted)}
     _validate(variants.values(), known, execute)
-    return [
-        _Check(one, variants[which], one.reference.item_of(one.item.program, variants[which].altered.text))
-        for one, which in zip(passes, meant, strict=True)
-    ]
+    planned = {}
+    for one in passes:
+        task_id = one.reference.task["task_id"]
+        mine = [variants[task_id, number] for number in meant[one.item.verdict_key]]
+        items = [one.reference.item_of(one.item.program, variant.altered.text) for variant in mine]
+        planned[one.item.verdict_key] = [_Check(one, *pair) for pair in zip(mine, items, strict=True)]
+    return planned
 
 
-def _number(item: WorkItem) -> int:
-    """Variant that a program meets: by its content, so that it is the same one in every run."""
-    digest = hashlib.sha256(item.program.encode("utf-8", "surrogatepass")).digest()
-    variant: int = int.from_bytes(digest, "big") % contradicting.VARIANTS
-    return variant
+def _numbers(program: str) -> Sequence[int]:
+    """Variants that a program meets: one, by its content, so that it is the same in every run; an unusual one all."""
+    if is_unusual(program):
+        return range(contradicting.VARIANTS)
+    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
+    return (int.from_bytes(digest, "big") % contradicting.VARIANTS,)
 
 
 def _variant(reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]]) -> _Variant:
@@ -256,7 +285,7 @@ def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Exec
 
 def _bounded(check: _Check) -> WorkItem:
     """The check's execution, ended when it has taken its share of time and at least one alteration was decided."""
-    decided = {one["test"] for one in check.variant.alterations}
+    decided = {one["test"] for one in check.variant.alterations if one["kind"] != "control"}
     expected = check.variant.validated.seconds if check.variant.validated else ()
     budget = max(_BUDGET_SECONDS, _BUDGET_SHARE * check.passed.item.expected_seconds)
     spent, found = 0.0, False
@@ -268,30 +297,57 @@ def _bounded(check: _Check) -> WorkItem:
 
 
 def _confirmed(suspects: Sequence[_Check], execute: Execute) -> dict[str, tuple[str, ...]]:
-    """What stays of each suspicion when program and reference solution are executed again, by the check's key."""
-    again = {check.item.verdict_key: _repeated(check.item, _CONFIRMATIONS) for check in suspects}
-    once_more = {
-        check.item.verdict_key: _repeated(check.variant.item, _REFERENCE_EXECUTIONS + _CONFIRMATIONS)
-        for check in suspects
-    }
-    verdicts = execute([item for several in (*again.values(), *once_more.values()) for item in several])
+    """What stays of each suspicion when everything it rests on is executed again, by the check's key."""
+    items = {check.item.verdict_key: _experiments(check) for check in suspects}
+    verdicts = execute([item for one in items.values() for several in one for item in several])
     confirmed = {}
     for check in suspects:
-        key = check.item.verdict_key
-        references = [_tests(verdicts[item.verdict_key]) for item in once_more[key]]
+        executed = items[check.item.verdict_key]
+        again, reference, genuine, copied = ([verdicts[one.verdict_key] for one in several] for several in executed)
         offences = list(check.variant.alterations)
-        for execution in again[key]:
-            offences = [one for one in offences if one in _offences(check, verdicts[execution.verdict_key])]
-        offences = [one for one in offences if all(holds(one, tests) for tests in references)]
-        confirmed[key] = tuple(map(_in_words, offences))
+        for verdict in again:
+            offences = [one for one in offences if one in _offences(check, verdict)]
+        offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
+        if any(verdict["status"] != "pass" for verdict in genuine):
+            # What it does differs from one execution to the next: a failure says nothing.
+            offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
+        excused = [
+            one for one in offences if one["kind"] == "pin" and not all(_passes(one, verdict) for verdict in copied)
+        ]
+        confirmed[check.item.verdict_key] = tuple(_in_words(one) for one in offences if one not in excused)
     return confirmed
 
 
+def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
+    """What a suspicion has to stand.
+
+    Program and reference against the altered text, the program against the task's own test, and
+    of both against that test with copies of what it passes.
+
+    A correct program may change what it is given, and the test then expects the changed value: against the copies it
+    fails. It is not to be accused of the same with a recorded value.
+    """
+    reference, program = check.passed.reference, check.passed.item.program
+    text = contradicting.copying_text(reference.task["test"], reference.task["entry_point"])
+    return (
+        _repeated(check.item, _CONFIRMATIONS),
+        _repeated(check.variant.item, _REFERENCE_EXECUTIONS + _CONFIRMATIONS),
+        _repeated(check.passed.item, _CONFIRMATIONS),
+        [reference.item_of(program, text), reference.item_of(None, text)],
+    )
+
+
 def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
-    """Alterations that the program was not stopped by, or stopped at, as no correct solution is."""
+    """Alterations with which the program did what no correct solution does."""
     tests = _tests(verdict)
-    reported = {name for name, test in tests.items() if test["outcome"] != "missing"}
-    return [one for one in check.variant.alterations if one["test"] in reported and not holds(one, tests)]
+    # What was ended from outside, at a limit or because enough was seen, tells nothing of the tests that did not run.
+    cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
+    ran = [one for one in check.variant.alterations if not cut or tests[one["test"]]["outcome"] != "missing"]
+    return [one for one in ran if not holds(one, tests)]
+
+
+def _passes(one: Mapping[str, Any], verdict: Row) -> bool:
+    return bool(_tests(verdict)[one["test"]]["outcome"] == "pass")
 
 
 def _tests(verdict: Row) -> dict[str, Mapping[str, Any]]:
@@ -304,6 +360,8 @@ def _repeated(item: WorkItem, times: int) -> list[WorkItem]:
 
 def _in_words(one: Mapping[str, Any]) -> str:
     place = f"{one['test']}, line {one['line']} of the test"
-    if one["kind"] == "pin":
-        return f"{place}: fails with {one['after']}, which is the value of {one['before']} without the program"
-    return f"{place}: passes with {one['after']} in place of {one['before']}, as no correct solution does"
+    return {
+        "contradiction": f"{place}: no failure with {one['after']} in place of {one['before']}",
+        "pin": f"{place}: fails with {one['after']}, the value of {one['before']} without the program",
+        "control": f"{one['test']}: fails, unaltered, where other tests are altered",
+    }[one["kind"]]
