@@ -91,7 +91,6 @@ _FRAMES = st.fixed_dictionaries(
         "phase": st.sampled_from(["compile", "program", "test", "collect"]),
         "seconds": st.just(0.1),
         "exception": st.sampled_from(["ModuleNotFoundError ImportError Exception", "ImportError", "OSError", "Own"]),
-        "missing_module": st.sampled_from(["", "csv", "*", "unittest"]),
         "trace": st.sampled_from(["No module named 'csv'", "*", "worker lost"]) | st.text(max_size=40),
     }
 )
@@ -196,7 +195,7 @@ def test_a_ground_truth_that_passes_vouches_for_every_library(
 def _stored(work: WorkItem, kind: str, error: str) -> dict[str, Any]:
     """A verdict of an earlier version, whose trace says more than its kind."""
     begun = [{"event": "started"}, {"event": "imported"}]
-    failed = {"event": "module_failed", "phase": "program", "exception": "X", "missing_module": ""}
+    failed = {"event": "module_failed", "phase": "program", "exception": "X"}
     trace = f'Traceback (most recent call last):\n  File "__test__.py", line 1, in <module>\n{error}\n'
     outcome = Outcome(frames=[*begun, failed | {"trace": trace}], exit="exit 0")
     return verdict(work, outcome, backend="local", environment_sha="sha") | {"status": "fail", "failure_kind": kind}

@@ -25,7 +25,6 @@ def _test(name: str, outcome: str = "pass") -> dict[str, Any]:
         "outcome": outcome,
         "seconds": 0.1,
         "exception": "AssertionError",
-        "missing_module": "",
         "trace": "",
     }
 

@@ -26,7 +26,6 @@ ITEMS = st.builds(
     setup_names=st.frozensets(TEXTS, max_size=3),
     expected_seconds=SECONDS,
     expected_memory_mib=SECONDS,
-    mentions=NAMES,
     preload=NAMES,
     zygote=NAMES,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.sandbox.protocol import HARNESS_VERSION, mentions
+from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 #: In ``missing_imports`` of a task's own program: no import can fail by its fault.
 ANY_IMPORT = frozenset({"*"})
@@ -29,8 +29,6 @@ class WorkItem:
     """Wall time to expect, for planning only."""
     expected_memory_mib: float = 200.0
     """Resident memory to expect, for planning only."""
-    mentions: tuple[str, ...] = ()
-    """Watched things, such as 'ctypes', that the task itself speaks of: its solutions may use them."""
     preload: tuple[str, ...] = ()
     """Modules that program and test import first of all, in their order; imported before the program runs."""
     zygote: tuple[str, ...] = ()
@@ -72,10 +70,9 @@ def work_item(
     if limits.output_kib == LimitsConfig().output_kib:
         del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
     expected = tuple(task["expected_tests"])
-    spoken_of = mentions(task["test"] + task["complete_prompt"] + task["canonical_solution"])
     if allow_unisolated:
         bounds["isolated"] = False
-    identity = [HARNESS_VERSION, program, task["test"], expected, spoken_of, environment_sha, bounds]
+    identity = [HARNESS_VERSION, program, task["test"], expected, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()
     return WorkItem(
@@ -85,7 +82,6 @@ def work_item(
         expected_tests=expected,
         time_seconds=time_seconds,
         missing_imports=missing_imports,
-        mentions=tuple(spoken_of),
         expected_seconds=expected_seconds,
         expected_memory_mib=expected_memory_mib,
         setup_names=setup_names,

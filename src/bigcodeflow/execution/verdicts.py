@@ -3,7 +3,6 @@
 failure_kind is one of ``failure_kinds.KINDS``; empty for a pass, and only for a pass.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,10 +16,6 @@ from bigcodeflow.traces import failed_import, raised
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that an honest test never has, because the tests read statically contain none of them.
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
-
-
-#: Only unittest's classes are named TestSomething and immutable.
-_REFUSED = re.compile(r"cannot set '\w+' attribute of immutable type '(?:BaseTestSuite|_?Test[A-Z]\w*)'")
 
 
 class Judgement(NamedTuple):
@@ -170,7 +165,7 @@ def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
 
 def _tests(item: WorkItem, outcome: Outcome) -> list[dict[str, Any]]:
     reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
-    unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": "", "missing_module": ""}
+    unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
     return [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]
 
 
@@ -189,17 +184,10 @@ def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
             found.append("the report lacks a part of what every honest one has")
         if len(set(names)) < len(item.expected_tests) and not _frame(outcome, "class_failed"):
             found.append("the run ended without an outcome for every test")
-    found += _attempts(outcome)
     for frame in outcome.frames:
         if frame["event"] == "test" and frame["outcome"] in _EVASIONS and not _test_says(item, frame["outcome"]):
             found.append(f"test {frame['name']} ended as {frame['outcome']}, which the task's text does not ask for")
     return list(dict.fromkeys(found))
-
-
-def _attempts(outcome: Outcome) -> list[str]:
-    """What the program tried on unittest's own classes, which are locked, as the exceptions that it got tell."""
-    traces = [frame["trace"] for frame in outcome.frames if frame.get("trace")]
-    return [attempt for trace in traces for attempt in _REFUSED.findall(trace)]
 
 
 def _test_says(item: WorkItem, outcome: str) -> bool:

@@ -1,117 +1,90 @@
 """The harness's end of the channel: messages of the executor come in, authenticated frames go out.
 
-Everything is bound to closures before the program runs, so that what it replaces in a module does not matter here.
+Functions of other modules are imported by name: a program or test that replaces them there does not end the report.
 """
 
+from __future__ import annotations
+
 import builtins
-import hashlib
-import json
-import os
-import resource
+from hashlib import sha256
+from json import dumps, loads
+from os import _exit as leave
+from os import getpid, read, write
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
-import protocol
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from typing import Any
 
-__builtins__ = dict(vars(builtins))  # functions made below look names up here, whatever becomes of the real ones
+    from bigcodeflow.sandbox.protocol import LAST_EVENTS, TRACE_CHARACTERS, mac, masked
+else:
+    from protocol import LAST_EVENTS, TRACE_CHARACTERS, mac, masked
+
+globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
+
+_READ_BYTES = 1 << 20
 
 
 class Job:
-    """Where the two messages of the executor come from."""
+    """The two messages of the executor: the program with its settings, and later the test text."""
 
-    def __init__(self, descriptor):
-        read, scan = os.read, json.JSONDecoder(strict=False).scan_once
-        shake, digest = hashlib.shake_256, hashlib.sha256
+    def __init__(self, descriptor: int) -> None:
+        """Wait for the first message.
 
-        def receive():
-            blocks = [b""]
-            while blocks[-1][-1:] != b"\n":
-                blocks.append(read(descriptor, 1 << 20))
-                if not blocks[-1]:
-                    raise EOFError("the channel ended before the message did")
-            return scan(b"".join(blocks).decode("ascii"), 0)[0]
+        Raises:
+            EOFError: the channel ended before the message did.
+        """
+        self._descriptor = descriptor
+        self.settings = self._receive()
+        self.nonce: str = self.settings.pop("nonce")
+        self._expected = self.settings.pop("test_sha256")
 
-        first = receive()
-        nonce, expected = first.pop("nonce"), first.pop("test_sha256")
+    def test_text(self) -> str | None:
+        """Wait for the second message: the test text; None where it is not the one that the first has announced.
 
-        def test_text():
-            content = bytes.fromhex(receive()["test"])
-            mask = int.from_bytes(shake(nonce.encode("ascii")).digest(len(content)), "big")
-            content = (int.from_bytes(content, "big") ^ mask).to_bytes(len(content), "big")
-            if digest(content).hexdigest() != expected:
-                return None
-            return content.decode("utf-8", "surrogatepass")
+        Raises:
+            EOFError: the channel ended before the message did.
+        """
+        content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
+        if sha256(content).hexdigest() != self._expected:
+            return None
+        return content.decode("utf-8", "surrogatepass")
 
-        self.settings, self.nonce, self.test_text = first, nonce, test_text
+    def _receive(self) -> dict[str, Any]:
+        blocks = [b""]
+        while not blocks[-1].endswith(b"\n"):
+            blocks.append(read(self._descriptor, _READ_BYTES))
+            if not blocks[-1]:
+                raise EOFError("the channel ended before the message did")
+        message: dict[str, Any] = loads(b"".join(blocks).decode("ascii"))
+        return message
 
 
 class Report:
-    """The frames to the executor: numbered, and each with a code that only this process can make."""
+    """The frames to the executor: numbered, and each with an authentication code that the nonce gives."""
 
-    def __init__(self, descriptor, nonce):
-        write, limit, sealed = os.write, protocol.TRACE_CHARACTERS, _seal(nonce)
-        numbers, process_id, owner, leave = iter(range(1 << 30)), os.getpid, os.getpid(), os._exit
-        unnumbered, last_events = protocol.UNNUMBERED, protocol.LAST_EVENTS
-        identity, used = _identity(descriptor), _usage()
-        told, doubts = set(), []
+    def __init__(self, descriptor: int, nonce: str) -> None:
+        """Only the process that makes it reports."""
+        self._descriptor, self._key = descriptor, nonce.encode("ascii")
+        self._owner, self._number = getpid(), 0
 
-        def send(event, **fields):
-            if event != "tampering" and doubts and doubts[0]():
-                tampering("the report was not sent by the harness")
-            forked = process_id() != owner
-            if forked and event != "tampering":
-                leave(0)  # a forked child that fell through into the harness has nothing to report
-            fields.update((name, fields[name][-limit:]) for name in ("trace", "exception") if name in fields)
-            if event == "started" or event in last_events:
-                fields.update(used())
-            data = sealed(dict(fields, event=event, number=unnumbered if forked else next(numbers)))
-            if not identity():
-                leave(1)  # the descriptor is another file now: an unfinished report is no pass
-            while data:
-                data = data[write(descriptor, data) :]
-
-        def tampering(what):
-            if what not in told:
-                told.add(what)
-                send("tampering", what=what)
-
-        self.send, self.tampering, self.doubt = send, tampering, doubts.append
+    def send(self, event: str, **fields: Any) -> None:
+        """Send one frame; in a process that the program forked, and that went on into the harness, leave instead."""
+        if getpid() != self._owner:
+            leave(0)
+        fields.update((name, fields[name][-TRACE_CHARACTERS:]) for name in ("trace", "exception") if name in fields)
+        if event == "started" or event in LAST_EVENTS:
+            fields.update(_usage())
+        payload = dumps(dict(fields, event=event, number=self._number)).encode("ascii")
+        data = mac(self._key, payload) + b" " + payload + b"\n"
+        while data:
+            data = data[write(self._descriptor, data) :]
+        self._number += 1
 
 
-def _seal(nonce):
-    keyed, key, size = hashlib.blake2b, nonce.encode("ascii"), protocol.CODE_BYTES
-    # The encoder's part in C: the part in Python looks names up in builtins that the program may have replaced.
-    encode = json.encoder.c_make_encoder(
-        None, None, json.encoder.encode_basestring_ascii, None, ": ", ", ", False, False, False
-    )
-
-    def sealed(fields):
-        payload = "".join(encode(fields, 0)).encode("ascii")
-        return keyed(payload, key=key, digest_size=size).hexdigest().encode("ascii") + b" " + payload + b"\n"
-
-    return sealed
-
-
-def _identity(descriptor):
-    look = os.fstat
-    before = look(descriptor)
-
-    def unchanged():
-        try:
-            now = look(descriptor)
-        except OSError:
-            return False
-        return (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino)
-
-    return unchanged
-
-
-def _usage():
-    usage, kinds = resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-
-    def used():
-        found = [usage(kind) for kind in kinds]
-        return {
-            "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in found),
-            "max_rss_mib": max(one.ru_maxrss for one in found) / 1024,
-        }
-
-    return used
+def _usage() -> dict[str, float]:
+    found = [getrusage(kind) for kind in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return {
+        "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in found),
+        "max_rss_mib": max(one.ru_maxrss for one in found) / 1024,
+    }

@@ -31,14 +31,15 @@ _OWN_PID_NAMESPACE = "/proc/self/ns/pid"
 
 def serve(control):
     """Serve requests until the control socket closes."""
-    Zygote(control, harness.Prepared()).serve()
+    harness.hide()  # libraries may have modules of the same names
+    Zygote(control).serve()
 
 
 class Zygote:
     """Forks samples and collects how they ended."""
 
-    def __init__(self, control, prepared, generators=()):
-        self._control, self._prepared, self._generators = control, prepared, list(generators)
+    def __init__(self, control, generators=()):
+        self._control, self._generators = control, list(generators)
         self._samples = {}
         self._zygotes = []
         self._restrict = seccomp.prepare(seccomp.program()) if seccomp.available() else lambda: None
@@ -65,7 +66,6 @@ class Zygote:
         gc.disable()  # next to nothing that an import makes is garbage
         with generators_noted(request["modules"], self._generators):
             import_modules(request["modules"])
-        self._prepared.guard.learn()
         gc.freeze()  # what is here now is never looked at by a sample's collector, and so stays shared with it
         gc.enable()
         answer = {"threads": len(os.listdir("/proc/self/task"))}
@@ -77,7 +77,7 @@ class Zygote:
             for descriptor in (self._wakeup, self._told, self._home, *self._samples.values()):
                 os.close(descriptor)
             self._control.close()
-            Zygote(socket.socket(fileno=control), self._prepared, self._generators).serve()
+            Zygote(socket.socket(fileno=control), self._generators).serve()
             os._exit(0)
         os.close(control)
         self._zygotes.append(pid)
@@ -113,7 +113,7 @@ class Zygote:
             namespaces.show_self()  # as a cold start has it
             reseed(self._generators)
             self._restrict()
-            harness.run_sample(_CHANNEL, _CHANNEL, self._prepared)
+            harness.run_sample(_CHANNEL)
         except BaseException:  # the boundary of the sample: whatever it is, no copy of the zygote may live on
             traceback.print_exc()
         finally:

@@ -41,8 +41,6 @@ class Item(_Model):
     task_modules: list[str] | None = None
     """Top-level modules that the task needs: one that the service's environment lacks is an infra_error, whatever the
     program says; without it those that the test imports."""
-    mentions: list[str] | None = None
-    """Watched things that the program may use, such as 'ctypes'; without it those that the test speaks of."""
     preload: list[_Module] | None = None
     """Start of the item as /v1/prepare told it; without it the service plans the batch itself."""
     zygote: list[_Module] | None = None

@@ -16,7 +16,6 @@ from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.workshop import Kind
 from bigcodeflow.foreign_text import REFUSALS
-from bigcodeflow.sandbox.protocol import mentions
 from bigcodeflow.serving.models import BatchLimits, BatchRequest, Item, PrepareRequest
 from bigcodeflow.serving.settings import ServingSettings
 
@@ -182,7 +181,6 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
         time_seconds=item.time_seconds or settings.limits.time_seconds,
         missing_imports=task_modules,
         expected_memory_mib=item.expected_memory_mib,
-        mentions=tuple(mentions(item.test) if item.mentions is None else item.mentions),
         preload=tuple(item.preload or ()),
         zygote=tuple(item.zygote or ()),
     )
@@ -190,6 +188,6 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
 
 
 def _identified(item: WorkItem, context: list[Any]) -> WorkItem:
-    content = [item.program, item.test, item.expected_tests, sorted(item.missing_imports), item.mentions]
+    content = [item.program, item.test, item.expected_tests, sorted(item.missing_imports)]
     text = json.dumps([content, item.time_seconds, item.preload, context], sort_keys=True)
     return replace(item, verdict_key=hashlib.sha256(text.encode("ascii")).hexdigest())

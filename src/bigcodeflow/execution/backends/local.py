@@ -194,7 +194,6 @@ class LocalBackend:
             "nonce": secrets.token_hex(16),
             "program": item.program,
             "test": item.test,
-            "mentions": item.mentions,
             "preload": item.preload,
             "home_template": str(template) if template else "",
             "work_folder": work_folder,

@@ -4,7 +4,7 @@ import hmac
 import json
 from typing import Any
 
-from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, UNNUMBERED, mac
+from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, mac
 
 _REPORT_BYTES = 32 << 20
 
@@ -31,7 +31,7 @@ class Frames:
     """Reads the harness's report and fails closed: whatever is not exactly due is a violation."""
 
     def __init__(self, key: bytes) -> None:
-        self._key, self._buffer, self._bytes, self._numbered = key, b"", 0, 0
+        self._key, self._buffer, self._bytes = key, b"", 0
         self.frames: list[dict[str, Any]] = []
         self.violations: list[str] = []
 
@@ -66,11 +66,9 @@ class Frames:
             self.violations.append("a frame was forged or damaged")
             return
         frame = json.loads(payload)
-        unnumbered = frame["number"] == UNNUMBERED and frame["event"] == "tampering"
-        if not unnumbered and frame["number"] != self._numbered:
+        if frame["number"] != len(self.frames):
             self.violations.append("a frame was repeated, left out or reordered")
         elif self.ended:
             self.violations.append("a frame followed the end of the report")
         else:
-            self._numbered += not unnumbered
             self.frames.append(frame)

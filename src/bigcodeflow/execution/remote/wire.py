@@ -28,14 +28,14 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "started": (),
     "imported": (),
     "loaded": ("tests",),
-    "module_failed": ("exception", "missing_module", "phase", "trace"),
+    "module_failed": ("exception", "phase", "trace"),
     "test": ("name", "outcome", "seconds"),
-    "class_failed": ("exception", "missing_module", "trace"),
+    "class_failed": ("exception", "trace"),
     "tampering": ("what",),
     "end": (),
 }
 _SETS = ("missing_imports", "setup_names")
-_TUPLES = ("expected_tests", "mentions", "preload", "zygote")
+_TUPLES = ("expected_tests", "preload", "zygote")
 
 
 class WireError(BigCodeFlowError):
