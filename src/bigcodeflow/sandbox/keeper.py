@@ -114,7 +114,7 @@ def hold_cell(reply, settings, restrict):
     namespaces.raise_loopback()
     os.setsid()
     namespaces.send(socket.socket(fileno=reply), b"{}", [namespaces.process_descriptor(os.getpid())])
-    os.closerange(3, 64)
+    namespaces.close_from(3)
     namespaces.drop_privileges(namespaces.IDLE_CAPABILITY)  # out of the sample's reach
     restrict()
     while True:
