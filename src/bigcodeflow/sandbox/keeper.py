@@ -108,13 +108,14 @@ def become_zygote(control):
 def hold_cell(reply, settings, restrict):
     """Furnish the new namespaces, say that they are ready, and hold them until killed."""
     namespaces.be_first_to_go()
-    mount_private_places(settings["disk_bytes"])
+    # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
+    mount_private_places(settings["disk_bytes"], proc_flags=namespaces.READ_ONLY)
     for path in settings["masked"]:
         namespaces.mask(path)
     namespaces.raise_loopback()
     os.setsid()
     namespaces.send(socket.socket(fileno=reply), b"{}", [namespaces.process_descriptor(os.getpid())])
-    os.closerange(3, 64)
+    namespaces.close_from(3)
     namespaces.drop_privileges(namespaces.IDLE_CAPABILITY)  # out of the sample's reach
     restrict()
     while True:
@@ -122,13 +123,13 @@ def hold_cell(reply, settings, restrict):
         signal.sigtimedwait([signal.SIGCHLD], _LOOK_SECONDS)
 
 
-def mount_private_places(disk_bytes):
+def mount_private_places(disk_bytes, proc_flags=0):
     """Cover every writable place, and what shows other processes and terminals, with new file systems."""
     size = "size=%d,nr_inodes=%d,mode=1777" % (disk_bytes, max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE))
     namespaces.mount("tmpfs", "/tmp", _TMPFS, size)
     namespaces.mount("tmpfs", "/dev/shm", _TMPFS, size)
     namespaces.mount("devpts", "/dev/pts", namespaces.NO_SUID | namespaces.NO_EXECUTABLES, "newinstance,ptmxmode=0666")
-    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES)
+    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES | proc_flags)
 
 
 def reap():

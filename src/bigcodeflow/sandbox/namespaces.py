@@ -14,8 +14,8 @@ import struct
 NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000  # mount, UTS, IPC, user, network
 NEW_PID_NAMESPACE = 0x20000000
 
-NO_SUID, NO_DEVICES, NO_EXECUTABLES = 2, 4, 8
-_READ_ONLY, _REMOUNT, _BIND = 1, 32, 4096
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTABLES = 1, 2, 4, 8
+_REMOUNT, _BIND = 32, 4096
 
 _CALLS = {"x86_64": {"clone": 56, "capset": 126}, "aarch64": {"clone": 220, "capset": 91}}
 _PIDFD_SEND_SIGNAL, _PIDFD_OPEN = 424, 434  # the same on every architecture since Linux 5.1
@@ -72,7 +72,7 @@ def mount(kind, place, flags, options=""):
 
 def mask(path):
     """Let a file not be opened any more: a device stands in its place, where none may be used."""
-    for flags in (_BIND, _BIND | _REMOUNT | _READ_ONLY | NO_SUID | NO_DEVICES | NO_EXECUTABLES):
+    for flags in (_BIND, _BIND | _REMOUNT | READ_ONLY | NO_SUID | NO_DEVICES | NO_EXECUTABLES):
         _checked(_libc.mount(b"/dev/null", path.encode(), None, ctypes.c_ulong(flags), None), "mask %s" % path)
 
 
@@ -133,6 +133,13 @@ def raise_loopback():
         request = struct.pack("16sh", b"lo", 0).ljust(40, b"\0")
         flags = struct.unpack_from("h", ioctl(handle, _GET_INTERFACE_FLAGS, request), 16)[0]
         ioctl(handle, _SET_INTERFACE_FLAGS, struct.pack("16sh", b"lo", flags | _INTERFACE_UP).ljust(40, b"\0"))
+
+
+def close_from(lowest):
+    """Close every descriptor from this number on; needs /proc."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) >= lowest:
+            os.closerange(int(name), int(name) + 1)  # unlike close, it bears with the listing's own, closed by now
 
 
 def send(connection, data, descriptors=()):

@@ -24,8 +24,7 @@ import harness
 import namespaces
 import seccomp
 
-_FIRST_FREE = 64
-_CHANNEL = 3
+_CHANNEL = 3  # a sample's own highest descriptor
 _OWN_PID_NAMESPACE = "/proc/self/ns/pid"
 
 
@@ -102,12 +101,9 @@ class Zygote:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             namespaces.be_first_to_go()
             namespaces.join(cell, namespaces.NEW_NAMESPACES)
-            # By way of numbers that are surely free, as the old and the new ones may overlap.
-            aside = [os.dup2(one, _FIRST_FREE + number) for number, one in enumerate((stdout, stderr, channel))]
-            os.closerange(_CHANNEL, _FIRST_FREE)
-            for number, descriptor in enumerate(aside, start=1):
+            for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
-            os.closerange(_FIRST_FREE, _FIRST_FREE + len(aside))
+            namespaces.close_from(_CHANNEL + 1)  # what ends the neighbours is told on some of these
             os.setsid()
             namespaces.drop_privileges()
             namespaces.show_self()  # as a cold start has it
@@ -143,6 +139,14 @@ class Zygote:
                     connection.send(json.dumps(answer).encode())
                 except OSError:
                     continue  # the worker has given this sample up
+
+
+def beyond(highest, descriptors):
+    """The descriptors, each under a number above the highest, so that the numbers up to there can be given anew."""
+    found = list(descriptors)
+    while min(found) <= highest:
+        found = [one if one > highest else os.dup(one) for one in found]
+    return found
 
 
 def import_modules(names):
