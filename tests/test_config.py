@@ -7,7 +7,10 @@ import yaml
 
 from bigcodeflow.config import GenerationConfig, RunConfig, SamplesConfig, load_config
 from bigcodeflow.errors import ConfigError
+from bigcodeflow.forms import Form, validated
+from bigcodeflow.rescoring import RescoreConfig
 from bigcodeflow.resources import shipped
+from bigcodeflow.sweeps.config import SweepConfig, SweepModel, SweepSetting
 
 
 def _fields(model: type, path: str = "") -> list[tuple[str, object]]:
@@ -50,7 +53,8 @@ def test_overrides_win_over_the_preset_and_keep_their_types() -> None:
         ("execution.variants=[raw, raw]", ["execution.variants", "calibrated, raw"]),
         ("aggregation.k=[0]", ["aggregation", "positive"]),
         ("dataset.source=my.parquet", ["samples.source", "oracle"]),
-        ("name=a b", ["name", "pattern"]),
+        ("name=a b", ["name: must be letters, digits and . _ - + only", "'a b'"]),
+        ("name=..", ["--set name=..", "not only dots", "(given: '..')"]),
         ("nonsense", ["section.key=value"]),
         ("name.first=x", ["name is a value, not a section"]),
         ("name: [", ["section.key=value"]),
@@ -65,6 +69,15 @@ def test_a_wrong_setting_is_one_clear_line(override: str, told: list[str]) -> No
     assert len(message.splitlines()) == 1
     for part in told:
         assert part in message
+
+
+@pytest.mark.parametrize("form", [RunConfig, RescoreConfig, SweepConfig, SweepModel, SweepSetting])
+@pytest.mark.parametrize("name", [".", "..", "...", "../above", "a/b", "/a"])
+def test_a_name_is_one_part_of_a_path(form: type[Form], name: str) -> None:
+    """A name becomes part of file names, so it stands for no folder; dots within one are fine."""
+    with pytest.raises(ConfigError, match=r"^told: name: must be letters.*not only dots \(given: "):
+        validated(form, {"name": name}, "told")
+    assert RunConfig(name=".v1..2").name == ".v1..2"
 
 
 def test_a_file_with_several_mistakes_names_them_all(tmp_path: Path) -> None:

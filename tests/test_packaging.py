@@ -1,5 +1,6 @@
 """The wheel is the product: built, installed elsewhere, and run from there."""
 
+import ast
 import os
 import site
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sandbox
+SANDBOX = ROOT / "src" / "bigcodeflow" / "sandbox"
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
+def _imported(path: Path) -> set[str]:
+    """Absolute names of the modules that a file imports, wherever it does."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
 def _run(python: Path, *arguments: str, cwd: Path) -> str:
     program = "from bigcodeflow.cli.main import main; main()"
     done = subprocess.run(
@@ -51,6 +60,14 @@ def _run(python: Path, *arguments: str, cwd: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(SANDBOX.glob("*.py")), ids=lambda path: path.stem)
+def test_the_sandbox_needs_the_standard_library_and_itself(path: Path) -> None:
+    """Its files run in any environment's interpreter, where neither the rest of ours nor what we depend on is."""
+    allowed = {*sys.stdlib_module_names, *(other.stem for other in SANDBOX.glob("*.py"))}
+    foreign = {name for name in _imported(path) if name.partition(".")[0] not in allowed}
+    assert {name for name in foreign if not f"{name}.".startswith("bigcodeflow.sandbox.")} == set()
 
 
 def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> None:

@@ -13,6 +13,10 @@ F = TypeVar("F", bound="Form")
 
 Path = tuple[str, ...]
 
+#: Names become parts of paths, in which dots alone stand for other folders.
+NAME_PATTERN = r"^(\.*[\w\-+][\w.\-+]*)?$"
+_NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
+
 
 class Form(BaseModel):
     """A section of parameters; the text below a field is what the UI shows beside it."""
@@ -87,7 +91,8 @@ def _problem(item: Any, model: type[Form], origin: str, origins: Mapping[Path, s
     if item["type"] == "extra_forbidden":
         known = ", ".join(_section(model, item["loc"][:-1]).model_fields)
         return f"{origin}: {key} is not a setting; known here: {known}"
-    message = item["msg"].removeprefix("Value error, ")
+    named = item.get("ctx", {}).get("pattern") == NAME_PATTERN
+    message = _NAME_RULE if named else item["msg"].removeprefix("Value error, ")
     given = item["input"]
     told = "" if isinstance(given, Mapping | list | tuple | BaseModel) else f" (given: {given!r})"
     return f"{origin}: {key}: {message}{told}"

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig, Sanitizer, Split, Subset, load_settings, read_preset
 from bigcodeflow.errors import ConfigError
-from bigcodeflow.forms import Form, overlaid
+from bigcodeflow.forms import NAME_PATTERN, Form, overlaid
 from bigcodeflow.resolving import Resolver
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.stages import dataset_stage, finished_artifact, generation_stage
@@ -35,7 +35,7 @@ class RescoreConfig(Form):
     """Another sandbox environment, see `bigcodeflow env list`; empty keeps it."""
     values: dict[str, Any] = Field(default_factory=dict)
     """Any other settings by path, such as {"execution.limits.time_seconds": 60}."""
-    name: str = Field(default="", pattern=r"^[\w.\-+]{0,200}$")
+    name: str = Field(default="", max_length=200, pattern=NAME_PATTERN)
     """Name of the new run; empty takes the run's own with '-rescored' behind it, or the preset's."""
     store: str = "results/store"
     """Folder for artifacts; a recorded run is looked up there."""

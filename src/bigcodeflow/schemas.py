@@ -25,7 +25,7 @@ def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = Fals
 
 FINDING = pa.struct(
     [
-        pa.field("rule", _text),  # dynamic_code, process, deletion, network, environment, import
+        pa.field("rule", _text),  # dynamic_code, process, deletion, network, environment, import, evaluator, unreadable
         pa.field("line", _count),  # 1-based line of the solution
         pa.field("detail", _text),  # what was written there, such as "os.system"
     ]

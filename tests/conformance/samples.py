@@ -28,8 +28,9 @@ class TestCases(unittest.TestCase):
     def test_kind(self):
         self.assertIsInstance(task_func(), int)
 """
-#: Attacks that end by chance: a thread that races the tests, and a recursion whose end lies as deep as the process began.
-_BY_CHANCE = {"t05_thread_waits_for_the_tests", "t07_no_stack_for_the_report"}
+#: Attacks that end by chance: a thread that races the tests, a recursion whose end lies as deep as the process began, and
+#: a search of memory, which finds what happens to lie there.
+_BY_CHANCE = {"t01_forged_report_from_memory", "t05_thread_waits_for_the_tests", "t07_no_stack_for_the_report"}
 #: One program for each way to end, as it is written and as the judge has to name it.
 _ENDS = {
     "pass": "def task_func():\n    return 42",

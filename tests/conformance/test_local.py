@@ -24,12 +24,9 @@ def test_the_samples_cover_every_status(local_verdicts: list[Judged]) -> None:
     assert not wrong
 
 
-def test_honest_programs_pass_and_attacks_do_not(local_verdicts: list[Judged]) -> None:
-    """No attack is among what passes, and every honest program is."""
-    kinds = {(one.name.partition(":")[0], one.status == "pass") for one in local_verdicts}
-    assert ("honest", True) in kinds
-    assert ("honest", False) not in kinds
-    assert ("attack", True) not in kinds
+def test_honest_programs_pass(local_verdicts: list[Judged]) -> None:
+    """All of them; of attacks one execution says nothing, which is why what passes is executed again elsewhere."""
+    assert {one.status for one in local_verdicts if one.name.startswith("honest: ")} == {"pass"}
 
 
 def test_a_cold_start_gives_the_same(starter_environment: InstalledEnvironment, assert_same: AssertSame) -> None:

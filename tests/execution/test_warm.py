@@ -17,6 +17,7 @@ import pytest
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import warm as warm_module
+from bigcodeflow.execution.backends.descriptors import readable
 from bigcodeflow.execution.backends.keeper import Keeper, WarmthLostError
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
@@ -161,14 +162,17 @@ def test_samples_at_the_same_time_cannot_reach_one_another(warm: LocalBackend) -
 
 
 def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
-    """Its samples have to be repeated; those that come after find another."""
-    sleeping = _with(LIBRARIES, "import time\ntime.sleep(1)\n" + RIGHT)
+    """A whole report of its samples counts, one that breaks off is repeated; those that come after find another."""
+    assert _status(warm, _with(LIBRARIES)) == "pass"
+    sleep = "import os, time\ntime.sleep(1)\n"
     with ThreadPoolExecutor() as pool:
-        disturbed = pool.submit(warm.execute, sleeping)
+        finishing = pool.submit(_status, warm, _with(LIBRARIES, sleep + RIGHT))
+        breaking_off = pool.submit(warm.execute, _with(LIBRARIES, f"{sleep}os._exit(0)\n"))
         time.sleep(0.5)
         zygote = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
         os.kill(zygote.pid, signal.SIGKILL)
-        assert worth_repeating(disturbed.result())
+        assert finishing.result() == "pass"
+        assert worth_repeating(breaking_off.result())
     assert _status(warm, _with(LIBRARIES)) == "pass"
 
 
@@ -180,6 +184,17 @@ def test_a_zygote_that_hangs_is_replaced(warm: LocalBackend, monkeypatch: pytest
     os.kill(stopped.pid, signal.SIGSTOP)
     assert _status(warm, _with(LIBRARIES)) == "pass"
     assert warm.kept_warm().zygotes[frozenset(LIBRARIES)] is not stopped
+
+
+def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: InstalledEnvironment) -> None:
+    """The end is seen while the zygote cannot say a word, and no program can write what is looked at."""
+    with closing(LocalBackend(starter_environment, LIMITS, warm=True)) as backend:
+        warm = backend.kept_warm()
+        with warm.process(()) as process:
+            assert not readable(process.ended, 0.2)
+            os.kill(warm.zygotes[frozenset()].pid, signal.SIGSTOP)
+            process.kill()
+            assert readable(process.ended, 5)
 
 
 def test_a_keeper_that_was_killed_is_replaced(starter_environment: InstalledEnvironment) -> None:

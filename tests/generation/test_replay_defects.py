@@ -175,3 +175,28 @@ def test_any_bytes_are_samples_or_one_typed_error(content: bytes) -> None:
             path = Path(folder, name)
             path.write_bytes(content)
             assert _error(path, tasks)
+
+
+@pytest.mark.parametrize("linked", ["BigCodeBench_0", "BigCodeBench_0/0.py"])
+def test_links_in_a_sample_folder_are_not_followed(make_tasks, tmp_path: Path, linked: str) -> None:
+    """Neither a task's folder nor a program may lie elsewhere; the folder as a whole may."""
+    private, samples, named = tmp_path / "private" / linked, tmp_path / "samples", tmp_path / "named"
+    program = tmp_path / "private" / "BigCodeBench_0" / "0.py"
+    program.parent.mkdir(parents=True)
+    program.write_text("SECRET = 1\n")
+    (samples / linked).parent.mkdir(parents=True)
+    (samples / linked).symlink_to(private)
+    named.symlink_to(samples)
+    for message in (_error(named, make_tasks(_ZERO)), _fingerprint_error(named)):
+        assert f"{linked}: is a symbolic link" in message
+        assert "SECRET" not in message
+    (samples / linked).unlink()
+    (samples / "BigCodeBench_0").mkdir(exist_ok=True)
+    (samples / "BigCodeBench_0" / "0.py").write_text("OPEN = 1\n")
+    assert fingerprint(SamplesConfig(source=str(named)))
+
+
+def _fingerprint_error(path: Path) -> str:
+    with pytest.raises(SamplesError) as caught:
+        fingerprint(SamplesConfig(source=str(path)))
+    return str(caught.value)

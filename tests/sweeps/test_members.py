@@ -171,7 +171,7 @@ def test_what_cannot_work_is_told_before_anything_runs(changes: dict, told: str)
         ({"models": [{"model": "openai:m", "answers": "oracle"}]}, "models.0: give either 'model'"),
         ({"splits": ["complete", "complete"]}, "splits: names an entry more than once"),
         ({"subsets": ["easy"]}, "subsets.0: Input should be 'full' or 'hard' (given: 'easy')"),
-        ({"name": "a b"}, "name: String should match pattern"),
+        ({"name": "a b"}, "name: must be letters, digits"),
     ],
 )
 def test_a_file_is_checked_when_it_is_read(changes: dict, told: str, tmp_path: Path) -> None:

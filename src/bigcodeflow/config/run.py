@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config.execution import ExecutionConfig
 from bigcodeflow.config.generation import GenerationConfig
-from bigcodeflow.forms import Form
+from bigcodeflow.forms import NAME_PATTERN, Form
 from bigcodeflow.locations import located
 
 Split = Literal["complete", "instruct"]
@@ -78,8 +78,8 @@ class AggregationConfig(Form):
 class RunConfig(Form):
     """Everything that one run of the pipeline can be told."""
 
-    name: str = Field(default="run", pattern=r"^[\w.\-+]{1,200}$")
-    """Name of the run or the model; letters, digits and . _ - + only."""
+    name: str = Field(default="run", min_length=1, max_length=200, pattern=NAME_PATTERN)
+    """Name of the run or the model; letters, digits and . _ - + only, and not only dots."""
     store: str = "results/store"
     """Folder for artifacts, or a URL such as s3://bucket/prefix; shared by all runs."""
     out: str = ""

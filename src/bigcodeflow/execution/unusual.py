@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from bigcodeflow import foreign_text
 
 _MODULES = """
-    _ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal mmap
-    multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback types
+    _ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
+    mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback types
     unittest weakref
 """
 _NAMES = """

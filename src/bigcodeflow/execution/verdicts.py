@@ -170,7 +170,7 @@ def _tests(item: WorkItem, outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
-    """Everything seen that no honest program does, each named once."""
+    """Every breach of the protocol of the report, each named once."""
     found = list(outcome.violations)
     found += [frame["what"] for frame in outcome.frames if frame["event"] == "tampering"]
     names = [frame["name"] for frame in outcome.frames if frame["event"] == "test"]

@@ -23,10 +23,11 @@ def replay_fingerprint(path: Path) -> dict[str, str]:
     """Identity of a sample file or folder: the sha256 of its content, folder entries with their names.
 
     Raises:
-        SamplesError: the path is absent, unreadable, or of an unknown format.
+        SamplesError: the path is absent, unreadable, of an unknown format, or a folder with links in it.
     """
     if not path.is_dir():
         return {"samples_sha256": _sha256(path)}
+    _refuse_links(path)
     listing = [f"{file.relative_to(path).as_posix()} {_sha256(file)}" for file in sorted(path.glob("*/*.py"))]
     return {"samples_sha256": hashlib.sha256("\n".join(listing).encode()).hexdigest()}
 
@@ -48,6 +49,7 @@ def replay_samples(
     """
     columns = tasks.select(["task_id", "complete_prompt"]).to_pydict()
     prompts = dict(zip(columns["task_id"], columns["complete_prompt"], strict=True))
+    _refuse_links(path)
     read = read_samples(path, name, known_task_ids | prompts.keys())
     foreign = _foreign(read.samples, known_task_ids | prompts.keys())
     defects = [*read.defects, *foreign, *_repeated(name, read.samples)]
@@ -58,6 +60,21 @@ def replay_samples(
         defects.append(Defect(name, "holds no sample of the selected tasks: widen the selection or take another file"))
     _raise_defects(defects)
     return _table(prompts, wanted)
+
+
+def _refuse_links(folder: Path) -> None:
+    """A folder of somebody else's samples must not take in what only this machine's user can read.
+
+    Raises:
+        SamplesError: an entry of the folder, or of one in it, is a symbolic link.
+    """
+    # A linked folder is not looked into: it is refused before.
+    for pattern in ("*", "*/*"):
+        links = [path for path in sorted(folder.glob(pattern)) if path.is_symlink()]
+        if links:
+            raise SamplesError(
+                f"{links[0]}: is a symbolic link (of {len(links)} there): put the programs themselves into the folder"
+            )
 
 
 def _sha256(path: Path) -> str:

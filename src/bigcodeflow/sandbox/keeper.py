@@ -8,6 +8,8 @@ with descriptors:
 ``zygote``  [control]  a zygote without libraries, which then answers on its own control socket
 """
 
+from __future__ import annotations
+
 import json
 import os
 import select
@@ -16,11 +18,18 @@ import signal
 import socket
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import namespaces
-import seccomp
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
-sys.path.pop(0)
+    from bigcodeflow.sandbox import namespaces, seccomp
+else:
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import namespaces
+    import seccomp
+
+    sys.path.pop(0)
 
 SAMPLE_ID = 1000
 _TMPFS = namespaces.NO_SUID | namespaces.NO_DEVICES
@@ -29,7 +38,7 @@ _LOOK_SECONDS = 1.0
 _LEAST_FILES, _BYTES_PER_FILE = 4096, 1 << 14
 
 
-def main():
+def main() -> None:
     """Take on an unprivileged identity in namespaces of its own, then serve until the control socket closes."""
     settings = json.loads(sys.argv[1])
     control = socket.socket(fileno=settings["control"])
@@ -54,9 +63,10 @@ def main():
 class Keeper:
     """Serves the worker's requests one after the other."""
 
-    def __init__(self, control, settings):
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        """Become root of the new user namespace, with places of its own."""
         self._control, self._settings = control, settings
-        self._restrict = seccomp.prepare(seccomp.program()) if seccomp.available() else lambda: None
+        self._restrict = seccomp.prepared()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
         namespaces.show_self()  # the maps of what is cloned are written by way of /proc
@@ -64,7 +74,7 @@ class Keeper:
         if settings["home_template"]:
             shutil.copytree(settings["home_template"], os.environ["HOME"])  # libraries read it when they are imported
 
-    def serve(self):
+    def serve(self) -> None:
         """Answer requests until the worker is gone."""
         namespaces.send(self._control, b"{}")
         while True:
@@ -76,14 +86,14 @@ class Keeper:
                 os.close(descriptors[0])
             reap()
 
-    def _answer(self, request, descriptor):
+    def _answer(self, request: dict[str, Any], descriptor: int) -> None:
         if request["op"] == "cell":
             self._make_cell(descriptor)
         elif os.fork() == 0:
             self._control.close()
             become_zygote(descriptor)
 
-    def _make_cell(self, reply):
+    def _make_cell(self, reply: int) -> None:
         waiting, go = os.pipe()
         pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
         if pid == 0:
@@ -95,26 +105,30 @@ class Keeper:
         os.close(go)
 
 
-def become_zygote(control):
+def become_zygote(control: int) -> NoReturn:
     """In a new process: take the harness with all that it imports on board, and serve; never returns."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import zygote
+    if TYPE_CHECKING:
+        from bigcodeflow.sandbox import zygote
+    else:
+        import zygote
 
     sys.path.pop(0)
     zygote.serve(socket.socket(fileno=control))
     os._exit(0)
 
 
-def hold_cell(reply, settings, restrict):
+def hold_cell(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
     """Furnish the new namespaces, say that they are ready, and hold them until killed."""
     namespaces.be_first_to_go()
-    mount_private_places(settings["disk_bytes"])
+    # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
+    mount_private_places(settings["disk_bytes"], proc_flags=namespaces.READ_ONLY)
     for path in settings["masked"]:
         namespaces.mask(path)
     namespaces.raise_loopback()
     os.setsid()
     namespaces.send(socket.socket(fileno=reply), b"{}", [namespaces.process_descriptor(os.getpid())])
-    os.closerange(3, 64)
+    namespaces.close_from(3)
     namespaces.drop_privileges(namespaces.IDLE_CAPABILITY)  # out of the sample's reach
     restrict()
     while True:
@@ -122,16 +136,16 @@ def hold_cell(reply, settings, restrict):
         signal.sigtimedwait([signal.SIGCHLD], _LOOK_SECONDS)
 
 
-def mount_private_places(disk_bytes):
+def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
     """Cover every writable place, and what shows other processes and terminals, with new file systems."""
-    size = "size=%d,nr_inodes=%d,mode=1777" % (disk_bytes, max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE))
+    size = f"size={disk_bytes},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=1777"
     namespaces.mount("tmpfs", "/tmp", _TMPFS, size)
     namespaces.mount("tmpfs", "/dev/shm", _TMPFS, size)
     namespaces.mount("devpts", "/dev/pts", namespaces.NO_SUID | namespaces.NO_EXECUTABLES, "newinstance,ptmxmode=0666")
-    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES)
+    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES | proc_flags)
 
 
-def reap():
+def reap() -> None:
     """Collect ended children."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:

@@ -196,6 +196,12 @@ def prepare(filter_program: bytes) -> Callable[[], None]:
     return put_on
 
 
+def prepared() -> Callable[[], None]:
+    """A function that installs this machine's filter, or does nothing where there is none."""
+    filter_program = program() if available() else None
+    return prepare(filter_program) if filter_program else lambda: None
+
+
 class _Program(ctypes.Structure):
     """struct sock_fprog: the number of instructions, and where they are."""
 

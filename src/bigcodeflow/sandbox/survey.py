@@ -8,15 +8,23 @@ import os
 import sys
 import time
 
+TYPE_CHECKING = False  # typing itself would be among what is measured
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
 _SECONDS_EACH = 60
 
+NAMES: list[str]  # put in front of this text
 
-def measure(name):
+
+def measure(name: str) -> None:
     """Import in this process, and print."""
-    importlib = sys.modules["_frozen_importlib"]
-    load, running, seconds = importlib._load_unlocked, [], {}
+    importlib = vars(sys.modules["_frozen_importlib"])
+    load = importlib["_load_unlocked"]
+    running: list[float] = []
+    seconds: dict[str, float] = {}
 
-    def timed(spec):
+    def timed(spec: "ModuleSpec") -> object:
         began = time.thread_time()
         running.append(0.0)
         try:
@@ -27,7 +35,7 @@ def measure(name):
             if running:
                 running[-1] += whole
 
-    importlib._load_unlocked = timed
+    importlib["_load_unlocked"] = timed
     before = set(sys.modules)
     __import__(name)
     found = [module for module in sys.modules if module not in before]
@@ -35,7 +43,7 @@ def measure(name):
     sys.stdout.flush()
 
 
-for name in NAMES:  # noqa: F821 -- put in front of this text
+for name in NAMES:  # noqa: F821 -- only declared here
     pid = os.fork()
     if pid == 0:
         import signal

@@ -9,6 +9,8 @@ descriptors, on a control socket of its own:
             descriptor of the new process, and when that ends with ``status``, ``cpu_seconds`` and ``max_rss_mib``
 """
 
+from __future__ import annotations
+
 import gc
 import importlib
 import json
@@ -20,16 +22,23 @@ import sys
 import traceback
 from contextlib import contextmanager
 
-import harness
-import namespaces
-import seccomp
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from random import Random
+    from typing import Any, NoReturn
 
-_FIRST_FREE = 64
-_CHANNEL = 3
+    from bigcodeflow.sandbox import harness, namespaces, seccomp
+else:
+    import harness
+    import namespaces
+    import seccomp
+
+_CHANNEL = 3  # a sample's own highest descriptor
 _OWN_PID_NAMESPACE = "/proc/self/ns/pid"
 
 
-def serve(control):
+def serve(control: socket.socket) -> None:
     """Serve requests until the control socket closes."""
     harness.hide()  # libraries may have modules of the same names
     Zygote(control).serve()
@@ -38,31 +47,32 @@ def serve(control):
 class Zygote:
     """Forks samples and collects how they ended."""
 
-    def __init__(self, control, generators=()):
+    def __init__(self, control: socket.socket, generators: Iterable[Random] = ()) -> None:
+        """Take the socket that requests come from, and the random generators that were made before."""
         self._control, self._generators = control, list(generators)
-        self._samples = {}
-        self._zygotes = []
-        self._restrict = seccomp.prepare(seccomp.program()) if seccomp.available() else lambda: None
+        self._samples: dict[int, int] = {}
+        self._zygotes: list[int] = []
+        self._restrict = seccomp.prepared()
         self._home = os.open(_OWN_PID_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
         self._wakeup, self._told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
 
-    def serve(self):
+    def serve(self) -> None:
         """Answer requests and watch the samples until the worker is gone."""
         while True:
-            ready = select.select([self._control, self._wakeup], [], [])[0]
+            ready = select.select([self._control.fileno(), self._wakeup], [], [])[0]
             if self._wakeup in ready:
                 os.read(self._wakeup, 4096)
                 self._collect()
-            if self._control in ready:
+            if self._control.fileno() in ready:
                 data, descriptors = namespaces.receive(self._control)
                 if not data:
                     return
                 request = json.loads(data.decode())
                 getattr(self, "_" + request["op"])(request, *descriptors)
 
-    def _import(self, request):
+    def _import(self, request: dict[str, Any]) -> None:
         gc.disable()  # next to nothing that an import makes is garbage
         with generators_noted(request["modules"], self._generators):
             import_modules(request["modules"])
@@ -71,7 +81,7 @@ class Zygote:
         answer = {"threads": len(os.listdir("/proc/self/task"))}
         self._send_self(self._control, answer, os.getpid())
 
-    def _fork(self, _request, control):
+    def _fork(self, _request: dict[str, Any], control: int) -> None:
         pid = os.fork()
         if pid == 0:
             for descriptor in (self._wakeup, self._told, self._home, *self._samples.values()):
@@ -82,7 +92,7 @@ class Zygote:
         os.close(control)
         self._zygotes.append(pid)
 
-    def _sample(self, _request, reply, *passed):
+    def _sample(self, _request: dict[str, Any], reply: int, *passed: int) -> None:
         cell = passed[-1]
         namespaces.join(cell, namespaces.NEW_PID_NAMESPACE)  # holds for children made from now on
         pid = os.fork()
@@ -95,19 +105,16 @@ class Zygote:
         with socket.socket(fileno=os.dup(reply)) as connection:
             self._send_self(connection, {}, pid)
 
-    def _become_sample(self, channel, stdout, stderr, cell):
+    def _become_sample(self, channel: int, stdout: int, stderr: int, cell: int) -> NoReturn:
         """In the new process: enter the cell, give up every privilege, and run the harness; never returns."""
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             namespaces.be_first_to_go()
             namespaces.join(cell, namespaces.NEW_NAMESPACES)
-            # By way of numbers that are surely free, as the old and the new ones may overlap.
-            aside = [os.dup2(one, _FIRST_FREE + number) for number, one in enumerate((stdout, stderr, channel))]
-            os.closerange(_CHANNEL, _FIRST_FREE)
-            for number, descriptor in enumerate(aside, start=1):
+            for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
-            os.closerange(_FIRST_FREE, _FIRST_FREE + len(aside))
+            namespaces.close_from(_CHANNEL + 1)  # what ends the neighbours is told on some of these
             os.setsid()
             namespaces.drop_privileges()
             namespaces.show_self()  # as a cold start has it
@@ -120,13 +127,13 @@ class Zygote:
             os._exit(1)
 
     @staticmethod
-    def _send_self(connection, answer, pid):
+    def _send_self(connection: socket.socket, answer: dict[str, int], pid: int) -> None:
         """Answer with a descriptor of a process."""
         descriptor = namespaces.process_descriptor(pid)
         namespaces.send(connection, json.dumps(answer).encode(), [descriptor])
         os.close(descriptor)
 
-    def _collect(self):
+    def _collect(self) -> None:
         self._zygotes = [pid for pid in self._zygotes if not os.waitpid(pid, os.WNOHANG)[0]]
         for pid, reply in list(self._samples.items()):
             ended, status, used = os.wait4(pid, os.WNOHANG)
@@ -145,7 +152,15 @@ class Zygote:
                     continue  # the worker has given this sample up
 
 
-def import_modules(names):
+def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
+    """The descriptors, each under a number above the highest, so that the numbers up to there can be given anew."""
+    found = list(descriptors)
+    while min(found) <= highest:
+        found = [one if one > highest else os.dup(one) for one in found]
+    return found
+
+
+def import_modules(names: Iterable[str]) -> None:
     """Import each module; what cannot be imported is left to the samples, which are to see the error themselves."""
     for name in names:
         try:
@@ -155,7 +170,7 @@ def import_modules(names):
 
 
 @contextmanager
-def generators_noted(names, found):
+def generators_noted(names: Sequence[str], found: list[Random]) -> Iterator[None]:
     """Add every generator that takes its seed from the system while the block runs: a cold start gives each another."""
     if "random" in names:
         importlib.import_module("random")
@@ -165,10 +180,10 @@ def generators_noted(names, found):
         return
     genuine = random.Random.seed
 
-    def seed(self, a=None, version=2):
+    def seed(self: Random, a: Any = None, version: int = 2) -> None:
         if a is None:
             found.append(self)
-        return genuine(self, a, version)
+        genuine(self, a, version)
 
     random.Random.seed = seed
     try:
@@ -177,7 +192,7 @@ def generators_noted(names, found):
         random.Random.seed = genuine
 
 
-def reseed(generators):
+def reseed(generators: Iterable[Random]) -> None:
     """Give the random generators that libraries made at import a state of this process's own."""
     for generator in generators:
         generator.seed()

@@ -9,7 +9,7 @@ from bigcodeflow.sanitizing.samples import sanitize, sanitize_samples
 from bigcodeflow.sanitizing.syntax import syntax_error
 
 #: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
-VERSION: int = 2
+VERSION: int = 3
 
 __all__ = [
     "BLOCKED_RULES",

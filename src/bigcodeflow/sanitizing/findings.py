@@ -14,7 +14,7 @@ from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 
 #: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are
 #: not among them: the sandbox has no network, and its environment holds nothing that is worth reading.
-BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import", "unreadable"})
+BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import", "evaluator", "unreadable"})
 
 #: A model that repeats itself may write as many risky lines as its answer has.
 _MOST_FINDINGS = 1_000
@@ -52,9 +52,15 @@ _NAMES_BY_RULE = {
     "environment": ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv", "dotenv"),
     "import": (
         *("ctypes", "cffi", "gc", "builtins", "__builtins__", "unittest.mock"),
-        *("sys._getframe", "sys._current_frames", "sys.modules", "sys.meta_path", "sys.path_hooks"),
-        *("sys.settrace", "sys.setprofile"),
+        *("sys.modules", "sys.meta_path", "sys.path_hooks"),
+    ),
+    "evaluator": (
+        *("sys._getframe", "sys._current_frames", "sys.settrace", "sys.setprofile", "sys.monitoring"),
+        *("sys.addaudithook", "threading.settrace", "threading.setprofile"),
         *("inspect.currentframe", "inspect.stack", "inspect.getouterframes", "inspect.trace"),
+        *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+        *("ctypes.pythonapi", "ctypes.py_object", "ctypes.cast", "ctypes.memmove", "ctypes.memset"),
+        *("ctypes.string_at", "ctypes.wstring_at"),
     ),
     "": ("importlib.resources", "importlib.metadata", "urllib.parse", "urllib.error", "requests.exceptions"),
 }
@@ -67,14 +73,14 @@ _IMPORTED = {
     **dict.fromkeys(("importlib.resources", "importlib.metadata"), ""),
 }
 
-#: What judges a solution; to change an attribute of it is a finding.
-_JUDGES = ("unittest", "builtins", "sys")
+#: What judges a solution, and the interpreter below it; to change an attribute of it is a finding of this rule.
+_RULE_OF_CHANGES = {"unittest": "evaluator", "builtins": "import", "sys": "import"}
 
-#: Attributes that lead from any object to the interpreter's own state.
-_INNER_ATTRIBUTES = frozenset(
-    {"__subclasses__", "__globals__", "__code__", "__closure__", "__builtins__"}
-    | {"f_globals", "f_locals", "f_builtins", "f_back", "tb_frame"}
-)
+#: Attributes that lead from any object to the interpreter's own state, and from a frame to those of who called it.
+_INNER_ATTRIBUTES = {
+    **dict.fromkeys(("__subclasses__", "__globals__", "__code__", "__closure__", "__builtins__", "tb_frame"), "import"),
+    **dict.fromkeys(("f_globals", "f_locals", "f_builtins", "f_back"), "evaluator"),
+}
 _DELETING_METHODS = frozenset({"unlink", "rmdir", "rmtree"})
 
 
@@ -262,9 +268,10 @@ def _judge(node: ast.Name | ast.Attribute | ast.Call, dotted: str, names: _Names
         return rule, dotted
     if isinstance(node, ast.Attribute):
         if node.attr in _INNER_ATTRIBUTES:
-            return "import", f".{node.attr}"
-        if not isinstance(node.ctx, ast.Load) and dotted.partition(".")[0] in _JUDGES:
-            return "import", f"{dotted} = …"
+            return _INNER_ATTRIBUTES[node.attr], f".{node.attr}"
+        changed = dotted.partition(".")[0]
+        if not isinstance(node.ctx, ast.Load) and changed in _RULE_OF_CHANGES:
+            return _RULE_OF_CHANGES[changed], f"{dotted} = …"
     # A method that deletes, of an object whose type the text does not tell.
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not names.dotted(node.func):
         return ("deletion", f".{node.func.attr}()") if node.func.attr in _DELETING_METHODS else ("", "")

@@ -9,10 +9,10 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.errors import ConfigError
-from bigcodeflow.forms import Form, validated
+from bigcodeflow.forms import NAME_PATTERN, Form, validated
 from bigcodeflow.resources import shipped
 
-_NAME = r"^[\w.\-+]{0,120}$"
+_NAME_LENGTH = 120
 _FOREIGN = re.compile(r"[^\w.\-+]+")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _OWNER_AND_NAME = 2
@@ -26,7 +26,7 @@ class SweepModel(Form):
     answers: str = Field(default="", examples=["oracle"])
     """Answers that exist: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {split} and
     {subset} in a path are replaced. Leave empty where a model is given."""
-    name: str = Field(default="", pattern=_NAME)
+    name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
     """What the model is called in names of runs; letters, digits and . _ - + only. Empty takes the model's or the
     file's own name."""
     values: dict[str, Any] = Field(default_factory=dict)
@@ -47,7 +47,7 @@ class SweepModel(Form):
 class SweepSetting(Form):
     """One setting of a sweep, tried with every model."""
 
-    name: str = Field(min_length=1, pattern=_NAME)
+    name: str = Field(min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
     """What the setting is called in names of runs; letters, digits and . _ - + only."""
     values: dict[str, Any] = Field(default_factory=dict)
     """What it sets, by path, such as {"sanitizing.mode": "robust"}."""
@@ -59,7 +59,7 @@ class SweepConfig(Form):
     Settings apply in this order, the later ones winning: preset, common, the model's, the setting's, overrides.
     """
 
-    name: str = Field(default="starter", min_length=1, pattern=_NAME)
+    name: str = Field(default="starter", min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
     """Name of the sweep; letters, digits and . _ - + only."""
     preset: str = "starter"
     """Preset that every run begins with: 'starter', 'bigcodebench' or the path of a YAML file."""

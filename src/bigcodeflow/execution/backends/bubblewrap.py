@@ -50,7 +50,7 @@ _MASKED = (
 #: system calls.
 _MASKED_MEMORY = ("/proc/1/mem", "/proc/1/task/1/mem")
 #: Makes itself the first that the kernel kills for memory, enters control groups, and becomes the sandbox. A group that
-#: refuses costs the sample one limit of several; root's 1000 cannot be lowered again by anybody without privilege.
+#: refuses costs the sample one limit of several.
 _LAUNCHER = """{ echo 1000 >/proc/self/oom_score_adj
 while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; } 2>/dev/null
 shift
@@ -229,7 +229,7 @@ def masked_files() -> Sequence[str]:
 def _masks() -> tuple[str, ...]:
     masked = (*_MASKED_MEMORY, *masked_files())
     masks = [word for path in masked for word in ("--ro-bind", "/dev/null", path)]
-    return ("--ro-bind", "/proc/sys", "/proc/sys", *masks)
+    return (*masks, "--remount-ro", "/proc")  # also, so that nobody inside lowers its own oom_score_adj
 
 
 def _parents(path: Path) -> list[str]:

@@ -55,7 +55,7 @@ class Sandboxed(Protocol):
     stdout: int
     stderr: int
     ended: int
-    """Descriptor that can be read from when the process has ended."""
+    """Descriptor of the process, readable once it has ended: the kernel says so, and no program can write it."""
 
     def roots(self) -> Sequence[int]:
         """Processes whose descendants, with themselves, are everything in the sandbox."""
@@ -85,7 +85,7 @@ class _Observation:
         self.outcome = Outcome()
         self._began = self._looked = time.monotonic()
         self._waited: dict[int, float] = {}
-        self._selector = selectors.DefaultSelector()
+        self._selector = selectors.PollSelector()  # epoll would need one more descriptor for each of 128 samples
         self._open = 0
         for stream, sink in (
             (process.stdout, self.stdout),

@@ -43,11 +43,12 @@ class WarmProcess:
         self.channel, channel = socket.socketpair()
         self.stdout, stdout = os.pipe()
         self.stderr, stderr = os.pipe()
-        self.ended = self._reply.fileno()
+        self.ended = -1
         try:
             with reply, channel:
                 zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, cell.descriptor])
-            self._pid = self._started()
+            self.ended = self._started()
+            self._pid = pid_of(self.ended)
         except WarmthLostError:
             self.close()
             raise
@@ -56,15 +57,12 @@ class WarmProcess:
             os.close(stderr)
 
     def _started(self) -> int:
+        """Descriptor of the new process."""
         self._reply.settimeout(_START_SECONDS)
-        told, descriptors = receive(self._reply, _MESSAGE_BYTES)
-        if not told:
+        _, descriptors = receive(self._reply, _MESSAGE_BYTES)
+        if not descriptors:
             raise WarmthLostError("a zygote did not fork its sample")
-        (descriptor,) = descriptors
-        try:
-            return pid_of(descriptor)
-        finally:
-            os.close(descriptor)
+        return descriptors[0]
 
     def roots(self) -> Sequence[int]:
         """The sample, and the process that inherits its orphans."""
@@ -75,7 +73,7 @@ class WarmProcess:
         self._cell.kill()
 
     def end(self) -> End:
-        """Wait for the zygote's word and for the end of the cell; a zygote that died says nothing."""
+        """Wait for the zygote's account and for the end of the cell; a zygote that died or hangs gives none."""
         told, _ = receive(self._reply, _MESSAGE_BYTES)
         self._cell.kill()
         if not self._cell.wait_until_empty():
@@ -105,8 +103,9 @@ class WarmProcess:
             self._group = None
         self._reply.close()
         self.channel.close()
-        for descriptor in (self.stdout, self.stderr):
-            os.close(descriptor)
+        for descriptor in (self.stdout, self.stderr, self.ended):
+            if descriptor >= 0:  # a sample that was not forked has no end
+                os.close(descriptor)
 
 
 class _Kept:

