@@ -23,9 +23,9 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.rounds import execute_with_retries
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
+from bigcodeflow.execution.rounds import execute_with_retries
 
 from .conftest import LIMITS, RIGHT, item
 

@@ -8,8 +8,8 @@ from bigcodeflow import foreign_text
 
 _MODULES = """
     _ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
-    mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback types
-    unittest weakref
+    mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback
+    types unittest weakref
 """
 _NAMES = """
     __builtins__ __class__ __code__ __dict__ __globals__ __import__ __subclasses__ _exit _getframe addaudithook

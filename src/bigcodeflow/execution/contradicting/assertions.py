@@ -11,8 +11,12 @@ from bigcodeflow.execution.contradicting.truths import number_of, tolerance_of
 
 _Maker = Callable[[Writer, ast.Call], list[Change]]
 
-#: Exceptions that neither libraries nor programs raise; a class that pretends to be of every kind is one of them too.
-_EXCEPTIONS = ("BufferError", "ReferenceError", "FloatingPointError")
+#: Exceptions that no result of a task is. No class can derive from both of the first line, which keep their values in
+#: memory of their own: nothing that is raised stands for all of them.
+_EXCEPTIONS = (
+    ("TabError", "UnicodeTranslateError"),
+    ("BufferError", "ReferenceError", "FloatingPointError", "StopAsyncIteration"),
+)
 _SILENT = "(lambda *given, **named: None)"
 _PLACES, _DECIMAL = 7, 6
 _EQUALITY_KINDS = {
@@ -144,9 +148,9 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Change]:
     if expected is None:
         return []
     named = ast.unparse(expected)
-    others = [one for one in _EXCEPTIONS if one not in named]
-    if not isinstance(expected, ast.Tuple):
-        return writer.source.change(expected, writer.seed.choice(others), OPERAND)
+    others = [one for one in writer.seed.choice(_EXCEPTIONS) if one not in named]
+    if not others or not isinstance(expected, ast.Tuple):
+        return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]), OPERAND)
     chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))
     return writer.source.change(expected, f"({', '.join(chosen)},)", OPERAND)
 
@@ -165,10 +169,11 @@ def _other_log(writer: Writer, call: ast.Call) -> list[Change]:
 
 def _other_arguments(writer: Writer, call: ast.Call) -> list[Change]:
     """Another argument in the call that a mock has to have seen."""
-    arguments = [*call.args, *(one.value for one in call.keywords)]
+    arguments = [*call.args, *(one.value for one in call.keywords if name_of(call) != "assert_has_calls")]
     held = [one for one in arguments if not writer.site.scope.depends(one) and any(True for _ in leaves(one))]
     if held:
-        return writer.altered(writer.seed.choice(held), far=True)
+        is_any = name_of(call) in {"assert_any_call", "assert_has_calls", "assert_any_await"}
+        return writer.altered(writer.seed.choice(held), far=is_any)
     if name_of(call) == "assert_has_calls" and call.args:
         return writer.source.change(call.args[0], f"[*{writer.enclosed(call.args[0])}, (({len(held) + 7},),)]", OPERAND)
     start, end = writer.source.span(call.func)[1], writer.source.span(call)[1]

@@ -18,8 +18,6 @@ VERSION = 1
 VARIANTS = 3
 #: Test methods from which on a variant leaves one as it is.
 _MANY_TESTS = 5
-#: Added to the rank of a change in an assertion that may be skipped.
-_SKIPPABLE = 3
 
 
 class Alteration(NamedTuple):
@@ -109,9 +107,8 @@ class _Choice:
         found = []
         for number, site in enumerate(self._reading.sites(test)):
             seed = seeded(self._test, self._variant, test, number)
-            for change in contradictions(Writer(self._source, site, seed, self._pins)):
-                ranked = change._replace(rank=change.rank + _SKIPPABLE * site.conditional)
-                found.append(Candidate(ranked, self._decided_by(ranked, test), name_of(site.node)))
+            changes = contradictions(Writer(self._source, site, seed, self._pins))
+            found += [Candidate(one, self._decided_by(one, test), name_of(site.node)) for one in changes]
         return found
 
     def _chosen(self, test: str, candidates: list[Candidate]) -> Candidate | None:

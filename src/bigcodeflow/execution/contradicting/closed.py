@@ -8,7 +8,7 @@ from bigcodeflow.execution.contradicting.reading import Scope, key_of
 #: Names that tests use without importing them, as the task's own imports bind them.
 _CONVENTIONAL = (
     "np pd math string re json itertools statistics collections Counter OrderedDict defaultdict base64 hashlib"
-    " Decimal Fraction operator functools textwrap"
+    " Fraction operator functools textwrap"
 )
 #: Names and attributes whose value may differ from one execution to the next, or comes from outside the test.
 _UNSTABLE_NAMES = (
@@ -17,7 +17,8 @@ _UNSTABLE_NAMES = (
     " perf_counter monotonic urandom getpid environ getcwd getenv tempfile mkdtemp mkstemp TemporaryDirectory"
     " NamedTemporaryFile listdir exists glob walk stat getsize getmtime read_csv read_json read_excel read_text"
     " read_bytes path Path datetime date locale socket requests subprocess Mock MagicMock patch mock plt sys"
-    " platform threading __dict__ default_rng RandomState Faker fake"
+    " platform threading __dict__ default_rng RandomState Faker fake getcontext localcontext decimal Decimal format"
+    " str repr to_string set_printoptions setlocale strftime isoformat"
 )
 _UNSTABLE = frozenset(_UNSTABLE_NAMES.split())
 _MOST_DEPTH = 12
@@ -28,7 +29,6 @@ class Closed:
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._reading = scope, scope.reading
-        self._given = _given(scope)
         self._changed = _changed(scope)
         self._imported = _imported(self._reading.module) | _imported(scope.node)
 
@@ -104,13 +104,6 @@ def _constants(module: ast.Module) -> dict[str, ast.expr]:
         for one in assigned
         if isinstance(target := one.targets[0], ast.Name) and names.count(target.id) == 1
     }
-
-
-def _given(scope: Scope) -> set[str]:
-    """Names and attributes of self that stand in the arguments of a call of the program."""
-    calls = [part for part in _parts(scope) if isinstance(part, ast.Call) and scope.calls_program(part)]
-    arguments = [one for call in calls for one in [*call.args, *(keyword.value for keyword in call.keywords)]]
-    return {key_of(part) for one in arguments for part in ast.walk(one)} - {""}
 
 
 def _changed(scope: Scope) -> set[str]:

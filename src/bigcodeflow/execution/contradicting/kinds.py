@@ -11,7 +11,8 @@ _CALLS = {
     "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
     " factorial sqrt floor ceil nunique",
     "str": "str format join strip lower upper replace read getvalue decode hexdigest capitalize title dumps repr"
-    " strftime isoformat dirname basename abspath read_text b64encode",
+    " strftime isoformat dirname basename abspath read_text b64encode"
+    " get_title get_xlabel get_ylabel get_text get_label",
     "list": "list sorted split tolist readlines splitlines listdir glob findall",
     "tuple": "tuple",
     "set": "set frozenset",

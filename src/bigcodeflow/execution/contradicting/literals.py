@@ -59,10 +59,22 @@ def leaves(node: ast.expr) -> Iterator[ast.expr]:
             yield node
         case ast.Call():
             yield from _argument_leaves(node)
+        case ast.BinOp() if not _decides(node):
+            return
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict() | ast.BinOp() | ast.UnaryOp():
             for part in ast.iter_child_nodes(node):
                 if isinstance(part, ast.expr) and not isinstance(part, ast.Starred):
                     yield from leaves(part)
+
+
+def _decides(operation: ast.BinOp) -> bool:
+    """Whether another literal always means another value: ``x % 10`` and ``x % 11`` may be equal."""
+    match operation:
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            return True
+        case ast.BinOp(op=ast.Div(), right=ast.Constant(value=str())):
+            return True
+    return all(isinstance(part, ast.Constant | ast.BinOp | ast.operator | ast.unaryop) for part in ast.walk(operation))
 
 
 def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
@@ -89,7 +101,9 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
         case (bool() as value,):
             text = str(not value)
         case (int() as value,):
-            text = str(_near_int(value, seed, 3 * tolerance.around(value)))
+            least = 3 * tolerance.around(value)
+            is_near = 0 < least < 1 and seed.random() < 0.5  # noqa: PLR2004 -- of two kinds
+            text = f"{value + least * seed.uniform(1.1, 2):.9g}" if is_near else str(_near_int(value, seed, least))
         case (float() as value,):
             text = _near_float(value, segment, seed, 3 * tolerance.around(value))
         case (str() | bytes() as value,):
@@ -117,9 +131,9 @@ def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
     return _filled(node, seed)
 
 
-def beyond(segment: str, seed: random.Random, sign: int) -> str:
+def beyond(segment: str, seed: random.Random, sign: int, digits: int = 11) -> str:
     """A number that no result exceeds (sign 1) or falls below (sign -1), written as the given one is."""
-    number = sign * seed.randint(10**15, 9 * 10**15)
+    number = sign * seed.randint(10 ** (digits - 1), 10**digits)
     return f"{number}.{seed.randint(1, 9)}" if "." in segment else str(number)
 
 
@@ -141,7 +155,7 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
     decimals = max(1, len(segment.partition(".")[2]))
     # Mostly as near as the assertion can tell: a comparison that was made lenient takes it for equal.
     far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
-    near = max(least, 10.0**-decimals if "e" not in segment.lower() else abs(value) / 100)
+    near = max(least, abs(value) * 1e-9, 10.0**-decimals if "e" not in segment.lower() else abs(value) / 100)
     shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
     moved = value - shift if value < 0 else value + shift
     if not math.isfinite(moved):

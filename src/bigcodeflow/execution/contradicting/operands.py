@@ -16,6 +16,8 @@ from bigcodeflow.execution.contradicting.source import Change, Source
 LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
 _MOST_LEAVES = 12
+#: Digits of a number that no length reaches, and no other result.
+_COUNT_DIGITS, _DIGITS = 8, 11
 
 
 class Writer:
@@ -50,7 +52,8 @@ class Writer:
             changes = changes or self._at_definition(expected, tolerance=tolerance, far=far)
             if changes:
                 return changes
-        return self.another(expected, tolerance=tolerance, kind=kind)
+        kind = kind_of(second if expected is first else first, self.site.scope) or kind
+        return [] if far else self.another(expected, tolerance=tolerance, kind=kind)
 
     def expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
         """The operand that the other is compared with: a literal, else what does not depend on the program."""
@@ -158,7 +161,9 @@ class Writer:
                 changes = self.all_far(definition)
             if changes:
                 return changes
-        text = f"str({self.source.segment(element)}) + {literals.word(self.seed)!r}"
+        own = kind_of(element, self.site.scope) == "str"
+        text = self.enclosed(element) if own else f"str({self.source.segment(element)})"
+        text = f"{text} + {literals.word(self.seed)!r}"
         return self.source.change(element, text, OPERAND)
 
     def member(self, element: ast.expr, container: ast.expr) -> list[Change]:
@@ -166,19 +171,18 @@ class Writer:
         text = f"[{ast.unparse(element)}, *{self.enclosed(container)}]"
         return self.source.change(container, text, OPERAND)
 
-    def beyond(self, node: ast.expr, sign: int) -> list[Change]:
+    def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Change]:
         """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
         segment = self.source.segment(node)
         found = evaluated(node)
+        digits = _COUNT_DIGITS if "len(" in ast.unparse(other) else _DIGITS
         if found and isinstance(found[0], int | float):
-            return self.source.change(node, literals.beyond(segment, self.seed, sign), OPERAND)
-        kind = kind_of(node, self.site.scope)
+            return self.source.change(node, literals.beyond(segment, self.seed, sign, digits), OPERAND)
+        kind = kind_of(node, self.site.scope) or kind_of(other, self.site.scope)
         if kind not in {"", "number", "array"}:
             return []
-        far = literals.beyond("", self.seed, 1)
-        return self.source.change(
-            node, f"{self.enclosed(node)} {'+' if sign > 0 else '-'} {far}", EXPRESSION - bool(kind)
-        )
+        text = f"{self.enclosed(node)} {'+' if sign > 0 else '-'} {literals.beyond('', self.seed, 1, digits)}"
+        return self.source.change(node, text, OPERAND if kind else EXPRESSION)
 
     def other_type(self, node: ast.expr) -> list[Change]:
         """A type that no instance of the given one has, nor of a class derived from it."""

@@ -1,13 +1,25 @@
 """What a test text holds: its test methods, the helpers that they reach, the assertions, and where values come from."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _TEST_CLASS = "TestCases"
+#: Assertions of one method that are looked at, and times that a text is read for what depends on the program: a text
+#: made to take long has more.
+_MOST_SITES, _MOST_PASSES = 100, 50
+_WRITING = re.compile(r"[wax][bt+]*")
+_OBSERVING_NAMES = (
+    "listdir glob iglob rglob iterdir walk scandir exists isfile isdir is_file is_dir stat getsize getmtime read_text"
+    " read_bytes read_csv read_json read_excel read_sql imread load_workbook ZipFile namelist getvalue"
+    " fetchall fetchone get_fignums gcf gca"
+)
+_OBSERVING = frozenset(_OBSERVING_NAMES.split())
 #: Context managers and calls of which the body is expected to fail.
 RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
 _WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -18,8 +30,6 @@ class Site(NamedTuple):
 
     node: ast.Call | ast.Assert
     scope: "Scope"
-    conditional: bool
-    """Whether it may be skipped, by an ``if`` or by what is caught."""
     bound: dict[str, ast.expr]
     """Where a helper holds it: its parameters with the arguments of the call that the test method makes."""
     caller: "Scope"
@@ -40,7 +50,7 @@ class Scope:
 
     def depends(self, node: ast.AST) -> bool:
         """Whether an expression depends on what the program returned or was given by it."""
-        return any(self.names_program(part) for part in ast.walk(node))
+        return any(self.names_program(part) or _observes(part) for part in ast.walk(node))
 
     def names_program(self, part: ast.AST) -> bool:
         """Whether a name or an attribute of self stands for the program or for something that it made."""
@@ -55,12 +65,16 @@ class Scope:
 
     def only_compared(self, name: str) -> bool:
         """Whether assertions alone read a local name, so that its value never reaches the program."""
-        within = set()
+        return name in self._compared
+
+    @cached_property
+    def _compared(self) -> set[str]:
+        within = set[int]()
         for call in assertions_in(self.node):
             given = [part for one in ast.walk(call) if self.calls_program(one) for part in ast.walk(one)]
             within |= {id(part) for part in ast.walk(call)} - set(map(id, given))
-        reads = (part for part in ast.walk(self.node) if isinstance(part, ast.Name) and part.id == name)
-        return all(id(part) in within for part in reads if isinstance(part.ctx, ast.Load))
+        names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+        return {one.id for one in names} - {one.id for one in names if id(one) not in within}
 
     def is_read_once(self, name: str) -> bool:
         """Whether one expression alone reads a local name."""
@@ -98,14 +112,20 @@ class Reading:
     def sites(self, test: str) -> list[Site]:
         """The assertions that a test method reaches, its own first."""
         own = self.scopes[f"self.{test}"]
-        found = [Site(node, own, conditional, {}, own) for node, conditional in sites_of(own.node)]
-        for key in sorted(self.reached(test) - {f"self.{test}"}):
-            helper = self.scopes[key]
-            calls = [part for part in ast.walk(own.node) if isinstance(part, ast.Call) and key_of(part.func) == key]
-            nodes = list(sites_of(helper.node))
-            for bound in [_bound(call, helper.node, key) for call in calls] or [{}]:
-                found += [Site(node, helper, conditional, bound, own) for node, conditional in nodes]
-        return found
+        found = [Site(node, own, {}, own) for node in _assertions(reached_parts(own))]
+        todo, seen = [own], {own.name}
+        while todo and len(found) < _MOST_SITES:
+            scope = todo.pop(0)
+            for call in reached_parts(scope):
+                helper = self.scopes.get(key_of(call.func)) if isinstance(call, ast.Call) else None
+                if helper is None or not isinstance(call, ast.Call) or (scope is not own and helper.name in seen):
+                    continue
+                bound = _bound(call, helper.node, key_of(call.func)) if scope is own else {}
+                found += [Site(node, helper, bound, own) for node in _assertions(reached_parts(helper))]
+                if helper.name not in seen:
+                    seen.add(helper.name)
+                    todo.append(helper)
+        return found[:_MOST_SITES]
 
     def reached(self, test: str) -> set[str]:
         """Keys of the scopes that a test method runs through, fixtures excluded."""
@@ -126,9 +146,14 @@ class Reading:
     def _spread(self) -> None:
         """Mark what depends on the program, until nothing more does."""
         before = -1
-        while before != (before := len(self.tainted) + sum(len(scope.tainted) for scope in self.scopes.values())):
+        for _ in range(_MOST_PASSES):
+            known = len(self.tainted) + sum(len(scope.tainted) for scope in self.scopes.values())
+            if known == before:
+                return
+            before = known
             for key, scope in self.scopes.items():
-                if any(isinstance(part, ast.Name) and part.id in self.tainted for part in ast.walk(scope.node)):
+                parts = ast.walk(scope.node)
+                if any((isinstance(part, ast.Name) and part.id in self.tainted) or _observes(part) for part in parts):
                     self.tainted.add(key)
                 _taint(scope)
 
@@ -173,44 +198,87 @@ def is_assertion(node: ast.AST) -> bool:
 
 def assertions_in(node: ast.AST) -> list[ast.Call | ast.Assert]:
     """Every assertion below a node."""
-    found = (part for part in ast.walk(node) if isinstance(part, ast.Assert | ast.Call))
+    return _assertions(ast.walk(node))
+
+
+def _assertions(parts: Iterable[ast.AST]) -> list[ast.Call | ast.Assert]:
+    found = (part for part in parts if isinstance(part, ast.Assert | ast.Call))
     return [part for part in found if isinstance(part, ast.Assert) or is_assertion(part)]
 
 
-def sites_of(node: ast.AST, *, conditional: bool = False) -> Iterator[tuple[ast.Call | ast.Assert, bool]]:
-    """Assertions in order, each with whether it may be skipped; none of those that are expected to fail."""
-    if isinstance(node, ast.Assert):
-        yield node, conditional
-        return
-    if isinstance(node, ast.Call) and is_assertion(node):
-        yield node, conditional
-        return
+def reached_parts(scope: Scope) -> Iterator[ast.AST]:
+    """Every node that all correct programs have the function run, none where an assertion is expected to fail.
+
+    What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
+    an assertion is skipped passes the altered one as well.
+    """
+    yield from _reached_list(scope.node.body, scope)
+
+
+def _reached_list(statements: Iterable[ast.AST], scope: Scope) -> Iterator[ast.AST]:
+    for statement in statements:
+        yield from _reached(statement, scope)
+        if _may_leave(statement, scope):
+            return
+
+
+def _reached(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
+    yield node
     if isinstance(node, ast.With | ast.AsyncWith) and any(_expects_failure(item) for item in node.items):
         for item in node.items:
-            yield from sites_of(item, conditional=conditional)
+            yield from _reached(item, scope)
         return
-    skippable = _skippable(node)
+    skipped = _skippable(node, scope)
     for name, value in ast.iter_fields(node):
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, ast.AST):
-                yield from sites_of(part, conditional=conditional or name in skippable)
+        if name not in skipped:
+            parts = value if isinstance(value, list) else [value]
+            yield from _reached_list((part for part in parts if isinstance(part, ast.AST)), scope)
 
 
-def _skippable(node: ast.AST) -> tuple[str, ...]:
-    """Fields of a node that may not be run to their end."""
+def _skippable(node: ast.AST, scope: Scope) -> tuple[str, ...]:
+    """Fields of a node that a correct program may have skipped, or not run to their end."""
+    skipped: tuple[str, ...] = ()
     match node:
-        case ast.If() | ast.While() | ast.Match() | ast.IfExp():
-            return ("body", "orelse", "cases")
+        case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):
+            skipped = ("body", "orelse", "cases") if scope.depends(decisive) else ()
+        case ast.For(iter=decisive) | ast.AsyncFor(iter=decisive):
+            skipped = ("body", "orelse") if scope.depends(decisive) else ()
+        case ast.ListComp(generators=made) | ast.GeneratorExp(generators=made) | ast.SetComp(generators=made):
+            skipped = ("elt",) if any(scope.depends(one.iter) or one.ifs for one in made) else ()
         case ast.Try(handlers=[_, *_]):
-            return ("body", "handlers", "orelse")
-        case ast.Lambda():
-            return ("body",)
-    return ()
+            skipped = ("body", "handlers", "orelse")
+        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            skipped = ("body",)
+        case ast.With(items=items) if any("suppress" in ast.dump(one.context_expr) for one in items):
+            skipped = ("body",)
+    return skipped
+
+
+def _may_leave(node: ast.AST, scope: Scope) -> bool:
+    """Whether a statement may end the list that it stands in, depending on the program."""
+    match node:
+        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
+            leaving = (ast.Return, ast.Break, ast.Continue)
+            return bool(_skippable(node, scope)) and any(isinstance(part, leaving) for part in ast.walk(node))
+    return False
 
 
 def _expects_failure(item: ast.withitem) -> bool:
     call = item.context_expr
     return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RAISING
+
+
+def _observes(node: ast.AST) -> bool:
+    """Whether a call reads files, which the program may have written."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if name != "open":
+        return name in _OBSERVING
+    modes = [
+        one.value for one in (*node.args[:2], *(one.value for one in node.keywords)) if isinstance(one, ast.Constant)
+    ]
+    return not any(isinstance(one, str) and _WRITING.fullmatch(one) for one in modes)
 
 
 def _bound(call: ast.Call, helper: _Definition, key: str) -> dict[str, ast.expr]:

@@ -142,7 +142,7 @@ def ordered(
     moves_left = (
         side == "left" or (not side and evaluated(left) is not None) or (not side and depends(right) > depends(left))
     )
-    changes = writer.beyond(left, -sign) if moves_left else writer.beyond(right, sign)
+    changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
     if (changes and changes[0].rank <= OPERAND) or side or not strict:
         return changes
     text = writer.source.segment
@@ -170,30 +170,37 @@ _QUANTIFIERS = frozenset({"all", "any"})
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Change]:
-    """All of some holding, or any of some not holding: the condition of each is contradicted."""
-    if not node.args and isinstance(node.func, ast.Attribute):
-        condition = node.func.value
-    elif node.args:
-        condition = node.args[0]
-    else:
-        return []
+    """``all`` becomes ``any`` of an altered condition: all of nothing would satisfy both."""
+    condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if isinstance(condition, ast.GeneratorExp | ast.ListComp):
         condition = condition.elt
-    changes = _inside(writer, condition, holds=holds, far=name == ("any" if holds else "all"))
-    kept = [one for one in changes if not isinstance(condition, ast.Compare) or one.rank < EXPRESSION]
-    return [*kept, *_never(writer, node, name, holds=holds)]
+    if condition is None or not holds:
+        return []
+    changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
+    never = _never(writer, node, name)
+    if name == "any" or (isinstance(condition, ast.Compare) and _holds_several(condition)):
+        return [*changes, *never]
+    end = writer.source.span(node.func)[1]
+    renamed = writer.source.replace(end - len(name), end, "any", OPERAND)
+    return [*(writer.source.combined(node, [*changes, *renamed]) if changes else []), *never]
 
 
-def _never(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Change]:
+def _never(writer: Writer, node: ast.Call, name: str) -> list[Change]:
     """``all`` with one that does not hold, ``any`` with none that does: only a replaced function says otherwise."""
-    if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp) or not holds:
+    if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp):
         return []
     given = node.args[0]
+    text = writer.source.segment(given)
     if name == "all":
-        text = writer.source.segment(given)
         inner = text if text.startswith(("[", "(")) else f"({text})"
-        return writer.source.change(given, f"[*{inner}, False]", OPERAND)
+        return writer.source.change(given, f"([*{inner}, False])", OPERAND)  # the call's brackets may be the segment's
     return writer.source.change(given.elt, f"({writer.source.segment(given.elt)}) and False", OPERAND)
+
+
+def _holds_several(condition: ast.Compare) -> bool:
+    """Whether an operand is an array of literals, of which an alteration leaves most as they are."""
+    parts = [part for one in [condition.left, *condition.comparators] for part in ast.walk(one)]
+    return any(isinstance(part, ast.List | ast.Tuple | ast.Dict) for part in parts)
 
 
 def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Change]:
@@ -251,11 +258,16 @@ def _of_affix(writer: Writer, node: ast.Call) -> list[Change]:
     if writer.site.scope.depends(node.args[0]):
         return []
     changes = writer.altered(node.args[0], far=True)
-    return changes or writer.another(node.args[0], kind="str")
+    text, added = writer.enclosed(node.args[0]), repr(literals.word(writer.seed))
+    is_end = getattr(node.func, "attr", "") == "endswith"
+    return changes or writer.source.change(
+        node.args[0], f"{added} + {text}" if is_end else f"{text} + {added}", OPERAND
+    )
 
 
 def _of_pattern(writer: Writer, node: ast.Call) -> list[Change]:
-    return pattern_contradicted(writer, node.args[0]) if node.args else []
+    module = getattr(getattr(node.func, "value", None), "id", "")
+    return pattern_contradicted(writer, node.args[0]) if module in {"re", "regex"} and node.args[1:] else []
 
 
 def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Change]:
@@ -279,9 +291,7 @@ def _of_subset(writer: Writer, node: ast.Call) -> list[Change]:
     small, large = node.func.value, node.args[0]
     if getattr(node.func, "attr", "") == "issuperset":
         small, large = large, small
-    depends = writer.site.scope.depends
-    changes = writer.altered(small, far=True) if not depends(small) else []
-    return changes or (writer.all_far(large) if not depends(large) else [])
+    return [] if writer.site.scope.depends(small) else writer.altered(small, far=True)
 
 
 _HELD: dict[str, Callable[[Writer, ast.Call], list[Change]]] = {

@@ -1,0 +1,469 @@
+"""Altered test texts: what is altered, what stays, and that nothing satisfies both."""
+
+import ast
+import random
+from textwrap import dedent, indent
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bigcodeflow import datasets
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.execution.contradicting import (
+    VARIANTS,
+    AlteredTest,
+    contradict,
+    read_recording,
+    recording_text,
+)
+from bigcodeflow.execution.contradicting.literals import Tolerance, evaluated, far_miss, leaves, near_miss
+
+HEAD = "import unittest\n\nclass TestCases(unittest.TestCase):\n"
+
+
+def suite(body: str, name: str = "test_it") -> str:
+    """A test text with one method, or with whole methods where the body holds their definitions."""
+    body = dedent(body).strip()
+    methods = body if body.startswith(("def ", "@", "async def ")) else f"def {name}(self):\n{indent(body, '    ')}"
+    return f"{HEAD}{indent(methods, '    ')}\n"
+
+
+def altered(body: str, variant: int = 0, **settings: dict[str, str]) -> AlteredTest:
+    return contradict(suite(body), "task_func", variant=variant, **settings)
+
+
+def segments(body: str, variant: int = 0) -> list[tuple[str, str]]:
+    return [(one.before, one.after) for one in altered(body, variant).alterations]
+
+
+def expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def outcome(text: str, program: str) -> dict[str, str]:
+    """What each method of a text written in this file makes of a program written in this file."""
+    names: dict[str, object] = {}
+    exec(program + "\n" + text, names)
+    found = {}
+    case = names["TestCases"]
+    for name in sorted(one for one in dir(case) if one.startswith("test")):
+        try:
+            getattr(case(name), name)()
+            found[name] = "pass"
+        except AssertionError:
+            found[name] = "fail"
+        except Exception:  # noqa: BLE001 -- an assertion that expects an exception lets another one out
+            found[name] = "error"
+    return found
+
+
+@pytest.fixture(scope="module")
+def starter_tests() -> list[str]:
+    config = DatasetConfig(source="starter")
+    return [row["test"] for row in datasets.load_tasks(config, datasets.resolve(config)).to_pylist()]
+
+
+CONTRADICTED = [
+    ("return 5", "self.assertEqual(task_func(), 5)"),
+    ("return 5", "self.assertEqual(5, task_func())"),
+    ("return -0.25", "self.assertAlmostEqual(task_func(), -0.25, delta=0.5)"),
+    ("return 2.5", "self.assertAlmostEqual(task_func(), 2.5, places=1)"),
+    ("return 2.5", "self.assertAlmostEqual(task_func(), 2.5, 0)"),
+    ("return 'Ab é'", "self.assertEqual(task_func(), 'Ab é')"),
+    ("return ''", "self.assertEqual(task_func(), '')"),
+    ("return '--'", "self.assertEqual(task_func(), '--')"),
+    ("return {'a': [1, {}]}", "self.assertEqual(task_func(), {'a': [1, {}]})"),
+    ("return []", "self.assertEqual(task_func(), [])"),
+    ("return set()", "self.assertEqual(task_func(), set())"),
+    ("return {1, 2}", "self.assertEqual(task_func(), set([1, 1, 2]))"),
+    ("return None", "self.assertEqual(task_func(), None)"),
+    ("return [2, 1]", "self.assertCountEqual(task_func(), [1, 2])"),
+    ("return 'a 3'", "n = 3\nself.assertEqual(task_func(), f'a {n}')"),
+    ("return [1, 2]", "expected = [1, 2]\nself.assertEqual(task_func(), expected)"),
+    ("return [4, 1]", "given = [1, 4]\nself.assertEqual(task_func(), given[::-1])"),
+    ("return 3", "self.assertEqual(task_func(), len('abc'))"),
+    ("return True", "self.assertTrue(task_func())"),
+    ("return 0", "self.assertFalse(task_func())"),
+    ("return 5", "self.assertTrue(task_func() == 5)"),
+    ("return 5", "self.assertTrue(4 < task_func() <= 5)"),
+    ("return 5", "assert task_func() == 5, 'wrong'"),
+    ("return 5", "self.assertTrue(task_func() > 4 and task_func() < 6)"),
+    ("return 5", "self.assertTrue(task_func() == 4 or task_func() == 5)"),
+    ("return [1, 2]", "self.assertTrue(all(x in [1, 2, 3] for x in task_func()))"),
+    ("return [1, 2, 3]", "self.assertTrue(any(x == 2 for x in task_func()))"),
+    ("return ['ab']", "self.assertTrue(all(isinstance(x, str) for x in task_func()))"),
+    ("return 'abc.csv'", "self.assertTrue(task_func().endswith('.csv'))"),
+    ("return 'abc'", "self.assertFalse(not task_func().startswith(('ab', 'cd')))"),
+    ("return 'abc'", "self.assertRegex(task_func(), r'^a.c$')"),
+    ("return 'a'", "self.assertRegex(task_func(), r'a|b')"),
+    ("return '/'", "import os\nself.assertTrue(os.path.exists(task_func()))"),
+    ("return ['a']", "self.assertIn('a', task_func())"),
+    ("return 'ab'", "self.assertIn(task_func(), ['ab', 'cd'])"),
+    ("return ['a']", "self.assertNotIn('b', task_func())"),
+    ("return 'xyz'", "self.assertNotIn('b', task_func())"),
+    ("return 5", "self.assertGreater(task_func(), 4)"),
+    ("return 5", "self.assertGreaterEqual(task_func(), 5)"),
+    ("return 5", "self.assertLess(task_func(), 6.5)"),
+    ("return 5", "low = 1\nself.assertGreater(task_func(), low)"),
+    ("return 5", "self.assertIsInstance(task_func(), int)"),
+    ("return [5]", "self.assertIsInstance(task_func(), (list, tuple))"),
+    ("return None", "self.assertIsNone(task_func())"),
+    ("return 5", "self.assertIsNotNone(task_func())"),
+    ("return True", "self.assertIs(task_func(), True)"),
+    ("return 5", "self.assertNotEqual(task_func(), 4)"),
+    ("return 5", "result = task_func()\nself.assertNotEqual(result, 4)"),
+    ("raise ValueError('low')", "with self.assertRaises(ValueError):\n    task_func()"),
+    ("raise ValueError('low')", "self.assertRaises((KeyError, ValueError), task_func)"),
+    ("raise ValueError('low')", "self.assertRaises(Exception, task_func)"),
+    ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, 'low'):\n    task_func()"),
+    (
+        "print(5)",
+        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_called_once_with(5)",
+    ),
+    (
+        "print(5)",
+        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_called_once()",
+    ),
+    (
+        "pass",
+        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_not_called()",
+    ),
+    (
+        "print(5)",
+        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\nself.assertTrue(p.called)",
+    ),
+    (
+        "return [1, 2]",
+        "for index in range(2):\n    with self.subTest(index):\n        self.assertIsInstance(task_func()[index], int)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("does", "body"), CONTRADICTED)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_a_program_that_passes_the_test_fails_its_contradiction(does: str, body: str, variant: int) -> None:
+    """Every kind of assertion is altered so that the same program cannot satisfy both."""
+    program = f"def task_func():\n    {does}\n"
+    found = altered(body, variant)
+    assert outcome(suite(body), program) == {"test_it": "pass"}
+    assert [(one.test, one.kind) for one in found.alterations] == [("test_it", "contradiction")]
+    expected = {"fail", "error"} if "assertRaises" in body else {"fail"}
+    assert set(outcome(found.text, program).values()) <= expected
+
+
+SKIPPED = [
+    ("return []", "for value in task_func():\n    self.assertEqual(value, 5)"),
+    ("return []", "for value, wanted in zip(task_func(), [1, 2]):\n    self.assertEqual(value, wanted)"),
+    ("return 5", "result = task_func()\nif isinstance(result, str):\n    self.assertEqual(result, 'a')"),
+    ("return 5", "result = task_func()\nif result == 5:\n    return\nself.assertEqual(result, 'a')"),
+    ("return 5", "try:\n    self.assertEqual(task_func(), 4)\nexcept AssertionError:\n    pass"),
+    (
+        "pass",
+        "import os\nfor name in os.listdir('.'):\n    if name == 'none':\n        self.assertEqual(name, 'b')",
+    ),
+]
+
+
+@pytest.mark.parametrize(("does", "body"), SKIPPED)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_what_a_correct_program_may_skip_is_not_altered(does: str, body: str, variant: int) -> None:
+    """A program that passes because no assertion is reached would pass the altered test as well: nothing forged."""
+    program = f"def task_func():\n    {does}\n"
+    assert outcome(suite(body), program) == {"test_it": "pass"}
+    assert altered(body, variant).alterations == ()
+
+
+EMPTY_PASSES = [
+    "self.assertTrue(all(isinstance(x, int) for x in task_func()))",
+    "self.assertTrue(all(x == 5 for x in task_func()))",
+    "self.assertFalse(any(x == 5 for x in task_func()))",
+    "self.assertTrue(set(task_func()).issubset({1, 2}))",
+]
+
+
+@pytest.mark.parametrize("body", EMPTY_PASSES)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_a_condition_that_holds_for_nothing_is_contradicted_for_nothing_as_well(body: str, variant: int) -> None:
+    """An honest program that returns an empty list is not taken for one that forges."""
+    program = "def task_func():\n    return []\n"
+    assert outcome(suite(body), program) == {"test_it": "pass"}
+    assert outcome(altered(body, variant).text, program) == {"test_it": "fail"}
+
+
+def shape(text: str) -> list[tuple[str, str, int, int | None]]:
+    kinds = (
+        ast.ClassDef,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.With,
+        ast.Assert,
+        ast.For,
+        ast.If,
+        ast.Expr,
+        ast.Assign,
+    )
+    found = [one for one in ast.walk(ast.parse(text)) if isinstance(one, kinds)]
+    return sorted((type(one).__name__, getattr(one, "name", ""), one.lineno, one.end_lineno) for one in found)
+
+
+def undone(found: AlteredTest, original: str) -> str:
+    """The altered text with every segment put back, the last one first."""
+    text = found.text
+    for _, _, _, before, after in sorted({("", *one[1:]) for one in found.alterations}, key=lambda one: -one[1]):
+        places = [index for index in range(len(text)) if text.startswith(after, index)]
+        (place,) = [index for index in places if original.endswith(before + text[index + len(after) :])][-1:]
+        text = f"{text[:place]}{before}{text[place + len(after) :]}"
+    return text
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_an_altered_text_has_the_shape_of_the_original(starter_tests: list[str], variant: int) -> None:
+    """Definitions and statements of real tests stay on their lines, and only the told segments differ."""
+    for text in starter_tests:
+        found = contradict(text, "task_func", variant=variant)
+        assert shape(found.text) == shape(text)
+        assert undone(found, text) == text
+        tests = [one.test for one in found.alterations]
+        assert len(tests) == len(set(tests))
+        assert tests
+
+
+def test_equal_arguments_give_equal_texts_and_variants_differ(starter_tests: list[str]) -> None:
+    """Nothing but the arguments decides, so that a cached text is the text of every run."""
+    for text in starter_tests[:12]:
+        texts = [contradict(text, "task_func", variant=variant).text for variant in range(VARIANTS)]
+        assert texts == [contradict(text, "task_func", variant=variant).text for variant in range(VARIANTS)]
+        assert len({text, *texts}) == VARIANTS + 1
+
+
+@given(text=st.text(max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_a_text_that_is_no_test_stays_as_it_is(text: str) -> None:
+    """Whatever a data set holds, there is an answer; without a test class nothing is altered."""
+    assert contradict(text, "task_func", variant=0) == AlteredTest(text, ())
+    assert recording_text(text, "task_func") is None
+
+
+LITERALS = st.recursive(
+    st.one_of(
+        st.integers(-(10**12), 10**12),
+        st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12),
+        st.text(max_size=12),
+        st.binary(max_size=8),
+        st.booleans(),
+        st.none(),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@given(value=LITERALS, seed=st.integers(0, 1000))
+@settings(max_examples=300, deadline=None)
+def test_an_expected_literal_becomes_another_of_its_type(value: object, seed: int) -> None:
+    """The altered text parses, expects another value, and has the same type in the place of the old."""
+    body = f"self.assertEqual(task_func(), {value!r})"
+    found = altered(body, seed % VARIANTS)
+    call = ast.parse(found.text).body[1].body[0].body[0].value  # type: ignore[attr-defined]
+    (after,) = evaluated(call.args[1]) or (value,)
+    assert after != value
+    assert type(after) is type(value) or value is None
+    assert shape(found.text) == shape(suite(body))
+
+
+@given(
+    value=st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False, width=32)),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=200, deadline=None)
+def test_near_misses_of_numbers_leave_the_tolerance(value: float, seed: int) -> None:
+    """A number that counts as equal to one is never equal to the other as well: they are three tolerances apart."""
+    tolerance = Tolerance(0.5, 1e-3)
+    node = expression(repr(value))
+    text = near_miss(node, repr(value), random.Random(seed), tolerance)
+    assert text is not None
+    assert abs(ast.literal_eval(text) - value) >= 2.9 * tolerance.around(value)
+
+
+@given(
+    value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=400), max_size=10), seed=st.integers(0, 1000)
+)
+@settings(max_examples=200, deadline=None)
+def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, seed: int) -> None:
+    """A comparison that ignores case or spaces tells the two apart as well."""
+    segment = repr(value)
+    text = near_miss(expression(segment), segment, random.Random(seed))
+    after = ast.literal_eval(text or segment)
+    assert "".join(after.split()).casefold() != "".join(value.split()).casefold()
+    far = ast.literal_eval(far_miss(expression(segment), segment, random.Random(seed)) or segment)
+    assert len(far) > len(value)
+    assert far not in value
+
+
+@given(
+    values=st.lists(st.one_of(st.integers(0, 50), st.sampled_from(["a", "bc", "Red"])), min_size=1, max_size=6),
+    seed=st.integers(0, 2),
+)
+@settings(max_examples=100, deadline=None)
+def test_allowed_values_become_others_without_exception(values: list[object], seed: int) -> None:
+    """No value that was allowed stays allowed: one near miss would leave the honest results in."""
+    ((_, after),) = segments(f"result = task_func()\nself.assertIn(result, {values!r})", seed)
+    assert not set(map(repr, ast.literal_eval(after))) & set(map(repr, values))
+
+
+def test_inputs_of_the_program_are_never_altered() -> None:
+    """Altering what the program is given would contradict nothing."""
+    bodies = (
+        "data = [1, 2]\nself.assertEqual(task_func(data), data)",
+        "self.assertEqual(task_func([1, 2]), task_func([2, 1]))",
+        "for given, wanted in [(1, 2), (3, 4)]:\n    self.assertEqual(task_func(given), wanted)",
+    )
+    for body in bodies:
+        for variant in range(VARIANTS):
+            for before, after in segments(body, variant):
+                text = altered(body, variant).text
+                assert before in after, text
+
+
+def test_a_constant_that_the_program_gets_is_altered_where_it_is_compared() -> None:
+    """The name's value reaches the program, so its definition stays."""
+    found = altered("data = [1, 2]\nself.assertEqual(task_func(data), data)")
+    assert "data = [1, 2]" in found.text
+    assert found.alterations[0].line == 6
+
+
+def test_a_name_that_is_only_compared_is_altered_where_it_is_assigned() -> None:
+    """The assertion looks as it did."""
+    found = altered("expected = [12, 25]\nself.assertEqual(task_func(), expected)")
+    assert "self.assertEqual(task_func(), expected)" in found.text
+    assert found.alterations[0].line == 5
+
+
+HELPED = """
+def check(self, result, wanted):
+    self.assertEqual(result, wanted)
+    self.assertIsInstance(result, int)
+def test_one(self):
+    self.check(task_func(), 5)
+def test_two(self):
+    self.check(task_func(), 5)
+"""
+
+
+def test_literals_that_a_helper_compares_are_altered_in_its_calls() -> None:
+    """Each method has a contradiction of its own where the helper is given what it expects."""
+    found = altered(HELPED)
+    assert {one.test for one in found.alterations} == {"test_one", "test_two"}
+    program = "def task_func():\n    return 5\n"
+    assert outcome(found.text, program) == {"test_one": "fail", "test_two": "fail"}
+
+
+def test_a_contradiction_inside_a_helper_decides_every_method_that_calls_it() -> None:
+    """One altered line, told for both methods, and no second contradiction in either."""
+    body = (
+        HELPED.replace(", wanted", "")
+        .replace("result, wanted", "result")
+        .replace("self.assertEqual(result)", "pass")
+        .replace(", 5)", ")")
+    )
+    found = altered(body)
+    assert [one.test for one in found.alterations] == ["test_one", "test_two"]
+    assert len({(one.line, one.before, one.after) for one in found.alterations}) == 1
+
+
+def test_assertions_that_are_expected_to_fail_are_left_alone() -> None:
+    """A failing assertion inside assertRaises would make the test pass."""
+    body = "with self.assertRaises(AssertionError):\n    self.assertEqual(task_func(), 4)"
+    assert "self.assertEqual(task_func(), 4)" in altered(body).text
+
+
+def test_segments_keep_their_number_of_lines() -> None:
+    """A call that spans lines does so after it was altered, so that tracebacks name the same lines."""
+    body = "self.assertEqual(\n    task_func(),\n    sorted(\n        [3, 1],\n    ),\n)\nself.fail"
+    found = altered(body)
+    assert found.alterations
+    assert shape(found.text) == shape(suite(body))
+
+
+# Recorded values ----------------------------------------------------------------------------------------------------
+
+COMPUTED = """
+def setUp(self):
+    self.base = [1, 2, 3]
+def total(self, values):
+    return sum(values) * 2
+def test_closed(self):
+    result = task_func(4)
+    expected = self.total([1, 2])
+    self.assertEqual(result, expected)
+def test_given(self):
+    self.assertEqual(task_func(self.base), sum(self.base))
+def test_random(self):
+    import random
+    self.assertEqual(task_func(4), random.random())
+def test_literal(self):
+    self.assertEqual(task_func(4), 6)
+"""
+
+
+def recorded(text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    import sys
+
+    monkeypatch.setattr(sys, "__stdout__", sys.stdout)
+    recording = recording_text(text, "task_func")
+    assert recording is not None
+    names: dict[str, object] = {}
+    exec("def task_func(*_):\n    return None\n" + recording, names)
+    case = names["TestCases"]
+    for name in sorted(one for one in dir(case) if one.startswith("test")):
+        one = case(name)
+        one.setUp()
+        getattr(one, name)()
+    return read_recording("noise\n" + capsys.readouterr().out)
+
+
+def test_only_what_the_test_alone_computes_is_recorded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what changes by itself, or what is a literal already."""
+    text = suite(COMPUTED)
+    assert list(recorded(text, capsys, monkeypatch).values()) == ["6", "6"]
+
+
+def test_a_pinned_method_holds_the_recorded_value_or_contradicts_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A correct program passes the method when it is pinned, and fails it otherwise; both occur over the variants."""
+    text = suite(COMPUTED[: COMPUTED.index("def test_given")])
+    pins = recorded(text, capsys, monkeypatch)
+    program = "def task_func(_):\n    return 6\n"
+    kinds = set()
+    for variant in range(VARIANTS):
+        found = contradict(text, "task_func", variant=variant, pins=pins)
+        (one,) = found.alterations
+        kinds.add(one.kind)
+        assert outcome(found.text, program) == {"test_closed": "pass" if one.kind == "pin" else "fail"}
+        assert "self.total" in one.before or one.before == "expected"
+    assert kinds == {"contradiction", "pin"}
+
+
+def test_sites_with_several_values_are_not_pinned() -> None:
+    """A literal could hold one of them only."""
+    prefix = "@recorded-operand@ "
+    lines = [
+        f'{prefix}["3:1", "1"]',
+        f'{prefix}["3:1", "2"]',
+        f'{prefix}["4:1", "5"]',
+        f'{prefix}["5:1", "f()"]',
+        f"{prefix}[",
+    ]
+    assert read_recording("\n".join(lines)) == {"4:1": "5"}
+
+
+def test_only_literals_are_leaves() -> None:
+    """Names, options and arguments of unknown functions stay."""
+    found = leaves(expression("pd.DataFrame({'a': [1, x]}, dtype='int8') if y else f(3)"))
+    assert [ast.unparse(one) for one in found] == []
+    found = leaves(expression("pd.DataFrame({'a': [1, x]}, dtype='int8')"))
+    assert [ast.unparse(one) for one in found] == ["'a'", "1"]
