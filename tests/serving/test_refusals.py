@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import socket
 
 import pytest
 
@@ -11,7 +12,7 @@ from bigcodeflow.serving import guarding, jobs
 from bigcodeflow.serving.guarding import usable_key
 from bigcodeflow.serving.server import listening
 from tests.serving.conftest import Serve
-from tests.serving.services import RIGHT, TEST, Served, client_of, item, sleeper, until
+from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 
 pytestmark = pytest.mark.sandbox
 
@@ -90,6 +91,45 @@ def test_a_port_that_is_taken_is_named() -> None:
             listening("127.0.0.1", port),
         ):
             pass
+
+
+@pytest.mark.parametrize("key", ["", "another"], ids=["none", "other"])
+def test_the_description_is_for_clients(shared_service: Served, key: str) -> None:
+    """It asks for the key, as everything but /health does, and where there is none for this machine's name."""
+    with client_of(shared_service.url, key) as stranger:
+        assert stranger.get("/openapi.json").status_code == 401
+    assert shared_service.client.get("/openapi.json").json()["info"]["title"] == "bigcodeflow"
+
+
+def test_the_description_is_for_this_machine(serve_here: Serve) -> None:
+    """Without a key, a page of another site does not read it."""
+    with serve_here(key="") as served:
+        assert served.client.get("/openapi.json").status_code == 200
+        assert served.client.get("/openapi.json", headers={"Host": "attacker.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/v1/batches", "/v1/prepare", "/health"])
+def test_a_length_that_is_stated_twice_is_refused(shared_service: Served, path: str) -> None:
+    """Who reads the other one takes the rest of the body for a request: nothing of it is answered."""
+    hidden = f"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+    )
+    for lengths in (
+        "Content-Length: 4\r\nTransfer-Encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 4",
+    ):
+        answer = sent(shared_service, f"{head}{lengths}\r\n\r\n0\r\n\r\n{hidden}")
+        assert answer.startswith("HTTP/1.1 400 ")
+        assert "send one of them" in answer
+        assert answer.count("HTTP/1.1 ") == 1
+
+
+def sent(served: Served, text: str) -> str:
+    """All that comes back on a connection until the service ends it."""
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=10) as connection:
+        connection.sendall(text.encode())
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
 
 def test_each_thing_that_is_wrong_has_a_line(shared_service: Served) -> None:
