@@ -211,6 +211,41 @@ def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked:
     assert (answer.status_code, answer.json()["detail"]) == (413, ["a request may have 1 MiB: send several"])
 
 
+@pytest.mark.parametrize("detail", ["verdict", "outcome"])
+def test_a_test_that_is_too_large_is_refused(shared_service: Served, detail: str) -> None:
+    """With its place, its size and the limit: to read it would take the service seconds, or minutes, and gigabytes."""
+    large = "a\n" * 100_001
+    lines = refused(shared_service, 413, items=[item("a"), item("b", test=large)], detail=detail)
+    assert lines == ["items.1.test: 200,002 characters, and a test may have 200,000: shorten it"]
+    asked = {"tests": [large], "programs": [{"program": RIGHT, "test": 0}]}
+    answer = shared_service.client.post("/v1/prepare", json=asked)
+    assert (answer.status_code, answer.json()["detail"]) == (413, [lines[0].replace("items.1.test", "tests.0")])
+
+
+def test_a_program_that_is_too_large_to_be_read_is_judged(shared_service: Served) -> None:
+    """A model that does not end its answer costs its batch nothing; the sandbox decides."""
+    items = [item("a", "#" * 400_000 + f"\n{RIGHT}"), item("b", "a\n" * 150_000)]
+    answer = shared_service.client.post("/v1/batches", json={"items": items})
+    found = {line["id"]: line["verdict"]["status"] for line in map(json.loads, filter(str.strip, answer.iter_lines()))}
+    assert found == {"a": "pass", "b": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/batches", b'{"items": [{"id": "a", "program": "", "test": "", "expected_tests": [%s0]}]}'),
+        ("/v1/batches", b'{"items": [{"id": "a"}], "limits": [%s0]}'),
+        ("/v1/prepare", b'{"tests": [], "programs": [%s0]}'),
+    ],
+)
+def test_a_request_of_too_many_values_is_refused(shared_service: Served, path: str, body: bytes) -> None:
+    """Each of them may be wrong, and to say so takes a kilobyte: a body of one MiB would take ten seconds and a GB."""
+    content = body % (b"0," * 300_000)
+    answer = shared_service.client.post(path, content=content, headers={"Content-Type": "application/json"})
+    told = (answer.status_code, answer.json()["detail"])
+    assert told == (413, ["the body holds more than 300,000 values: send several"])
+
+
 def half_sent(served: Served, size_bytes: int) -> http.client.HTTPConnection:
     """A request of 1 MiB, so much of which has been sent."""
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
