@@ -12,13 +12,28 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from contextvars import ContextVar
+from functools import lru_cache, partial, wraps
+from io import BufferedIOBase
 from typing import ParamSpec, TypeVar
+
+#: Of one line of a JSONL file: a program of the most characters, escaped, has 12 MiB at worst.
+MOST_LINE_BYTES = 16 << 20
+#: Of one text of a task, such as its test. BigCodeBench's longest has 15,000. The parser needs 0.8 s and 180 MiB for so
+#: many at worst, so that they are read in any process.
+MOST_TEST_CHARACTERS = 200_000
+#: Of a program, or of an answer that holds one; about the most that a model may answer. See ``bounded_reading``.
+MOST_PROGRAM_CHARACTERS = 1_000_000
+#: What ``parse`` takes in this process.
+MOST_PARSED: ContextVar[int] = ContextVar("MOST_PARSED", default=MOST_TEST_CHARACTERS)
 
 logger = logging.getLogger(__name__)
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+# What is remembered of a text holds the text: thousands of larger ones would fill the memory.
+_MOST_REMEMBERED_CHARACTERS = 20_000
+_MOST_REMEMBERED_TEXTS = 4096
 
 #: What Python's parser and compiler raise for a text that they do not take.
 REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
@@ -38,7 +53,42 @@ _STRING = re.compile(
 
 
 class TooLargeError(ValueError):
-    """A text that Python's parser would need minutes for."""
+    """A text that is not read, since that would take minutes or gigabytes."""
+
+
+def require_size(text: str, most: int, what: str) -> None:
+    """Refuse a text of too many characters.
+
+    Raises:
+        TooLargeError: it has more than ``most``, which is what ``what`` may have, such as 'a program'.
+    """
+    if len(text) > most:
+        raise TooLargeError(f"too large to be read: {len(text):,} characters, and {what} may have {most:,}")
+
+
+def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
+    """The lines of a JSONL file with their numbers (1-based).
+
+    The byte order mark that Windows editors start files with is left out, as json refuses it.
+
+    Raises:
+        TooLargeError: a line has more than MOST_LINE_BYTES; it is not read to its end.
+    """
+    for number, line in enumerate(iter(partial(file.readline, MOST_LINE_BYTES + 1), b""), start=1):
+        if len(line) > MOST_LINE_BYTES:
+            raise TooLargeError(f"line {number} has more than the {MOST_LINE_BYTES >> 20} MiB that a line may have")
+        yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def remembered(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
+    """Decorate a function of one text: what it gives for small texts is kept for the next call."""
+    kept = lru_cache(maxsize=_MOST_REMEMBERED_TEXTS)(function)
+
+    @wraps(function)
+    def found(text: str) -> _Result:
+        return (function if len(text) > _MOST_REMEMBERED_CHARACTERS else kept)(text)
+
+    return found
 
 
 def storable(text: str) -> str:
@@ -54,11 +104,12 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
 
     Raises:
         SyntaxError: the text is not a program.
-        TooLargeError: the parser would take minutes.
+        TooLargeError: it has more than MOST_PARSED characters, or the parser would take minutes.
         ValueError: the text holds NUL bytes or lone surrogates.
         RecursionError: it nests deeper than the parser can follow.
         MemoryError: likewise.
     """
+    require_size(text, MOST_PARSED.get(), "a text that is parsed here")
     _refuse_endless(text)
     with parser():
         return ast.parse(text, feature_version=feature_version)

@@ -201,3 +201,22 @@ def test_the_real_dataset_loads(reference: Path) -> None:
     assert {task_id: found for task_id, found in domains if found != sorted(set(stated[task_id]))} == {}
     hard = json.loads((reference / "hard_task_ids.json").read_text(encoding="utf-8"))
     assert sorted(_load(path, subset="hard")["task_id"].to_pylist()) == sorted(hard)
+
+
+@pytest.mark.parametrize("column", ["test", "canonical_solution", "libs"])
+def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parquet, column: str) -> None:
+    """With line, column, size and limit; it is not parsed, which would take minutes and gigabytes."""
+    rows = [make_task(0), make_task(1, **{column: "a\n" * 1_650_000})]
+    for path, place in ((_write_jsonl(tmp_path / "t.jsonl", rows), "line 2"), (write_parquet(rows), "row 2")):
+        with pytest.raises(DatasetError) as caught:
+            _load(path)
+        told = f"{column} has 3,300,000 characters, and a text of a task may have 200,000: shorten it"
+        assert str(caught.value) == f"{path}, {place}: {told}"
+
+
+@pytest.mark.parametrize("name", ["tasks.jsonl", "tasks.jsonl.gz"])
+def test_a_line_that_is_too_long_is_named(make_task, tmp_path: Path, name: str) -> None:
+    """It is refused before it is read to its end."""
+    path = _write_jsonl(tmp_path / name, [make_task(0), make_task(1, doc_struct="#" * (17 << 20))])
+    with pytest.raises(DatasetError, match="line 2 has more than the 16 MiB that a line may have: shorten or remove"):
+        read_rows(path)

@@ -13,6 +13,7 @@ from bigcodeflow.config import SamplesConfig
 from bigcodeflow.errors import SamplesError
 from bigcodeflow.generation import fingerprint, load_samples
 
+_LONG = 17 << 20  # bytes; a line may have 16 MiB
 _KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 _ZERO, _ONE, _TWO = "BigCodeBench/0", "BigCodeBench/1", "BigCodeBench/2"
 _GOOD = {"task_id": _ZERO, "solution": "good"}
@@ -200,3 +201,24 @@ def _fingerprint_error(path: Path) -> str:
     with pytest.raises(SamplesError) as caught:
         fingerprint(SamplesConfig(source=str(path)))
     return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["samples.jsonl", "samples.jsonl.gz"])
+def test_a_line_that_is_too_long_is_named(make_tasks, tmp_path: Path, name: str) -> None:
+    """With its number and the limit; it is not read, and neither is what follows."""
+    lines = [json.dumps(_GOOD), json.dumps({"task_id": _ONE, "solution": "#" * _LONG}), "no JSON"]
+    text = "\n".join(lines).encode()
+    (tmp_path / name).write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
+    said = _error(tmp_path / name, make_tasks(_ZERO, _ONE))
+    assert "line 2 has more than the 16 MiB that a line may have, and what follows it was not read" in said
+    assert len(said) < 1_000
+    assert "line 3" not in said
+
+
+def test_a_program_file_that_is_too_large_is_named(make_tasks, tmp_path: Path) -> None:
+    """In a folder of programs, with its name and the limit."""
+    (tmp_path / "BigCodeBench_0").mkdir()
+    (tmp_path / "BigCodeBench_0" / "0.py").write_text("#" * _LONG)
+    said = _error(tmp_path, make_tasks(_ZERO))
+    assert "BigCodeBench_0/0.py" in said
+    assert "has more than the 16 MiB that a program's file may have" in said

@@ -1,5 +1,7 @@
 """The sanitizing stage: SAMPLES and TASKS in, SOLUTIONS out."""
 
+import resource
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pytest
 
 from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.errors import SamplesError
+from bigcodeflow.foreign_text import MOST_PROGRAM_CHARACTERS
 from bigcodeflow.sanitizing import sanitize_samples
 from bigcodeflow.schemas import SAMPLES, SOLUTIONS, TASKS
 
@@ -78,3 +81,44 @@ def test_foreign_sample_is_an_error_that_names_it() -> None:
     """A sample of a task that is not there stops the stage with one line."""
     with pytest.raises(SamplesError, match=r"sample 2 answers 'T/9'.*select the task"):
         sanitize_samples(sample_table({}, {"task_id": "T/9"}), task_table(), SanitizingConfig())
+
+
+@pytest.mark.parametrize("mode", ["none", "parity", "robust"])
+def test_an_answer_that_is_too_large_is_not_read(mode: Any) -> None:
+    """It stays as it is and has a syntax error, as any text that is no program; it costs no time and no memory."""
+    text = "a\n" * 1_500_000
+    started = time.process_time()
+    (row,) = sanitize_samples(
+        sample_table({"raw_text": text}), task_table(), SanitizingConfig(mode=mode, safety_policy="block")
+    ).to_pylist()
+    assert time.process_time() - started < 2
+    assert row["solution"] == text
+    assert row["syntax_error"] == "too large to be read: 3,000,000 characters, and a program may have 1,000,000"
+    assert [finding["rule"] for finding in row["findings"]] == ["unreadable"]
+    assert (row["syntax_ok"], row["blocked"]) == (False, True)
+
+
+def test_a_large_answer_is_read_in_another_process() -> None:
+    """It gives what a small one gives, and takes no memory of this process."""
+    program = "def task_func(x):\n    os.remove(x)\n    return np\n"
+    small, large = ("Here it is.\n" * count + f"import os\n{program}" for count in (1, 20_000))
+    config = SanitizingConfig(safety_policy="block")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rows = sanitize_samples(sample_table({"raw_text": small}, {"raw_text": large}), task_table(), config).to_pylist()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
+    assert rows[0]["solution"] == f"import os\n{program}".strip()
+    own = ("sample_index",)
+    assert [{**row, **dict.fromkeys(own)} for row in rows] == [{**rows[0], **dict.fromkeys(own)}] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["none", "robust"])
+def test_an_answer_that_takes_too_much_is_given_up(mode: Any) -> None:
+    """One of the most characters, of the kind that takes the parser most memory, ends the reading and not the run."""
+    text = "a\n" * (MOST_PROGRAM_CHARACTERS // 2)
+    rows = sanitize_samples(
+        sample_table({"raw_text": text}, {"raw_text": _RAW}), task_table(), SanitizingConfig(mode=mode)
+    ).to_pylist()
+    assert rows[0]["syntax_error"].startswith("too large to be read within 20 s of CPU time and 1,024 MiB")
+    assert rows[0]["solution"] == text
+    assert mode == "none" or rows[1]["syntax_ok"]

@@ -34,7 +34,7 @@ def test_every_answer_is_described(shared_service: Served) -> None:
     """Each status that tests of this folder meet, the key, and the bodies that are read by hand."""
     told = shared_service.client.get("/openapi.json").json()
     batches = told["paths"]["/v1/batches"]["post"]
-    assert set(batches["responses"]) == {"200", "401", "408", "409", "413", "415", "422", "429", "503"}
+    assert set(batches["responses"]) == {"200", "400", "401", "408", "409", "413", "415", "422", "429", "503"}
     assert batches["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/BatchRequest")
     assert batches["security"] == [{"HTTPBearer": []}]
     assert told["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"

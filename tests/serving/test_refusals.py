@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import socket
 
 import pytest
 
@@ -11,7 +12,7 @@ from bigcodeflow.serving import guarding, jobs
 from bigcodeflow.serving.guarding import usable_key
 from bigcodeflow.serving.server import listening
 from tests.serving.conftest import Serve
-from tests.serving.services import RIGHT, TEST, Served, client_of, item, sleeper, until
+from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 
 pytestmark = pytest.mark.sandbox
 
@@ -92,6 +93,45 @@ def test_a_port_that_is_taken_is_named() -> None:
             pass
 
 
+@pytest.mark.parametrize("key", ["", "another"], ids=["none", "other"])
+def test_the_description_is_for_clients(shared_service: Served, key: str) -> None:
+    """It asks for the key, as everything but /health does, and where there is none for this machine's name."""
+    with client_of(shared_service.url, key) as stranger:
+        assert stranger.get("/openapi.json").status_code == 401
+    assert shared_service.client.get("/openapi.json").json()["info"]["title"] == "bigcodeflow"
+
+
+def test_the_description_is_for_this_machine(serve_here: Serve) -> None:
+    """Without a key, a page of another site does not read it."""
+    with serve_here(key="") as served:
+        assert served.client.get("/openapi.json").status_code == 200
+        assert served.client.get("/openapi.json", headers={"Host": "attacker.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/v1/batches", "/v1/prepare", "/health"])
+def test_a_length_that_is_stated_twice_is_refused(shared_service: Served, path: str) -> None:
+    """Who reads the other one takes the rest of the body for a request: nothing of it is answered."""
+    hidden = f"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+    )
+    for lengths in (
+        "Content-Length: 4\r\nTransfer-Encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 4",
+    ):
+        answer = sent(shared_service, f"{head}{lengths}\r\n\r\n0\r\n\r\n{hidden}")
+        assert answer.startswith("HTTP/1.1 400 ")
+        assert "send one of them" in answer
+        assert answer.count("HTTP/1.1 ") == 1
+
+
+def sent(served: Served, text: str) -> str:
+    """All that comes back on a connection until the service ends it."""
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=10) as connection:
+        connection.sendall(text.encode())
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
 def test_each_thing_that_is_wrong_has_a_line(shared_service: Served) -> None:
     """Where it is, and what is wrong with it."""
     items = [{"id": 1, "program": "x"}, item("b") | {"more": 1}, item("c", time_seconds="5")]
@@ -169,6 +209,41 @@ def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked:
     content = iter([body[: 1 << 19], body[1 << 19 :]]) if chunked else body
     answer = shared_service.client.post("/v1/batches", content=content, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["detail"]) == (413, ["a request may have 1 MiB: send several"])
+
+
+@pytest.mark.parametrize("detail", ["verdict", "outcome"])
+def test_a_test_that_is_too_large_is_refused(shared_service: Served, detail: str) -> None:
+    """With its place, its size and the limit: to read it would take the service seconds, or minutes, and gigabytes."""
+    large = "a\n" * 100_001
+    lines = refused(shared_service, 413, items=[item("a"), item("b", test=large)], detail=detail)
+    assert lines == ["items.1.test: 200,002 characters, and a test may have 200,000: shorten it"]
+    asked = {"tests": [large], "programs": [{"program": RIGHT, "test": 0}]}
+    answer = shared_service.client.post("/v1/prepare", json=asked)
+    assert (answer.status_code, answer.json()["detail"]) == (413, [lines[0].replace("items.1.test", "tests.0")])
+
+
+def test_a_program_that_is_too_large_to_be_read_is_judged(shared_service: Served) -> None:
+    """A model that does not end its answer costs its batch nothing; the sandbox decides."""
+    items = [item("a", "#" * 400_000 + f"\n{RIGHT}"), item("b", "a\n" * 150_000)]
+    answer = shared_service.client.post("/v1/batches", json={"items": items})
+    found = {line["id"]: line["verdict"]["status"] for line in map(json.loads, filter(str.strip, answer.iter_lines()))}
+    assert found == {"a": "pass", "b": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/batches", b'{"items": [{"id": "a", "program": "", "test": "", "expected_tests": [%s0]}]}'),
+        ("/v1/batches", b'{"items": [{"id": "a"}], "limits": [%s0]}'),
+        ("/v1/prepare", b'{"tests": [], "programs": [%s0]}'),
+    ],
+)
+def test_a_request_of_too_many_values_is_refused(shared_service: Served, path: str, body: bytes) -> None:
+    """Each of them may be wrong, and to say so takes a kilobyte: a body of one MiB would take ten seconds and a GB."""
+    content = body % (b"0," * 300_000)
+    answer = shared_service.client.post(path, content=content, headers={"Content-Type": "application/json"})
+    told = (answer.status_code, answer.json()["detail"])
+    assert told == (413, ["the body holds more than 300,000 values: send several"])
 
 
 def half_sent(served: Served, size_bytes: int) -> http.client.HTTPConnection:

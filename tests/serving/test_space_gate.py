@@ -57,15 +57,31 @@ def test_nothing_else_opens(ask: Ask, authorization: str) -> None:
 def test_who_says_nothing_is_refused(ask: Ask) -> None:
     """A header that is missing is no empty key."""
     assert ask() == 401
-    assert ask(key="") == 200
+    assert ask(key="", host="localhost") == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:7860", "localhost", "[::1]:7860"])
+def test_without_a_key_this_machine_is_served(ask: Ask, host: str) -> None:
+    """By the names that nobody else has."""
+    assert ask(key="", host=host) == 200
+    assert ask(key="", host=host, method="POST", content_length="1") == 200
+
+
+@pytest.mark.parametrize("host", ["", "attacker.example:7860", "127.0.0.1.attacker.example", "[::1", "192.168.1.7"])
+def test_without_a_key_another_name_is_refused(ask: Ask, host: str) -> None:
+    """A page of another site, which had its own name resolve to loopback, reads and sends nothing; a key names itself."""
+    assert ask(key="", host=host) == 403
+    assert ask(key="", host=host, method="POST", content_length="1") == 403
+    assert ask(host=host, authorization="Bearer right") == 200
 
 
 def test_a_body_is_bounded_before_it_is_read(ask: Ask) -> None:
     """By the length that it states, which it has to."""
-    assert ask(key="", method="POST", content_length="100") == 200
-    assert ask(key="", method="POST", content_length="101") == 413
-    assert ask(key="", method="POST") == 411
-    assert ask(key="", method="POST", content_length="-1") == 411
+    right = {"authorization": "Bearer right", "method": "POST"}
+    assert ask(**right, content_length="100") == 200
+    assert ask(**right, content_length="101") == 413
+    assert ask(**right) == 411
+    assert ask(**right, content_length="-1") == 411
 
 
 def test_there_is_no_other_door(ask: Ask) -> None:

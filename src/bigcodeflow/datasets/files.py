@@ -14,9 +14,12 @@ from bigcodeflow.artifacts import file_sha256
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.datasets.source import ResolvedDataset, SourceRow
 from bigcodeflow.errors import DatasetError
+from bigcodeflow.foreign_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 _PROBLEMS_SHOWN = 20
+#: Columns that Python's parser reads; a file may hold others of any size.
+_PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs")
 
 
 class FileSource(NamedTuple):
@@ -60,9 +63,11 @@ def read_rows(path: Path) -> list[SourceRow]:
     """Every row of one task file, in file order.
 
     Raises:
-        DatasetError: the file is damaged, of another format, or empty; all unreadable lines are named at once.
+        DatasetError: the file is damaged, of another format or empty, or a line or text of it is too large; all
+            unreadable lines are named at once.
     """
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _jsonl_rows(path)
+    raise_problems([problem for row in rows for problem in _too_large(row)])
     if not rows:
         raise DatasetError(f"{path}: holds no tasks: give one row a task, see docs/datasets.md")
     return rows
@@ -92,10 +97,18 @@ def _parquet_rows(path: Path) -> list[SourceRow]:
     return [SourceRow(f"{path}, row {number}", record) for number, record in enumerate(records, start=1)]
 
 
+def _too_large(row: SourceRow) -> Iterator[str]:
+    for name in _PARSED:
+        value = row.values.get(name)
+        if isinstance(value, str) and len(value) > MOST_TEST_CHARACTERS:
+            sizes = f"has {len(value):,} characters, and a text of a task may have {MOST_TEST_CHARACTERS:,}"
+            yield f"{row.place}: {name} {sizes}: shorten it"
+
+
 def _jsonl_rows(path: Path) -> list[SourceRow]:
     rows: list[SourceRow] = []
     problems: list[str] = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in _lines(path):
         if not line.strip():
             continue
         place = f"{path}, line {number}"
@@ -112,11 +125,11 @@ def _jsonl_rows(path: Path) -> list[SourceRow]:
     return rows
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file):
-                # Windows editors start files with a byte order mark, which json refuses.
-                yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+            yield from lines_of(file)
+    except TooLargeError as error:
+        raise DatasetError(f"{path}: {error}: shorten or remove it") from None
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"{path}: cannot be read to its end ({error}): replace it by an intact copy") from None

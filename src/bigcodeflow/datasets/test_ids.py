@@ -21,13 +21,13 @@ _CALLABLE = "callable"
 _OTHER = "other"
 
 
-@lru_cache(maxsize=4096)  # validation asks first, and the rows of the table once more
+@foreign_text.remembered  # validation asks first, and the rows of the table once more
 def expected_test_ids(test: str) -> tuple[str, ...] | None:
     """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class.
 
     Raises:
         SyntaxError: the text is not Python.
-        ValueError: the text holds a NUL character.
+        ValueError: the text holds a NUL character, or has more than MOST_TEST_CHARACTERS.
     """
     found = _module_namespace(parse_quietly(test)).get(_TEST_CLASS)
     if not isinstance(found, type):
@@ -36,7 +36,7 @@ def expected_test_ids(test: str) -> tuple[str, ...] | None:
     return tuple(sorted(name for name in names if getattr(found, name) == _CALLABLE))
 
 
-@lru_cache(maxsize=4)  # what is asked of a text is asked in a row
+@lru_cache(maxsize=2)  # what is asked of a text is asked in a row; a tree may have 180 MiB
 def parse_quietly(source: str) -> ast.Module:
     """Parse without the warnings that newer Pythons give for old escapes and comparisons; the tree is shared.
 

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import islice
 from pathlib import Path
@@ -83,7 +83,7 @@ def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, .
     """Modules that the two texts import, in order, before a statement that might change what an import does.
 
     Importing them earlier is then the same as importing them where the texts do. What the environment does not hold
-    is left out, and so is everything where a text has a syntax error or begins with thousands of imports.
+    is left out, and so is everything where a text has a syntax error, is too large or begins with thousands of imports.
     """
     found: dict[str, None] = {}
     for text in (program, test):
@@ -99,7 +99,7 @@ def imported_modules(*texts: str) -> frozenset[str]:
     return frozenset().union(*(_imports(text).everywhere for text in texts))
 
 
-@lru_cache(maxsize=4096)  # a task's test stands beside every sample of it
+@foreign_text.remembered  # a task's test stands beside every sample of it
 @foreign_text.fails_alone(lambda _text: _UNKNOWN)
 def _imports(text: str) -> _Imports:
     try:

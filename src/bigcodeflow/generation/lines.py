@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.errors import SamplesError
-from bigcodeflow.foreign_text import storable
+from bigcodeflow.foreign_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
@@ -86,7 +86,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SamplesError(f"{name}: is not a sample file: {_FORMATS}")
     read = ReadSamples([], [])
-    for number, line in enumerate(_lines(path, name, read), start=1):
+    for number, line in _lines(path, name, read):
         if not line.strip():
             continue
         place = f"{name}, line {number}"
@@ -99,13 +99,14 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     return read
 
 
-def _lines(path: Path, name: str, read: ReadSamples) -> Iterator[bytes]:
+def _lines(path: Path, name: str, read: ReadSamples) -> Iterator[tuple[int, bytes]]:
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                # Windows editors start files with a byte order mark, which json refuses.
-                yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            for number, line in lines_of(file):
+                yield number, line
+    except TooLargeError as error:
+        read.defects.append(Defect(name, f"{error}, and what follows it was not read: shorten or remove it"))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         problem = f"the gzip stream is damaged or cut off after line {number} ({error}): copy or write the file again"
         read.defects.append(Defect(name, problem))
@@ -195,6 +196,10 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
             short_place = f"{folder.name}/{file.name}"
             place = f"{name}, {short_place}"
             try:
+                if file.stat().st_size > MOST_LINE_BYTES:
+                    limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
+                    read.defects.append(Defect(place, f"{limit}: shorten or remove it"))
+                    continue
                 program = file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 read.defects.append(Defect(place, f"cannot be read ({error}): save the program as UTF-8"))

@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from bigcodeflow.bounded_reading import read_apart
 from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.errors import SamplesError
-from bigcodeflow.foreign_text import fails_alone, storable
-from bigcodeflow.sanitizing.findings import assess
+from bigcodeflow.foreign_text import MOST_PROGRAM_CHARACTERS, TooLargeError, fails_alone, require_size, storable
+from bigcodeflow.sanitizing.findings import Finding, assess
 from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
@@ -16,6 +17,9 @@ from bigcodeflow.sanitizing.syntax import syntax_error
 from bigcodeflow.schemas import SOLUTIONS, table_of
 
 Progress = Callable[[int, int], None]
+
+# Longer answers are read in a process of their own, which takes half a second to start; few models write such.
+_MOST_READ_HERE_CHARACTERS = 100_000
 
 
 @fails_alone(lambda text, **_: storable(text))
@@ -69,13 +73,45 @@ def _solution(sample: dict[str, Any], task: dict[str, Any], config: SanitizingCo
     text = sample["raw_text"] or ""
     if config.mode == "none" and sample["given_solution"] is not None:
         text = sample["given_solution"]
-    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
-    error = syntax_error(solution)
-    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
     return {
         "task_id": sample["task_id"],
         "sample_index": sample["sample_index"],
         "sanitizer": config.mode,
+        **_read(text, config, entry_point=entry_point, code_prompt=code_prompt),
+        "truncated": sample["finish_reason"] == "length",
+    }
+
+
+@fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
+def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    """What an answer gives; one that cannot be read within limits is judged as it stands."""
+    try:
+        require_size(text, MOST_PROGRAM_CHARACTERS, "a program")
+        if len(text) > _MOST_READ_HERE_CHARACTERS:
+            return read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
+    except TooLargeError as error:
+        return _unread(text, config, str(error))
+    return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)
+
+
+def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
+    policy = config.safety_policy
+    return {
+        "solution": storable(text),
+        "syntax_ok": False,
+        "syntax_error": reason,
+        "findings": [] if policy == "off" else [Finding(1, "unreadable", reason)._asdict()],
+        "blocked": policy == "block",
+        "omitted_setup": False,
+        "placeholder": False,
+    }
+
+
+def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
+    error = syntax_error(solution)
+    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
+    return {
         "solution": solution,
         "syntax_ok": not error,
         "syntax_error": error,
@@ -83,5 +119,4 @@ def _solution(sample: dict[str, Any], task: dict[str, Any], config: SanitizingCo
         "blocked": safety.blocked,
         "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
         "placeholder": placeholder(solution, entry_point),
-        "truncated": sample["finish_reason"] == "length",
     }

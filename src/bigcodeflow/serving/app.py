@@ -166,6 +166,9 @@ def _retry_after() -> dict[str, Any]:
     return {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 
 
+_AMBIGUOUS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request states its length in two ways."}
+}
 _BUSY: dict[str, Any] = {"model": Problem, "description": "No room now.", "headers": _retry_after()}
 _STOPPING: dict[str, Any] = {"model": Problem, "description": "The service is stopping.", "headers": _retry_after()}
 _WITH_BODY: dict[int | str, dict[str, Any]] = {
@@ -192,6 +195,7 @@ def _body(model: str) -> dict[str, Any]:
 
 
 _open_router = APIRouter()
+_description_router = APIRouter(include_in_schema=False)
 _router = APIRouter(prefix="/v1")
 
 
@@ -200,6 +204,12 @@ async def health(service: _Own) -> Response:
     """Whether the service takes work; asks for no key."""
     stopping = service.jobs.stopping
     return _json({"status": "stopping" if stopping else "ok"}, HTTPStatus.SERVICE_UNAVAILABLE if stopping else 200)
+
+
+@_description_router.get("/openapi.json")
+async def openapi(request: Request) -> Response:
+    """What this service answers, as OpenAPI has it; asks for the key as all but /health does."""
+    return _json(cast("FastAPI", request.app).openapi())
 
 
 @_router.get("/info", response_model=Info)
@@ -259,20 +269,20 @@ async def _answer_nobody(_request: Request, _error: Exception) -> Response:
 
 def make_app(service: Service) -> FastAPI:
     """The application of a service; its description names every answer that it gives."""
-    app = FastAPI(
-        title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, docs_url=None, redoc_url=None
-    )
+    app = FastAPI(title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
+    app.add_middleware(guarding.OneLength)
     app.add_exception_handler(RefusedError, _answer_refusal)
     app.add_exception_handler(HTTPException, _answer_unknown)
     app.add_exception_handler(ClientDisconnect, _answer_nobody)
     guard = Depends(_require_key if service.settings.key else _require_own_name)
-    refusals: dict[int | str, dict[str, Any]] = (
+    refusals: dict[int | str, dict[str, Any]] = _AMBIGUOUS | (
         {401: {"model": Problem, "description": "The key is missing or wrong."}}
         if service.settings.key
         else {403: {"model": Problem, "description": "The request names another host."}}
     )
     app.include_router(_open_router)
+    app.include_router(_description_router, dependencies=[guard])
     app.include_router(_router, dependencies=[guard], responses=refusals)
     app.openapi = _description_of(app)  # type: ignore[method-assign]
     return app

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 from fastapi.security import HTTPAuthorizationCredentials
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigcodeflow.errors import ConfigError
 from bigcodeflow.serving.orders import RefusedError
@@ -72,12 +74,37 @@ def require_own_name(request: Request) -> None:
     Raises:
         RefusedError: it names another host than one of this machine.
     """
-    try:
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    except ValueError:  # brackets without an address in them
-        host = ""
-    if not is_loopback(host):
+    if not is_own_name(request.headers.get("host", "")):
         raise RefusedError(HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only")
+
+
+def is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine, as it does from nowhere else."""
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:  # brackets without an address in them
+        return False
+
+
+class OneLength:
+    """Refuses a request that states its length twice, in two ways: a proxy before the service may believe the other.
+
+    What it takes for the rest of the body would then be read here as a request of its own.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stands before everything of the app."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        names = {name for name, _ in scope.get("headers", ())}
+        if names >= {b"content-length", b"transfer-encoding"}:
+            told = "the request has both Content-Length and Transfer-Encoding: send one of them"
+            refusal = JSONResponse({"detail": [told]}, HTTPStatus.BAD_REQUEST, headers=_CLOSE)
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 class Budget:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
@@ -15,11 +15,13 @@ from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.workshop import Kind
-from bigcodeflow.foreign_text import REFUSALS
+from bigcodeflow.foreign_text import MOST_TEST_CHARACTERS, REFUSALS
 from bigcodeflow.serving.models import BatchLimits, BatchRequest, Item, PrepareRequest
 from bigcodeflow.serving.settings import ServingSettings
 
 _MOST_LINES = 20
+#: Keys and elements of a request; each may be wrong, which takes a kilobyte to say.
+_MOST_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
 
 
@@ -54,15 +56,20 @@ class Orders(NamedTuple):
         return self.detail == "verdict"
 
 
-def parsed(body: bytes, model: type[_Request]) -> _Request:
+def parsed(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
     """The request that a body holds.
 
+    Args:
+        body: JSON.
+        model: its form.
+        max_batch: elements that a list of items may have; 0 takes any number.
+
     Raises:
-        RefusedError: it is no JSON, or has another form.
+        RefusedError: it is no JSON, has another form, or too many parts.
     """
     try:
         # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
-        told = json.loads(body, parse_constant=_refuse_constant)
+        told = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
@@ -78,12 +85,8 @@ def read_batch(body: bytes, settings: ServingSettings, environment_sha: str) -> 
     Raises:
         RefusedError: it has another form, asks for more than the service allows, or holds a test that is none.
     """
-    request = parsed(body, BatchRequest)
-    if len(request.items) > settings.max_batch:
-        raise RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"items: {len(request.items)} in a batch, and {settings.max_batch} may be: send several batches",
-        )
+    request = parsed(body, BatchRequest, max_batch=settings.max_batch)
+    _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
     kind = Kind(_limits(request.limits, settings.limits), request.start)
     wrong = [line for number, item in enumerate(request.items) for line in _wrong(number, item, settings)]
     names = [item.id for item in request.items]
@@ -104,6 +107,7 @@ def read_programs(body: bytes) -> list[tuple[str, str]]:
         RefusedError: it has another form.
     """
     request = parsed(body, PrepareRequest)
+    _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
     wrong = [
         _line(("programs", number, "test"), f"there is no test {one.test}")
         for number, one in enumerate(request.programs)
@@ -118,11 +122,42 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _refused(lines: Iterable[str]) -> RefusedError:
+def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Makes the objects of a request, until there are too many values; asked before each is looked at for mistakes."""
+    left = _MOST_VALUES
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal left
+        found = dict(pairs)
+        items = found.get("items")
+        if max_batch and isinstance(items, list) and len(items) > max_batch:
+            told = f"items: {len(items)} in a batch, and {max_batch} may be: send several batches"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+        left -= len(pairs) + sum(len(value) for _, value in pairs if isinstance(value, list))
+        if left < 0:
+            told = f"the body holds more than {_MOST_VALUES:,} values: send several"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+        return found
+
+    return made
+
+
+def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
+    """Refuse tests that would take seconds and gigabytes to read; each with its place."""
+    large = [
+        f"{place}: {len(test):,} characters, and a test may have {MOST_TEST_CHARACTERS:,}: shorten it"
+        for place, test in tests
+        if len(test) > MOST_TEST_CHARACTERS
+    ]
+    if large:
+        raise _refused(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+
+def _refused(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RefusedError:
     lines = list(lines)
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES} more"]
-    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, *lines)
+    return RefusedError(status, *lines)
 
 
 def _line(place: tuple[int | str, ...], message: str) -> str:

@@ -14,13 +14,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import find_environment
 from bigcodeflow.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.serving.guarding import OneLength, is_loopback, is_own_name
 from bigcodeflow.serving.space_calls import Bounds, Calls
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 #: What Gradio reads when it is imported: nothing is sent to anybody.
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _STOP_SECONDS = 5
 _EVENTS_AT_ONCE = 256
 
@@ -69,7 +68,10 @@ class SpaceSettings:
 
 
 class Gate:
-    """Lets in who has the key, as Bearer or as a browser's password, and no body that is too large."""
+    """Lets in who has the key, as Bearer or as a browser's password, and no body that is too large.
+
+    Without a key it lets in who names this machine: a page of another site can have its own name resolve to loopback.
+    """
 
     def __init__(self, app: Any, *, key: str, most_bytes: int) -> None:
         """Stands before everything of the app, uploads included."""
@@ -96,6 +98,8 @@ class Gate:
         headers = dict(scope["headers"])
         if self._key and not hmac.compare_digest(_told_key(headers.get(b"authorization", b"")), self._key):
             return HTTPStatus.UNAUTHORIZED
+        if not self._key and not is_own_name(headers.get(b"host", b"").decode("latin-1")):
+            return HTTPStatus.FORBIDDEN
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
         length = headers.get(b"content-length", b"")
@@ -122,7 +126,7 @@ def make_app(calls: Calls, settings: SpaceSettings) -> "FastAPI":
     Raises:
         ConfigError: it would listen beyond loopback without a key.
     """
-    if settings.host not in _LOOPBACK and not settings.key:
+    if not is_loopback(settings.host) and not settings.key:
         raise ConfigError(
             f"a space on {settings.host} executes programs for everybody who finds it: put a key into "
             f"{settings.key_variable}, or listen on 127.0.0.1"
@@ -160,6 +164,7 @@ def make_app(calls: Calls, settings: SpaceSettings) -> "FastAPI":
         css=CSS,
     )
     app.add_middleware(Gate, key=settings.key, most_bytes=(settings.most_mib << 20) + 4096)
+    app.add_middleware(OneLength)
     return app
 
 
@@ -167,18 +172,20 @@ def _add_endpoints(calls: Calls, settings: SpaceSettings) -> None:
     import gradio
     from gradio.events import api
 
+    from bigcodeflow.serving.space_uploads import upload_field, uploaded
+
     async def execute(messages: str | None) -> AsyncIterator[str]:
         """A file of messages as JSON lines in, lines of answers out as they come."""
         if not messages:
             raise gradio.Error("upload a file of messages", print_exception=False)
-        async for piece in calls.execute(Path(messages)):
+        async for piece in calls.execute(uploaded(messages)):
             yield piece
 
     def info(kind: str = "") -> dict[str, Any]:
         return calls.info(kind)
 
     with gradio.Row(visible=False):
-        file = gradio.File(label="messages", type="filepath")
+        file = upload_field("messages")
         answers = gradio.Textbox(label="answers")
         gradio.Button("execute").click(
             execute,
@@ -211,6 +218,7 @@ def serve(workshop: Workshop, settings: SpaceSettings) -> None:
             app,
             host=settings.host,
             port=settings.port,
+            http="h11",
             log_level="warning",
             timeout_graceful_shutdown=_STOP_SECONDS,
         )

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import gradio
@@ -11,6 +10,7 @@ import pyarrow as pa
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.serving.space_runs import DATASETS, Runs, Told, Wish
+from bigcodeflow.serving.space_uploads import upload_field, uploaded
 
 CSS = ".summary pre { font-size: 0.85rem; }"
 _LOOK_SECONDS = 0.5
@@ -54,7 +54,7 @@ def add_page(runs: Runs, environment: InstalledEnvironment) -> None:
 
 def _choices(environment: InstalledEnvironment) -> list[Any]:
     """What people choose, in the order in which an evaluation takes it."""
-    samples = gradio.File(label="Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"], type="filepath")
+    samples = upload_field("Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"])
     names = [environment.name]
     return [
         samples,
@@ -78,7 +78,7 @@ async def _evaluation(runs: Runs, samples: str | None, *chosen: Any) -> AsyncIte
         raise gradio.Error("choose a sample file first", print_exception=False)
     dataset, _, split, subset, ids, calibrated = chosen
     told = Told()
-    wish = Wish(Path(samples), dataset, split=split, subset=subset, ids=ids.strip(), calibrated=calibrated)
+    wish = Wish(uploaded(samples), dataset, split=split, subset=subset, ids=ids.strip(), calibrated=calibrated)
     try:
         with runs.begun(wish, told) as begun:
             running = asyncio.wrap_future(begun)

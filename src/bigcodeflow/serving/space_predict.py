@@ -3,13 +3,13 @@
 import asyncio
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import gradio
 
 from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.serving.space_runs import Runs, Told, Wish
+from bigcodeflow.serving.space_uploads import upload_field, uploaded
 
 #: Parameters in the original's order and with its defaults.
 _DEFAULTS: dict[str, Any] = {
@@ -52,7 +52,7 @@ def add_predict(runs: Runs, dataset: str) -> None:
             raise gradio.Error("give a sample file; ground truths alone are not checked here", print_exception=False)
         chosen = {"split": split, "subset": subset, "calibrated": calibrated, "ids": selective_evaluate or ""}
         chosen |= {"k": _k_of(str(pass_k)), "limits": {"address_space_mib": int(max_as_limit)}}
-        return await _predicted(runs, Path(samples), dataset, chosen)
+        return await _predicted(runs, samples, dataset, chosen)
 
     with gradio.Row(visible=False):
         inputs = [_input(name, value) for name, value in _DEFAULTS.items()]
@@ -69,7 +69,7 @@ def add_predict(runs: Runs, dataset: str) -> None:
 
 def _input(name: str, value: Any) -> Any:
     if value is None:
-        return gradio.File(label=name, type="filepath")
+        return upload_field(name)
     if isinstance(value, bool):
         return gradio.Checkbox(value=value, label=name)
     return gradio.Textbox(value, label=name) if isinstance(value, str) else gradio.Number(value, label=name)
@@ -81,9 +81,10 @@ def _k_of(pass_k: str) -> tuple[int, ...]:
     return tuple(int(part) for part in pass_k.split(","))
 
 
-async def _predicted(runs: Runs, samples: Path, dataset: str, chosen: dict[str, Any]) -> tuple[Any, Any]:
+async def _predicted(runs: Runs, samples: str, dataset: str, chosen: dict[str, Any]) -> tuple[Any, Any]:
+    wish = Wish(uploaded(samples), dataset, **chosen)
     try:
-        with runs.begun(Wish(samples, dataset, **chosen), Told()) as begun:
+        with runs.begun(wish, Told()) as begun:
             done = await asyncio.wrap_future(begun)
             texts = {file.name: file.read_text() for file in done.files if file.suffix == ".json"}
     except BigCodeFlowError as error:

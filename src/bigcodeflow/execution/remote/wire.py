@@ -48,7 +48,7 @@ def line(message: Mapping[str, Any]) -> bytes:
 
 
 def message_of(text: bytes) -> dict[str, Any]:
-    """The message of one line.
+    """The message of one line; what is wrong with one is told without its content, which may be another's.
 
     Raises:
         WireError: it is none.
@@ -56,9 +56,9 @@ def message_of(text: bytes) -> dict[str, Any]:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise WireError(f"{text[:80]!r} is no line of JSON") from None
+        raise WireError(f"a line of {len(text):,} bytes is no JSON") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise WireError(f"{text[:80]!r} is no message")
+        raise WireError(f"a line of {len(text):,} bytes is JSON, but no message with a type")
     return message
 
 
