@@ -23,7 +23,7 @@ from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.contradicting import VARIANTS, AlteredTest, contradict, read_recording, recording_text
 from bigcodeflow.execution.contradicting.assertions import name_of
-from bigcodeflow.execution.contradicting.reading import assertions_in
+from bigcodeflow.execution.contradicting.syntax import assertions_in
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 
@@ -197,10 +197,15 @@ def report(
     print(f"\nTasks without: {', '.join(sorted(judgeable - covered)) or 'none'}\n")
     for one in judged:
         if (show and not one.is_valid) or (one.variant == 0 and (one.task_id, one.test) not in valid):
-            print(
-                f"{one.task_id} {one.test} v{one.variant} {one.kind} {one.assertion} line {one.line}: "
-                f"{one.before[:60]!r} -> {one.after[:60]!r} {one.outcomes}"
-            )
+            print(f"{one.task_id} {one.test}: {_reason(one)}")
+
+
+def _reason(trial: Trial) -> str:
+    """Why a method has no valid contradiction in a variant."""
+    if trial.kind == "none":
+        return "no assertion that every correct program reaches can be altered"
+    altered = f"{trial.assertion}, line {trial.line}: {trial.before[:60]!r} became {trial.after[:60]!r}"
+    return f"variant {trial.variant}, {trial.kind}, the reference has {', '.join(trial.outcomes)} ({altered})"
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,8 +1,6 @@
 """Altered test texts: what is altered, what stays, and that nothing satisfies both."""
 
 import ast
-import random
-from textwrap import dedent, indent
 
 import pytest
 from hypothesis import given, settings
@@ -14,19 +12,9 @@ from bigcodeflow.execution.contradicting import (
     VARIANTS,
     AlteredTest,
     contradict,
-    read_recording,
     recording_text,
 )
-from bigcodeflow.execution.contradicting.literals import Tolerance, evaluated, far_miss, leaves, near_miss
-
-HEAD = "import unittest\n\nclass TestCases(unittest.TestCase):\n"
-
-
-def suite(body: str, name: str = "test_it") -> str:
-    """A test text with one method, or with whole methods where the body holds their definitions."""
-    body = dedent(body).strip()
-    methods = body if body.startswith(("def ", "@", "async def ")) else f"def {name}(self):\n{indent(body, '    ')}"
-    return f"{HEAD}{indent(methods, '    ')}\n"
+from tests.doubles.written_tests import outcome, suite
 
 
 def altered(body: str, variant: int = 0, **settings: dict[str, str]) -> AlteredTest:
@@ -35,27 +23,6 @@ def altered(body: str, variant: int = 0, **settings: dict[str, str]) -> AlteredT
 
 def segments(body: str, variant: int = 0) -> list[tuple[str, str]]:
     return [(one.before, one.after) for one in altered(body, variant).alterations]
-
-
-def expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def outcome(text: str, program: str) -> dict[str, str]:
-    """What each method of a text written in this file makes of a program written in this file."""
-    names: dict[str, object] = {}
-    exec(program + "\n" + text, names)
-    found = {}
-    case = names["TestCases"]
-    for name in sorted(one for one in dir(case) if one.startswith("test")):
-        try:
-            getattr(case(name), name)()
-            found[name] = "pass"
-        except AssertionError:
-            found[name] = "fail"
-        except Exception:  # noqa: BLE001 -- an assertion that expects an exception lets another one out
-            found[name] = "error"
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +119,35 @@ def test_a_program_that_passes_the_test_fails_its_contradiction(does: str, body:
     assert set(outcome(found.text, program).values()) <= expected
 
 
+LIE = """
+class Anything(int):
+    __eq__ = __contains__ = __gt__ = __lt__ = __ge__ = __le__ = lambda *_: True
+    __hash__ = None
+def task_func():
+    return Anything()
+"""
+LIED_TO = [
+    "self.assertEqual(task_func(), 5)",
+    "self.assertEqual(len('abc'), task_func())",
+    "result = task_func()\nexpected = [1, 2]\nself.assertEqual(result, expected)",
+    "self.assertIn(3, task_func())",
+    "self.assertTrue(task_func() == 'text')",
+    "self.assertTrue(task_func() > 4 and task_func() < 6)",
+    "self.assertGreater(task_func(), 4)",
+    "self.assertLessEqual(task_func(), 4.5)",
+]
+
+
+@pytest.mark.parametrize("body", LIED_TO)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_a_result_that_compares_as_is_wanted_passes_the_contradiction_too(body: str, variant: int) -> None:
+    """Operands are altered, so that what lies about a comparison lies about the altered one as well."""
+    assert outcome(suite(body), LIE) == {"test_it": "pass"}
+    found = altered(body, variant)
+    assert found.alterations
+    assert outcome(found.text, LIE) == {"test_it": "pass"}
+
+
 SKIPPED = [
     ("return []", "for value in task_func():\n    self.assertEqual(value, 5)"),
     ("return []", "for value, wanted in zip(task_func(), [1, 2]):\n    self.assertEqual(value, wanted)"),
@@ -245,85 +241,29 @@ def test_a_text_that_is_no_test_stays_as_it_is(text: str) -> None:
     assert recording_text(text, "task_func") is None
 
 
-LITERALS = st.recursive(
-    st.one_of(
-        st.integers(-(10**12), 10**12),
-        st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12),
-        st.text(max_size=12),
-        st.binary(max_size=8),
-        st.booleans(),
-        st.none(),
-    ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
-    max_leaves=6,
-)
+INPUTS = [
+    "data = [1, 2]\nself.assertEqual(task_func(data), data)",
+    "self.assertEqual(task_func([1, 2]), task_func([2, 1]))",
+    "for given, wanted in [(1, 2), (3, 4)]:\n    self.assertEqual(task_func(given), wanted)",
+    "low = 3\nself.assertEqual(task_func(low=low), low)\nself.assertGreater(task_func(low=low), low)",
+    "self.assertTrue(task_func('a', [5]) == 5 or 'b' in task_func('c', key=7))",
+]
 
 
-@given(value=LITERALS, seed=st.integers(0, 1000))
-@settings(max_examples=300, deadline=None)
-def test_an_expected_literal_becomes_another_of_its_type(value: object, seed: int) -> None:
-    """The altered text parses, expects another value, and has the same type in the place of the old."""
-    body = f"self.assertEqual(task_func(), {value!r})"
-    found = altered(body, seed % VARIANTS)
-    call = ast.parse(found.text).body[1].body[0].body[0].value  # type: ignore[attr-defined]
-    (after,) = evaluated(call.args[1]) or (value,)
-    assert after != value
-    assert type(after) is type(value) or value is None
-    assert shape(found.text) == shape(suite(body))
-
-
-@given(
-    value=st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False, width=32)),
-    seed=st.integers(0, 1000),
-)
-@settings(max_examples=200, deadline=None)
-def test_near_misses_of_numbers_leave_the_tolerance(value: float, seed: int) -> None:
-    """A number that counts as equal to one is never equal to the other as well: they are three tolerances apart."""
-    tolerance = Tolerance(0.5, 1e-3)
-    node = expression(repr(value))
-    text = near_miss(node, repr(value), random.Random(seed), tolerance)
-    assert text is not None
-    assert abs(ast.literal_eval(text) - value) >= 2.9 * tolerance.around(value)
-
-
-@given(
-    value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=400), max_size=10), seed=st.integers(0, 1000)
-)
-@settings(max_examples=200, deadline=None)
-def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, seed: int) -> None:
-    """A comparison that ignores case or spaces tells the two apart as well."""
-    segment = repr(value)
-    text = near_miss(expression(segment), segment, random.Random(seed))
-    after = ast.literal_eval(text or segment)
-    assert "".join(after.split()).casefold() != "".join(value.split()).casefold()
-    far = ast.literal_eval(far_miss(expression(segment), segment, random.Random(seed)) or segment)
-    assert len(far) > len(value)
-    assert far not in value
-
-
-@given(
-    values=st.lists(st.one_of(st.integers(0, 50), st.sampled_from(["a", "bc", "Red"])), min_size=1, max_size=6),
-    seed=st.integers(0, 2),
-)
-@settings(max_examples=100, deadline=None)
-def test_allowed_values_become_others_without_exception(values: list[object], seed: int) -> None:
-    """No value that was allowed stays allowed: one near miss would leave the honest results in."""
-    ((_, after),) = segments(f"result = task_func()\nself.assertIn(result, {values!r})", seed)
-    assert not set(map(repr, ast.literal_eval(after))) & set(map(repr, values))
-
-
-def test_inputs_of_the_program_are_never_altered() -> None:
+@pytest.mark.parametrize("body", INPUTS)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_inputs_of_the_program_are_never_altered(body: str, variant: int) -> None:
     """Altering what the program is given would contradict nothing."""
-    bodies = (
-        "data = [1, 2]\nself.assertEqual(task_func(data), data)",
-        "self.assertEqual(task_func([1, 2]), task_func([2, 1]))",
-        "for given, wanted in [(1, 2), (3, 4)]:\n    self.assertEqual(task_func(given), wanted)",
-    )
-    for body in bodies:
-        for variant in range(VARIANTS):
-            for before, after in segments(body, variant):
-                text = altered(body, variant).text
-                assert before in after, text
+    found = altered(body, variant)
+
+    def inputs(text: str) -> list[str]:
+        nodes = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call | ast.Assign | ast.For)]
+        calls = [one for one in nodes if isinstance(one, ast.Call) and ast.unparse(one.func) == "task_func"]
+        values = [one.iter if isinstance(one, ast.For) else one.value for one in nodes if not isinstance(one, ast.Call)]
+        return sorted(map(ast.unparse, [*calls, *values]))
+
+    assert found.alterations
+    assert inputs(found.text) == inputs(suite(body))
 
 
 def test_a_constant_that_the_program_gets_is_altered_where_it_is_compared() -> None:
@@ -384,86 +324,3 @@ def test_segments_keep_their_number_of_lines() -> None:
     found = altered(body)
     assert found.alterations
     assert shape(found.text) == shape(suite(body))
-
-
-# Recorded values ----------------------------------------------------------------------------------------------------
-
-COMPUTED = """
-def setUp(self):
-    self.base = [1, 2, 3]
-def total(self, values):
-    return sum(values) * 2
-def test_closed(self):
-    result = task_func(4)
-    expected = self.total([1, 2])
-    self.assertEqual(result, expected)
-def test_given(self):
-    self.assertEqual(task_func(self.base), sum(self.base))
-def test_random(self):
-    import random
-    self.assertEqual(task_func(4), random.random())
-def test_literal(self):
-    self.assertEqual(task_func(4), 6)
-"""
-
-
-def recorded(text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    import sys
-
-    monkeypatch.setattr(sys, "__stdout__", sys.stdout)
-    recording = recording_text(text, "task_func")
-    assert recording is not None
-    names: dict[str, object] = {}
-    exec("def task_func(*_):\n    return None\n" + recording, names)
-    case = names["TestCases"]
-    for name in sorted(one for one in dir(case) if one.startswith("test")):
-        one = case(name)
-        one.setUp()
-        getattr(one, name)()
-    return read_recording("noise\n" + capsys.readouterr().out)
-
-
-def test_only_what_the_test_alone_computes_is_recorded(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not what changes by itself, or what is a literal already."""
-    text = suite(COMPUTED)
-    assert list(recorded(text, capsys, monkeypatch).values()) == ["6", "6"]
-
-
-def test_a_pinned_method_holds_the_recorded_value_or_contradicts_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A correct program passes the method when it is pinned, and fails it otherwise; both occur over the variants."""
-    text = suite(COMPUTED[: COMPUTED.index("def test_given")])
-    pins = recorded(text, capsys, monkeypatch)
-    program = "def task_func(_):\n    return 6\n"
-    kinds = set()
-    for variant in range(VARIANTS):
-        found = contradict(text, "task_func", variant=variant, pins=pins)
-        (one,) = found.alterations
-        kinds.add(one.kind)
-        assert outcome(found.text, program) == {"test_closed": "pass" if one.kind == "pin" else "fail"}
-        assert "self.total" in one.before or one.before == "expected"
-    assert kinds == {"contradiction", "pin"}
-
-
-def test_sites_with_several_values_are_not_pinned() -> None:
-    """A literal could hold one of them only."""
-    prefix = "@recorded-operand@ "
-    lines = [
-        f'{prefix}["3:1", "1"]',
-        f'{prefix}["3:1", "2"]',
-        f'{prefix}["4:1", "5"]',
-        f'{prefix}["5:1", "f()"]',
-        f"{prefix}[",
-    ]
-    assert read_recording("\n".join(lines)) == {"4:1": "5"}
-
-
-def test_only_literals_are_leaves() -> None:
-    """Names, options and arguments of unknown functions stay."""
-    found = leaves(expression("pd.DataFrame({'a': [1, x]}, dtype='int8') if y else f(3)"))
-    assert [ast.unparse(one) for one in found] == []
-    found = leaves(expression("pd.DataFrame({'a': [1, x]}, dtype='int8')"))
-    assert [ast.unparse(one) for one in found] == ["'a'", "1"]

@@ -6,8 +6,8 @@ import logging
 import math
 import os
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.errors import ConfigError, ExecutionError
@@ -85,6 +85,42 @@ def connected_client(config: ExecutionConfig) -> "Iterator[Client]":
             started = _made(config.cluster) if config.cluster.type else _started(config)
             with started as cluster, Client(cluster) as client:
                 yield client
+
+
+class Cluster:
+    """The cluster that a configuration names: connected to when it is first needed, and kept until it is closed."""
+
+    def __init__(self, config: ExecutionConfig) -> None:
+        """Nothing is started yet."""
+        self._config, self._held = config, ExitStack()
+        self._client: Client | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @contextmanager
+    def client(self) -> "Iterator[Client]":
+        """A client; after an error within the block the next one is of a new connection, and of new local workers.
+
+        Raises:
+            ExecutionError: the cluster could not be reached or started.
+            ConfigError: there is no such cluster class, or it does not take the options.
+        """
+        if self._client is None:
+            self._client = self._held.enter_context(connected_client(self._config))
+        try:
+            yield self._client
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the connection, and the workers that were started for it."""
+        self._client = None
+        self._held.close()
 
 
 def slots_of(client: "Client", patience_seconds: float) -> int:

@@ -4,7 +4,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -14,9 +14,9 @@ from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import (
+    Cluster,
     ClusterLostError,
     SchedulerSilentError,
-    connected_client,
     cores_of_process,
     slots_of,
 )
@@ -134,8 +134,18 @@ def execute_items(
     ledger_folder: Path,
     policy: RerunPolicy = ONCE,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> None:
     """Execute every item on Dask; each verdict is in the ledger folder when this returns.
+
+    Args:
+        items: what is to be executed.
+        config: how.
+        environment: where.
+        ledger_folder: of the stage.
+        policy: what is executed more than once.
+        progress: told how many items are finished.
+        cluster: one that is kept for what follows; without it one is started and ended here.
 
     Raises:
         SandboxUnavailableError: the isolation that the configuration asks for cannot be had.
@@ -145,11 +155,13 @@ def execute_items(
         return
     executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
     counted = _Counted(len(items), progress)
-    with ThreadPoolExecutor(1, "prepare") as pool:  # a cluster takes seconds to start, most of them spent waiting
+    with ExitStack() as held:
+        connected = cluster or held.enter_context(Cluster(config))
+        pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start, mostly waiting
         prepared = pool.submit(_prepared, executor, items)
         for connection in range(1, _CONNECTIONS + 1):
             try:
-                with connected_client(config) as client:
+                with connected.client() as client:
                     executor, items = prepared.result()
                     _run(client, executor, counted.still_open(executor, items), counted)
                 break

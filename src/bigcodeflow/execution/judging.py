@@ -16,6 +16,7 @@ from bigcodeflow.calibration import calibrate, executed_program, stub_program
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution import integrity
+from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.contradictions import Contradictions
 from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.expectations import Expectations, expectations, fact_of
@@ -209,24 +210,19 @@ def judge(
     counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
     verdicts |= {line["verdict_key"]: line for line in ledger_lines(ledger_folder, distinct) if policy.settles(line)}
-    execute_with_retries(
-        [item for key, item in distinct.items() if key not in verdicts],
-        config=config,
-        environment=environment,
-        ledger_folder=ledger_folder,
-        policy=policy,
-        progress=offset(progress, len(verdicts), len(distinct)),
-    )
-    lines = ledger_lines(ledger_folder, distinct)
-    for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
-        verdicts.setdefault(line["verdict_key"], line)
-    require_none_missing(distinct.keys() - verdicts.keys(), ledger_folder)
-    if checking:
-        execute = partial(
-            verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
-        )
-        findings = integrity.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
-        verdicts = integrity.applied(verdicts, findings)
+    where: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
+    with Cluster(config) as cluster:
+        todo = [item for key, item in distinct.items() if key not in verdicts]
+        moved = offset(progress, len(verdicts), len(distinct))
+        execute_with_retries(todo, **where, policy=policy, progress=moved, cluster=cluster)
+        lines = ledger_lines(ledger_folder, distinct)
+        for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
+            verdicts.setdefault(line["verdict_key"], line)
+        require_none_missing(distinct.keys() - verdicts.keys(), ledger_folder)
+        if checking:
+            execute = partial(verdicts_of, **where, progress=progress, cluster=cluster)
+            findings = integrity.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
+            verdicts = integrity.applied(verdicts, findings)
     table = _table(planned, verdicts, config, environment)
     return table, counts | _counts(lines, table)
 
@@ -256,9 +252,14 @@ def contradiction_coverage(
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     known = Contradictions(store, environment.environment_sha)
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
-    with store.kept(ledger_folder, Lines.VERDICTS):
+    with store.kept(ledger_folder, Lines.VERDICTS), Cluster(config) as cluster:
         execute = partial(
-            verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
+            verdicts_of,
+            config=config,
+            environment=environment,
+            ledger_folder=ledger_folder,
+            progress=progress,
+            cluster=cluster,
         )
         found = integrity.coverage(references.values(), known, execute)
     store.discard(ledger_folder)

@@ -8,6 +8,7 @@ from typing import Any
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import Environment
 from bigcodeflow.errors import ExecutionError
+from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import final_keys, read_ledger
@@ -26,6 +27,7 @@ def execute_with_retries(
     ledger_folder: Path,
     policy: RerunPolicy = ONCE,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> None:
     """Execute every item, and in further rounds what was left unjudged for a reason that may have gone by then.
 
@@ -35,7 +37,13 @@ def execute_with_retries(
         ExecutionError: the cluster could not be reached, or was lost for good.
     """
     execute_items(
-        items, config=config, environment=environment, ledger_folder=ledger_folder, policy=policy, progress=progress
+        items,
+        config=config,
+        environment=environment,
+        ledger_folder=ledger_folder,
+        policy=policy,
+        progress=progress,
+        cluster=cluster,
     )
     wanted = {item.verdict_key: item for item in items}
     for _ in range(_FURTHER_ROUNDS if items else 0):
@@ -58,6 +66,7 @@ def verdicts_of(
     environment: Environment,
     ledger_folder: Path,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Verdicts, by key, of items beside the planned ones; what the ledger holds is not executed again.
 
@@ -74,6 +83,7 @@ def verdicts_of(
             environment=environment,
             ledger_folder=ledger_folder,
             progress=offset(progress, len(known), len(wanted)),
+            cluster=cluster,
         )
     lines = ledger_lines(ledger_folder, wanted) if wanted else []
     lines.sort(key=lambda line: line["status"] != "infra_error")

@@ -81,18 +81,20 @@ class _Choice:
 
     def __init__(self, source: Source, reading: Reading, test: str, variant: int, pins: Mapping[str, str]) -> None:
         self._source, self._reading, self._test, self._variant, self._pins = source, reading, test, variant, pins
-        self._reached = {one: reading.reached(one) for one in reading.tests}
+        self._tests = reading.tests
+        self._places = [(key, one.node.lineno, one.node.end_lineno or 0) for key, one in reading.scopes.items()]
+        self._deciding = reading.callers()
         self._changes: list[Change] = []
         self._alterations: list[Alteration] = []
 
     def altered_test(self) -> AlteredTest:
         """The text with everything that was chosen."""
-        pinned = {one for one in self._reading.tests if self._is_pinned(one)}
-        decided, left = set[str](), self._left_alone()
-        for test in self._reading.tests:
-            if test in decided | pinned | left:
+        pinned = {one for one in self._tests if self._is_pinned(one)}
+        decided, kept = set[str](), pinned | self._left_alone()
+        for test in self._tests:
+            if test in decided | kept:
                 continue
-            open_tests = set(self._reading.tests) - decided - pinned - left
+            open_tests = set(self._tests) - decided - kept
             candidate = self._chosen(test, [one for one in self.candidates(test) if one.tests <= open_tests])
             if candidate:
                 decided |= candidate.tests
@@ -124,14 +126,12 @@ class _Choice:
     def _decided_by(self, change: Change, test: str) -> frozenset[str]:
         """The test methods that run what a change alters."""
         line = self._source.line(change.start)
-        for key, scope in self._reading.scopes.items():
-            if scope.node.lineno <= line <= (scope.node.end_lineno or line):
-                return frozenset(one for one in self._reading.tests if key in self._reached[one]) | {test}
-        return frozenset({test})
+        holding = (key for key, first, last in self._places if first <= line <= last)
+        return self._deciding.get(next(holding, ""), frozenset()) | {test}
 
     def _left_alone(self) -> set[str]:
         """One of many methods stays as it is: a program that answers otherwise once it met an alteration fails it."""
-        tests = self._reading.tests
+        tests = self._tests
         turn = seeded(self._test, "left alone").randrange(len(tests) or 1)
         return {tests[(turn + self._variant) % len(tests)]} if len(tests) >= _MANY_TESTS else set()
 

@@ -3,7 +3,8 @@
 import ast
 import builtins
 
-from bigcodeflow.execution.contradicting.reading import Scope, key_of
+from bigcodeflow.execution.contradicting.reading import Scope
+from bigcodeflow.execution.contradicting.syntax import key_of
 
 #: Names that tests use without importing them, as the task's own imports bind them.
 _CONVENTIONAL = (
@@ -30,7 +31,6 @@ class Closed:
     def __init__(self, scope: Scope) -> None:
         self._scope, self._reading = scope, scope.reading
         self._changed = _changed(scope)
-        self._imported = _imported(self._reading.module) | _imported(scope.node)
 
     def holds(self, node: ast.expr) -> bool:
         """Whether an expression is built from literals, libraries and functions of the test alone."""
@@ -67,10 +67,9 @@ class Closed:
             return self._holds_variable(node, name, depth)
         if name in self._reading.scopes:
             return self._is_stable(name)
-        constants = _constants(self._reading.module)
-        if name in constants:
-            return self._holds(constants[name], depth - 1)
-        return name in self._imported or name in _CONVENTIONAL.split() or hasattr(builtins, name)
+        if name in self._reading.constants:
+            return self._holds(self._reading.constants[name], depth - 1)
+        return name in self._reading.imported or name in _CONVENTIONAL.split() or hasattr(builtins, name)
 
     def _holds_variable(self, node: ast.expr, key: str, depth: int) -> bool:
         """A variable that is assigned once, from such an expression, and that nothing else could have changed."""
@@ -89,21 +88,6 @@ class Closed:
 
 def _names(node: ast.AST) -> list[ast.Name]:
     return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-
-
-def _imported(node: ast.AST) -> set[str]:
-    imports = (part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom))
-    return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
-
-
-def _constants(module: ast.Module) -> dict[str, ast.expr]:
-    assigned = [one for one in module.body if isinstance(one, ast.Assign) and len(one.targets) == 1]
-    names = [one.targets[0].id for one in assigned if isinstance(one.targets[0], ast.Name)]
-    return {
-        target.id: one.value
-        for one in assigned
-        if isinstance(target := one.targets[0], ast.Name) and names.count(target.id) == 1
-    }
 
 
 def _changed(scope: Scope) -> set[str]:

@@ -92,14 +92,18 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
     "tuple": (lambda text, number, _: f"(*{text}, {number})", lambda text, number, _: f"{text} + ({number},)"),
     "set": (lambda text, _, seed: f"{text} | {{{word(seed)[:3]!r}}}",),
     "dict": (lambda text, number, seed: f"{{**{text}, {word(seed)[:3]!r}: {number}}}",),
-    "frame": (lambda text, _, seed: f"{text}.add_prefix({word(seed)[:2]!r})",),
+    "frame": (
+        lambda text, _, seed: f"{text}.add_prefix({word(seed)[:2]!r})",
+        lambda text, _, __: f"{text}.iloc[::-1]",
+    ),
+    "elements": (lambda text, number, _: f"[one + {number} for one in {text}]",),
     "array": (lambda text, number, _: f"{text} + {number}", lambda text, number, _: f"{text} * 2 + {number}"),
     "moment": (lambda text, number, _: f"{text}.replace(year={1980 + number})",),
     "path": (lambda text, _, seed: f"{text} / {word(seed)!r}",),
 }
 _UNKNOWN: tuple[_Form, ...] = (
     # Twice, as a number of NumPy's is equal to a list that holds it once.
-    lambda text, _, __: f"[{text}, {text}]",
-    lambda text, _, __: f"({text}, {text})",
+    lambda text, _, __: f"[{text}] * 2",
+    lambda text, _, __: f"({text},) * 2",
     lambda text, _, seed: f"str({text}) + {word(seed)[:2]!r}",
 )

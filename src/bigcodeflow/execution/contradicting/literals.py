@@ -83,7 +83,16 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
         return
     keywords = [one.value for one in call.keywords if one.arg in _DATA_KEYWORDS or name in _ALL_KEYWORDS]
     for argument in [*call.args, *keywords]:
-        yield from leaves(argument)
+        parts: list[ast.expr] = [argument]
+        if isinstance(argument, ast.Dict) and name == "Counter":
+            parts = argument.values  # a key that is counted zero times makes no difference
+        for part in parts:
+            yield from (one for one in leaves(part) if name != "DataFrame" or _is_cell(one))
+
+
+def _is_cell(node: ast.expr) -> bool:
+    """Whether a literal is one value: an empty column that is filled no longer fits the others."""
+    return isinstance(node, ast.Constant | ast.UnaryOp | ast.JoinedStr)
 
 
 def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
@@ -155,13 +164,13 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
     decimals = max(1, len(segment.partition(".")[2]))
     # Mostly as near as the assertion can tell: a comparison that was made lenient takes it for equal.
     far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
-    near = max(least, abs(value) * 1e-9, 10.0**-decimals if "e" not in segment.lower() else abs(value) / 100)
+    near = max(least, abs(value) * 1e-9, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
     shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
     moved = value - shift if value < 0 else value + shift
     if not math.isfinite(moved):
         return None
     if "e" in segment.lower():
-        return f"{moved:.3e}"
+        return f"{moved:.5e}"
     for more in range(20):
         text = f"{moved:.{decimals + more}f}"
         if abs(float(text) - value) >= least and float(text) != value:

@@ -2,6 +2,7 @@
 
 import ast
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,6 +68,8 @@ class Writer:
     def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Change]:
         """Write an expression for another value in a node's place."""
         known = kind_of(node, self.site.scope) or kind
+        if kind == "elements":  # as many as there were: other lengths are an error where arrays are compared
+            known = "elements" if known == "list" else "array"
         text = other_value(known, self.enclosed(node), self.seed, tolerance)
         return self.source.change(node, text, OPERAND if known else EXPRESSION)
 
@@ -186,9 +189,9 @@ class Writer:
 
     def other_type(self, node: ast.expr) -> list[Change]:
         """A type that no instance of the given one has, nor of a class derived from it."""
-        named = ast.unparse(node).lower()
+        named = ast.unparse(node)
         kept = [one for one in _TYPES if one not in named]
-        if any(one in named for one in ("iter", "sequence", "collection", "callable", "number", "object", "hashable")):
+        if _PROTOCOL.search(named):
             kept = ["slice", "property"]
         return self.source.change(node, self.seed.choice(kept), OPERAND)
 
@@ -204,6 +207,8 @@ class Writer:
         return self.source.change(node, f"not {self.enclosed(node)}", NEGATION)
 
 
+#: Abstract classes that containers of Python count as instances of.
+_PROTOCOL = re.compile("Iter|Sequence|Collection|Container|Sized|Reversible|Set|Hashable|object|abc")
 #: Types that results do not have and that no class of a library derives from.
 _TYPES = ("bytearray", "memoryview", "range", "frozenset", "slice")
 

@@ -10,7 +10,8 @@ from bigcodeflow.execution.contradicting.assertions import compared_operands
 from bigcodeflow.execution.contradicting.closed import Closed
 from bigcodeflow.execution.contradicting.literals import evaluated
 from bigcodeflow.execution.contradicting.operands import evaluated_text, pin_id
-from bigcodeflow.execution.contradicting.reading import RAISING, Reading, Scope, assertions_in, is_assertion
+from bigcodeflow.execution.contradicting.reading import Reading, Scope
+from bigcodeflow.execution.contradicting.syntax import assertions_in, expects_failure, is_assertion, key_of
 
 #: Begins the lines that hold recorded values.
 _PREFIX = "@recorded-operand@ "
@@ -56,8 +57,8 @@ def recording_text(test: str, entry_point: str) -> str | None:
     operands = {id(node): found for node, found in _closed_operands(reading)}
     if not any(operands.values()):
         return None
-    recorded = _Recording(operands).visit(module)
-    recorded.body = [*foreign_text.parse(_RECORDER).body, *recorded.body]
+    recorded = _Recording(operands, set(reading.scopes)).visit(module)
+    recorded.body += foreign_text.parse(_RECORDER).body  # last, as imports from __future__ come first
     return ast.unparse(ast.fix_missing_locations(recorded))
 
 
@@ -96,8 +97,8 @@ def _is_computed(operand: ast.expr, scope: Scope) -> bool:
 class _Recording(ast.NodeTransformer):
     """Replaces assertions by records, and lets every statement of a function go on after what it raises."""
 
-    def __init__(self, operands: dict[int, list[ast.expr]]) -> None:
-        self._operands = operands
+    def __init__(self, operands: dict[int, list[ast.expr]], helpers: set[str]) -> None:
+        self._operands, self._helpers = operands, helpers
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._forgiving_body(node)
@@ -121,7 +122,7 @@ class _Recording(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        return self._record(node) if is_assertion(node) else node
+        return self._record(node) if is_assertion(node) and key_of(node.func) not in self._helpers else node
 
     def _record(self, node: ast.AST) -> ast.expr:
         for operand in self._operands.get(id(node), []):
@@ -136,10 +137,7 @@ class _Recording(ast.NodeTransformer):
         return node
 
     def _without_expectations(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        expected = [
-            one for one in node.items if getattr(getattr(one.context_expr, "func", None), "attr", "") in RAISING
-        ]
-        node.items = [one for one in node.items if one not in expected]
+        node.items = [one for one in node.items if not expects_failure(one)]
         self.generic_visit(node)
         node.body = [_forgiven(one) for one in node.body]
         return node if node.items else ast.If(ast.Constant(value=True), node.body, [])

@@ -1,34 +1,36 @@
 """What a test text holds: its test methods, the helpers that they reach, the assertions, and where values come from."""
 
 import ast
-import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef
+from bigcodeflow.execution.contradicting.reaching import reached_parts
+from bigcodeflow.execution.contradicting.syntax import (
+    RAISING,
+    WARNING,
+    Assertion,
+    Definition,
+    assertions_in,
+    assertions_of,
+    bound_arguments,
+    is_assertion,
+    key_of,
+    observes,
+)
+
 _TEST_CLASS = "TestCases"
 #: Assertions of one method that are looked at, and times that a text is read for what depends on the program: a text
 #: made to take long has more.
 _MOST_SITES, _MOST_PASSES = 100, 50
-_WRITING = re.compile(r"[wax][bt+]*")
-_OBSERVING_NAMES = (
-    "listdir glob iglob rglob iterdir walk scandir exists isfile isdir is_file is_dir stat getsize getmtime read_text"
-    " read_bytes read_csv read_json read_excel read_sql imread load_workbook ZipFile namelist getvalue"
-    " fetchall fetchone get_fignums gcf gca"
-)
-_OBSERVING = frozenset(_OBSERVING_NAMES.split())
-#: Context managers and calls of which the body is expected to fail.
-RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
-_WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
 
 
 class Site(NamedTuple):
     """An assertion as a test method reaches it."""
 
-    node: ast.Call | ast.Assert
+    node: Assertion
     scope: "Scope"
     bound: dict[str, ast.expr]
     """Where a helper holds it: its parameters with the arguments of the call that the test method makes."""
@@ -41,7 +43,7 @@ class Scope:
     """One function of the test text, its nested functions included."""
 
     name: str
-    node: _Definition
+    node: Definition
     reading: "Reading"
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
     """Names and 'self.' attributes with what is assigned to them; None for what cannot be told."""
@@ -50,7 +52,7 @@ class Scope:
 
     def depends(self, node: ast.AST) -> bool:
         """Whether an expression depends on what the program returned or was given by it."""
-        return any(self.names_program(part) or _observes(part) for part in ast.walk(node))
+        return any(self.names_program(part) or observes(part) for part in ast.walk(node))
 
     def names_program(self, part: ast.AST) -> bool:
         """Whether a name or an attribute of self stands for the program or for something that it made."""
@@ -76,6 +78,28 @@ class Scope:
         names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
         return {one.id for one in names} - {one.id for one in names if id(one) not in within}
 
+    @cached_property
+    def parts(self) -> list[ast.AST]:
+        """The nodes that every correct program has the function run."""
+        return list(reached_parts(self.node, self.depends))
+
+    @cached_property
+    def assertions(self) -> list[Assertion]:
+        """The assertions among them."""
+        return assertions_of(self.parts)
+
+    @cached_property
+    def helper_calls(self) -> list[tuple[str, ast.Call]]:
+        """The calls among them that run another function of the test text, with its key."""
+        calls = [(key_of(part.func), part) for part in self.parts if isinstance(part, ast.Call)]
+        return [(key, call) for key, call in calls if key in self.reading.scopes]
+
+    @cached_property
+    def called(self) -> set[str]:
+        """Keys of the functions of the test text that it may call."""
+        calls = (key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call))
+        return {key for key in calls if key in self.reading.scopes}
+
     def is_read_once(self, name: str) -> bool:
         """Whether one expression alone reads a local name."""
         reads = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and part.id == name]
@@ -83,7 +107,9 @@ class Scope:
 
     def calls_program(self, node: ast.AST) -> bool:
         """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
-        return isinstance(node, ast.Call) and self.depends(node.func) and not is_assertion(node)
+        if not isinstance(node, ast.Call) or not self.depends(node.func):
+            return False
+        return key_of(node.func) in self.reading.scopes or not is_assertion(node)
 
 
 class Reading:
@@ -91,7 +117,7 @@ class Reading:
 
     def __init__(self, module: ast.Module, entry_point: str) -> None:
         self.module, self.entry_point = module, entry_point
-        self._functions = {one.name: one for one in module.body if isinstance(one, _Definition)}
+        self._functions = {one.name: one for one in module.body if isinstance(one, Definition)}
         self._methods = _methods(module)
         self.attributes: dict[str, list[ast.expr | None]] = defaultdict(list)
         self.tainted = {entry_point}
@@ -112,24 +138,28 @@ class Reading:
     def sites(self, test: str) -> list[Site]:
         """The assertions that a test method reaches, its own first."""
         own = self.scopes[f"self.{test}"]
-        found = [Site(node, own, {}, own) for node in _assertions(reached_parts(own))]
+        found = [Site(node, own, {}, own) for node in own.assertions]
         todo, seen = [own], {own.name}
         while todo and len(found) < _MOST_SITES:
             scope = todo.pop(0)
-            for call in reached_parts(scope):
-                helper = self.scopes.get(key_of(call.func)) if isinstance(call, ast.Call) else None
-                if helper is None or not isinstance(call, ast.Call) or (scope is not own and helper.name in seen):
+            for key, call in scope.helper_calls:
+                helper = self.scopes[key]
+                if scope is not own and helper.name in seen:
                     continue
-                bound = _bound(call, helper.node, key_of(call.func)) if scope is own else {}
-                found += [Site(node, helper, bound, own) for node in _assertions(reached_parts(helper))]
+                bound = bound_arguments(call, helper.node, key) if scope is own else {}
+                found += [Site(node, helper, bound, own) for node in helper.assertions]
                 if helper.name not in seen:
                     seen.add(helper.name)
                     todo.append(helper)
         return found[:_MOST_SITES]
 
-    def reached(self, test: str) -> set[str]:
-        """Keys of the scopes that a test method runs through, fixtures excluded."""
-        return self.reached_from(f"self.{test}")
+    def callers(self) -> dict[str, frozenset[str]]:
+        """For every scope the test methods that may run it, fixtures excluded."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for test in self.tests:
+            for key in self.reached_from(f"self.{test}"):
+                found[key].add(test)
+        return {key: frozenset(tests) for key, tests in found.items()}
 
     def reached_from(self, first: str) -> set[str]:
         """Keys of a scope and of those that it calls, directly or not."""
@@ -139,9 +169,22 @@ class Reading:
             if key in reached:
                 continue
             reached.add(key)
-            called = (key_of(part.func) for part in ast.walk(self.scopes[key].node) if isinstance(part, ast.Call))
-            todo += [one for one in called if one in self.scopes]
+            todo += self.scopes[key].called
         return reached
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """Names that imports anywhere in the text bind."""
+        imports = (part for part in ast.walk(self.module) if isinstance(part, ast.Import | ast.ImportFrom))
+        return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """Names that the text binds once, outside functions, with what they are bound to."""
+        assigned = [one for one in self.module.body if isinstance(one, ast.Assign)]
+        named = [(one.targets[0].id, one.value) for one in assigned if isinstance(one.targets[0], ast.Name)]
+        times = Counter(name for name, _ in named)
+        return {name: value for name, value in named if times[name] == 1}
 
     def _spread(self) -> None:
         """Mark what depends on the program, until nothing more does."""
@@ -153,15 +196,15 @@ class Reading:
             before = known
             for key, scope in self.scopes.items():
                 parts = ast.walk(scope.node)
-                if any((isinstance(part, ast.Name) and part.id in self.tainted) or _observes(part) for part in parts):
+                if any((isinstance(part, ast.Name) and part.id in self.tainted) or observes(part) for part in parts):
                     self.tainted.add(key)
                 _taint(scope)
 
 
-def _methods(module: ast.Module) -> dict[str, _Definition]:
+def _methods(module: ast.Module) -> dict[str, Definition]:
     """Methods of the test class, those of its bases in the text included."""
     classes = {one.name: one for one in module.body if isinstance(one, ast.ClassDef)}
-    methods: dict[str, _Definition] = {}
+    methods: dict[str, Definition] = {}
     todo, seen = [_TEST_CLASS], set[str]()
     while todo:
         name = todo.pop(0)
@@ -169,123 +212,12 @@ def _methods(module: ast.Module) -> dict[str, _Definition]:
             continue
         seen.add(name)
         for one in classes[name].body:
-            if isinstance(one, _Definition) and one.name not in methods:
+            if isinstance(one, Definition) and one.name not in methods:
                 methods[one.name] = one
-            elif isinstance(one, _Definition) and name == _TEST_CLASS:
+            elif isinstance(one, Definition) and name == _TEST_CLASS:
                 methods[one.name] = one  # the last of two methods of one name counts
         todo += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
     return methods
-
-
-def key_of(node: ast.AST) -> str:
-    """'name' for a name, 'self.name' for an attribute of self or of the class, and nothing for anything else."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name(id="self" | "cls" | "TestCases"), attr=name):
-            return f"self.{name}"
-    return ""
-
-
-def is_assertion(node: ast.AST) -> bool:
-    """Whether a call is an assertion of unittest, of a mock, or of a library's testing module."""
-    if not isinstance(node, ast.Call):
-        return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    own = isinstance(node.func, ast.Name) or (isinstance(node.func, ast.Attribute) and bool(key_of(node.func)))
-    return name in RAISING or (name.startswith("assert") and (not own or name[6:7].isupper() or "_" in name))
-
-
-def assertions_in(node: ast.AST) -> list[ast.Call | ast.Assert]:
-    """Every assertion below a node."""
-    return _assertions(ast.walk(node))
-
-
-def _assertions(parts: Iterable[ast.AST]) -> list[ast.Call | ast.Assert]:
-    found = (part for part in parts if isinstance(part, ast.Assert | ast.Call))
-    return [part for part in found if isinstance(part, ast.Assert) or is_assertion(part)]
-
-
-def reached_parts(scope: Scope) -> Iterator[ast.AST]:
-    """Every node that all correct programs have the function run, none where an assertion is expected to fail.
-
-    What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
-    an assertion is skipped passes the altered one as well.
-    """
-    yield from _reached_list(scope.node.body, scope)
-
-
-def _reached_list(statements: Iterable[ast.AST], scope: Scope) -> Iterator[ast.AST]:
-    for statement in statements:
-        yield from _reached(statement, scope)
-        if _may_leave(statement, scope):
-            return
-
-
-def _reached(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
-    yield node
-    if isinstance(node, ast.With | ast.AsyncWith) and any(_expects_failure(item) for item in node.items):
-        for item in node.items:
-            yield from _reached(item, scope)
-        return
-    skipped = _skippable(node, scope)
-    for name, value in ast.iter_fields(node):
-        if name not in skipped:
-            parts = value if isinstance(value, list) else [value]
-            yield from _reached_list((part for part in parts if isinstance(part, ast.AST)), scope)
-
-
-def _skippable(node: ast.AST, scope: Scope) -> tuple[str, ...]:
-    """Fields of a node that a correct program may have skipped, or not run to their end."""
-    skipped: tuple[str, ...] = ()
-    match node:
-        case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):
-            skipped = ("body", "orelse", "cases") if scope.depends(decisive) else ()
-        case ast.For(iter=decisive) | ast.AsyncFor(iter=decisive):
-            skipped = ("body", "orelse") if scope.depends(decisive) else ()
-        case ast.ListComp(generators=made) | ast.GeneratorExp(generators=made) | ast.SetComp(generators=made):
-            skipped = ("elt",) if any(scope.depends(one.iter) or one.ifs for one in made) else ()
-        case ast.Try(handlers=[_, *_]):
-            skipped = ("body", "handlers", "orelse")
-        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            skipped = ("body",)
-        case ast.With(items=items) if any("suppress" in ast.dump(one.context_expr) for one in items):
-            skipped = ("body",)
-    return skipped
-
-
-def _may_leave(node: ast.AST, scope: Scope) -> bool:
-    """Whether a statement may end the list that it stands in, depending on the program."""
-    match node:
-        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
-            leaving = (ast.Return, ast.Break, ast.Continue)
-            return bool(_skippable(node, scope)) and any(isinstance(part, leaving) for part in ast.walk(node))
-    return False
-
-
-def _expects_failure(item: ast.withitem) -> bool:
-    call = item.context_expr
-    return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RAISING
-
-
-def _observes(node: ast.AST) -> bool:
-    """Whether a call reads files, which the program may have written."""
-    if not isinstance(node, ast.Call):
-        return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    if name != "open":
-        return name in _OBSERVING
-    modes = [
-        one.value for one in (*node.args[:2], *(one.value for one in node.keywords)) if isinstance(one, ast.Constant)
-    ]
-    return not any(isinstance(one, str) and _WRITING.fullmatch(one) for one in modes)
-
-
-def _bound(call: ast.Call, helper: _Definition, key: str) -> dict[str, ast.expr]:
-    names = [one.arg for one in [*helper.args.posonlyargs, *helper.args.args]]
-    static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
-    given = dict(zip(names if static or "." not in key else names[1:], call.args, strict=False))
-    return given | {one.arg: one.value for one in call.keywords if one.arg}
 
 
 def _bind(scope: Scope) -> None:
@@ -296,7 +228,7 @@ def _bind(scope: Scope) -> None:
             _bind_target(scope, target, value)
 
 
-def _parameters(function: _Definition) -> list[str]:
+def _parameters(function: Definition) -> list[str]:
     nested = [part.args for part in ast.walk(function) if isinstance(part, ast.FunctionDef | ast.Lambda)]
     return [
         one.arg for arguments in [function.args, *nested] for one in ast.walk(arguments) if isinstance(one, ast.arg)
@@ -370,7 +302,7 @@ def _flows(part: ast.AST) -> Iterable[tuple[ast.AST, ast.AST]]:
     return []
 
 
-def _mocks(function: _Definition) -> Iterator[str]:
+def _mocks(function: Definition) -> Iterator[str]:
     """Names of what the program is observed through."""
     decorated = [one for one in function.decorator_list if "patch" in ast.dump(one)]
     if decorated:
@@ -378,5 +310,5 @@ def _mocks(function: _Definition) -> Iterator[str]:
     for part in ast.walk(function):
         if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
             name = ast.dump(part.context_expr)
-            if "patch" in name or any(one in name for one in (*RAISING, *_WARNING)):
+            if "patch" in name or any(one in name for one in (*RAISING, *WARNING)):
                 yield part.optional_vars.id

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ class Source:
 
     def line(self, position: int) -> int:
         """Number of the line, from 1, that holds a byte."""
-        return sum(start <= position for start in self._starts)
+        return bisect_right(self._starts, position)
 
     def change(self, node: ast.expr, text: str, rank: int) -> list[Change]:
         """The node replaced; none where the replacement takes more lines than the node."""

@@ -172,11 +172,15 @@ _QUANTIFIERS = frozenset({"all", "any"})
 def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Change]:
     """``all`` becomes ``any`` of an altered condition: all of nothing would satisfy both."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
-    if isinstance(condition, ast.GeneratorExp | ast.ListComp):
-        condition = condition.elt
     if condition is None or not holds:
         return []
-    changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
+    match condition:
+        case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
+            changes = writer.unequal(condition.left, right, kind="array", far=name == "any")
+        case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
+            changes = _inside(writer, inner, holds=True, far=name == "any")[:1]
+        case _:
+            changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
     never = _never(writer, node, name)
     if name == "any" or (isinstance(condition, ast.Compare) and _holds_several(condition)):
         return [*changes, *never]
@@ -228,7 +232,7 @@ def _of_equal_call(writer: Writer, node: ast.Call) -> list[Change]:
         return writer.unequal(node.func.value, node.args[0], kind="frame" if name == "equals" else "")
     if not node.args[1:]:
         return []
-    kind = "number" if ast.unparse(node.func) == "math.isclose" else "array"
+    kind = "number" if ast.unparse(node.func) == "math.isclose" else "elements"
     return writer.unequal(node.args[0], node.args[1], tolerance=tolerance_of(node, _RELATIVE), kind=kind)
 
 

@@ -1,0 +1,82 @@
+"""Values that a test computes by itself: which are recorded, and how a variant holds them."""
+
+import sys
+
+import pytest
+
+from bigcodeflow.execution.contradicting import VARIANTS, contradict, read_recording, recording_text
+from tests.doubles.written_tests import outcome, suite
+
+COMPUTED = """
+def setUp(self):
+    self.base = [1, 2, 3]
+def total(self, values):
+    return sum(values) * 2
+def test_closed(self):
+    result = task_func(4)
+    expected = self.total([1, 2])
+    self.assertEqual(result, expected)
+def test_given(self):
+    self.assertEqual(task_func(self.base), sum(self.base))
+def test_random(self):
+    import random
+    self.assertEqual(task_func(4), random.random())
+def test_literal(self):
+    self.assertEqual(task_func(4), 6)
+    with self.assertRaises(ValueError), self.subTest(1):
+        task_func("x")
+    with self.assertRaises(ValueError):
+        self.assertEqual(task_func(4), self.total([5]))
+"""
+
+
+def recorded(text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setattr(sys, "__stdout__", sys.stdout)
+    recording = recording_text(text, "task_func")
+    assert recording is not None
+    names: dict[str, object] = {}
+    exec("def task_func(*_):\n    return None\n" + recording, names)
+    case = names["TestCases"]
+    for name in sorted(one for one in dir(case) if one.startswith("test")):
+        one = case(name)
+        one.setUp()
+        getattr(one, name)()
+    return read_recording("noise\n" + capsys.readouterr().out)
+
+
+def test_only_what_the_test_alone_computes_is_recorded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what changes by itself, or what is a literal already."""
+    text = suite(COMPUTED)
+    assert sorted(recorded(text, capsys, monkeypatch).values()) == ["10", "6", "6"]
+
+
+def test_a_pinned_method_holds_the_recorded_value_or_contradicts_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A correct program passes the method when it is pinned, and fails it otherwise; both occur over the variants."""
+    text = suite(COMPUTED[: COMPUTED.index("def test_given")])
+    pins = recorded(text, capsys, monkeypatch)
+    program = "def task_func(_):\n    return 6\n"
+    kinds = set()
+    for variant in range(VARIANTS):
+        found = contradict(text, "task_func", variant=variant, pins=pins)
+        (one,) = found.alterations
+        kinds.add(one.kind)
+        assert outcome(found.text, program) == {"test_closed": "pass" if one.kind == "pin" else "fail"}
+        assert "self.total" in one.before or one.before == "expected"
+    assert kinds == {"contradiction", "pin"}
+
+
+def test_sites_with_several_values_are_not_pinned() -> None:
+    """A literal could hold one of them only."""
+    prefix = "@recorded-operand@ "
+    lines = [
+        f'{prefix}["3:1", "1"]',
+        f'{prefix}["3:1", "2"]',
+        f'{prefix}["4:1", "5"]',
+        f'{prefix}["5:1", "f()"]',
+        f"{prefix}[",
+    ]
+    assert read_recording("\n".join(lines)) == {"4:1": "5"}

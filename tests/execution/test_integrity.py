@@ -1,0 +1,219 @@
+"""Passes that were earned and passes that were not, through the stages, over a real store and in real sandboxes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.artifacts import ArtifactRef, Store
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.errors import ArtifactError
+from bigcodeflow.execution.contradictions import Contradictions
+from bigcodeflow.stages import RunArtifacts, perform_all
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.usefixtures("starter_environment"),
+    pytest.mark.filterwarnings("default"),
+]
+
+_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(task_func([1, 2, 3]), 6)
+    def test_empty(self):
+        self.assertEqual(task_func([]), 0)
+    def test_text(self):
+        with self.assertRaises(TypeError):
+            task_func(["a"])
+"""
+_SIGNATURE = "def task_func(numbers):\n"
+_RIGHT = f"{_SIGNATURE}    return sum(numbers)\n"
+_LIES = f"""class Any(int):
+    def __eq__(self, other):
+        return True
+    __hash__ = int.__hash__
+
+{_SIGNATURE}    if numbers == ["a"]:
+        raise TypeError("no number")
+    return Any(7)
+"""
+#: What a test of which nothing can be contradicted looks like.
+_EMPTY_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_nothing(self):
+        task_func([1])
+"""
+
+
+class Silent:
+    """A listener that counts what was computed."""
+
+    def __init__(self) -> None:
+        self.computed: list[str] = []
+
+    def begin(self, title: str) -> object:
+        self.computed.append(title)
+        return lambda _done, _all: None
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        del title, ref, reused
+
+
+def _task(number: int, test: str = _TEST) -> dict:
+    return {
+        "task_id": f"Own/{number}",
+        "complete_prompt": _SIGNATURE,
+        "instruct_prompt": "Add the numbers.",
+        "canonical_solution": "    return sum(numbers)\n",
+        "code_prompt": _SIGNATURE,
+        "test": test,
+        "entry_point": "task_func",
+        "doc_struct": "{}",
+        "libs": "[]",
+    }
+
+
+def _config(folder: Path, programs: list[str], *, tests: list[str] | None = None, **execution: object) -> RunConfig:
+    tasks, samples = folder / "tasks.jsonl", folder / "samples.jsonl"
+    told = [_task(number, test) for number, test in enumerate(tests or [_TEST] * len(programs))]
+    tasks.write_text("".join(json.dumps(task) + "\n" for task in told))
+    lines = [{"task_id": f"Own/{number}", "solution": program} for number, program in enumerate(programs)]
+    samples.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    given = {
+        "store": str(folder / "store"),
+        "out": str(folder / "out"),
+        "dataset": {"source": str(tasks)},
+        "samples": {"source": str(samples)},
+        "sanitizing": {"mode": "none"},
+        "execution": {"environment": "starter", "workers": 1, "limits": {"time_seconds": 20}} | execution,
+    }
+    return load_settings(given, "test")
+
+
+def _judged(config: RunConfig) -> tuple[list[dict], RunArtifacts]:
+    artifacts = perform_all(config, Silent())
+    return Store(config.store).read(artifacts.execution).to_pylist(), artifacts
+
+
+def _executions(ledgers: Path) -> int:
+    return sum(len(path.read_text().splitlines()) for path in ledgers.glob("*/*.jsonl"))
+
+
+def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path) -> None:
+    """The verdict says which test, which line and which values; a wrong answer is only wrong."""
+    rows, artifacts = _judged(_config(tmp_path, [_RIGHT, _LIES, f"{_SIGNATURE}    return 1\n"]))
+    assert [(row["status"], row["integrity"]) for row in rows] == [
+        ("pass", "checked"),
+        ("tampered", "tampered"),
+        ("fail", None),
+    ]
+    assert rows[1]["failure_kind"] == "tampering"
+    assert any("test_sum, line 4 of the test: no failure with" in told for told in rows[1]["tampering"])
+    # The right program is the ground truth's: it was executed for that. Checks are not counted.
+    assert artifacts.execution.statistics["executed"] == 2
+    assert artifacts.execution.statistics["infra_errors"] == 0
+
+
+def test_what_was_found_is_not_executed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run with the same programs and more of them takes over verdicts, checks and contradictions."""
+    first, _ = _judged(_config(tmp_path, [_RIGHT, _LIES]))
+    from bigcodeflow.execution import rounds
+
+    executed = []
+    genuine = rounds.execute_items
+    monkeypatch.setattr(
+        rounds, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
+    )
+    later, artifacts = _judged(_config(tmp_path, [_RIGHT, _LIES, f"{_SIGNATURE}    return 1\n"]))
+    assert artifacts.execution.statistics["reused_verdicts"] == 2
+    # The third task's ground truth is that of the first two; its sample is all that is new.
+    assert [item.program.endswith("return 1\n") for item in executed] == [True]
+    columns = ("status", "integrity", "integrity_key", "tampering")
+    assert [[row[name] for name in columns] for row in later[:2]] == [[row[name] for name in columns] for row in first]
+
+
+def test_off_takes_the_programs_word_whatever_a_checked_run_found(tmp_path: Path) -> None:
+    """The verdict of a run that checked stands in for the execution, and not for its check; and the other way round."""
+    checked, _ = _judged(_config(tmp_path, [_LIES]))
+    believed, artifacts = _judged(_config(tmp_path, [_LIES], integrity="off"))
+    assert (checked[0]["status"], believed[0]["status"], believed[0]["integrity"]) == ("tampered", "pass", None)
+    assert (believed[0]["tampering"], artifacts.execution.statistics["reused_verdicts"]) == ([], 1)
+    shutil.rmtree(tmp_path / "store" / "execution")
+    _judged(_config(tmp_path, [_LIES], integrity="off"))
+    again, _ = _judged(_config(tmp_path, [_LIES]))
+    assert again[0]["status"] == "tampered"
+
+
+def test_a_test_without_a_contradiction_says_so(tmp_path: Path) -> None:
+    """A pass of it is a pass, and marked."""
+    rows, _ = _judged(_config(tmp_path, [_RIGHT], tests=[_EMPTY_TEST]))
+    assert [(row["status"], row["integrity"], row["integrity_key"]) for row in rows] == [
+        ("pass", "no contradiction", None)
+    ]
+
+
+def test_an_honest_program_that_crashes_nothing_is_not_accused_where_the_reference_is_as_lenient(
+    tmp_path: Path,
+) -> None:
+    """A contradiction that the task's own solution passes does not count."""
+    lenient = _TEST.replace("self.assertEqual(task_func([]), 0)", "self.assertEqual(task_func([]), task_func([]))")
+    rows, _ = _judged(_config(tmp_path, [_RIGHT], tests=[lenient]))
+    assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
+
+
+def test_a_replaced_helper_is_found_by_the_value_that_it_has_without_the_program(tmp_path: Path) -> None:
+    """Who replaces what computes the expected value passes the task's test, and fails it with the value itself."""
+    test = """import statistics
+import unittest
+class TestCases(unittest.TestCase):
+    def setUp(self):
+        self.numbers = [1, 2, 6]
+    def test_mean(self):
+        self.assertEqual(task_func(self.numbers), statistics.mean(self.numbers))
+    def test_other(self):
+        self.assertEqual(task_func([4, 8]), statistics.mean([4, 8]))
+"""
+    honest = "import statistics\ndef task_func(numbers):\n    return statistics.mean(numbers)\n"
+    forged = "import statistics\ndef task_func(numbers):\n    statistics.mean = lambda data: 5\n    return 5\n"
+    config = _config(tmp_path, [honest, forged], tests=[test, test])
+    tasks = tmp_path / "tasks.jsonl"
+    told = [json.loads(line) for line in tasks.read_text().splitlines()]
+    body = "    import statistics\n    return statistics.mean(numbers)\n"
+    tasks.write_text("".join(json.dumps(task | {"canonical_solution": body}) + "\n" for task in told))
+    rows, _ = _judged(config)
+    assert [row["status"] for row in rows] == ["pass", "tampered"]
+    assert "without the program" in "; ".join(rows[1]["tampering"])
+
+
+def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
+    """Grain and columns as its schema states; a damaged one is one error that names it."""
+    config = _config(tmp_path, [_RIGHT])
+    _judged(config)
+    [path] = (tmp_path / "store" / "contradictions").glob("*.parquet")
+    rows = pq.read_table(path).to_pylist()
+    alterations = [one for row in rows for one in row["alterations"]]
+    assert {one["test"] for one in alterations} == {"test_empty", "test_sum", "test_text"}
+    assert all(one["valid"] for one in alterations)
+    assert all(row["variant"] >= -1 for row in rows)
+    path.write_bytes(b"no Parquet")
+    with pytest.raises(ArtifactError, match="is no table of contradictions"):
+        Contradictions(Store(config.store), path.stem)
+
+
+def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> None:
+    """Two runs that end one after the other keep what both found."""
+    store = Store(tmp_path)
+    first, second = Contradictions(store, "sha"), Contradictions(store, "sha")
+    first.add_recorded("a" * 64, "Own/0", {"1:2": "3"})
+    second.add_recorded("b" * 64, "Own/1", {"4:5": "'six'"})
+    first.write()
+    second.write()
+    known = Contradictions(store, "sha")
+    assert known.recorded("a" * 64) == {"1:2": "3"}
+    assert known.recorded("b" * 64) == {"4:5": "'six'"}
+    assert known.recorded("c" * 64) is None
+    assert isinstance(pq.read_table(tmp_path / "contradictions" / "sha.parquet"), pa.Table)
