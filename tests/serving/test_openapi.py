@@ -13,11 +13,14 @@ from tests.serving.services import KEY, Served, item
 pytestmark = pytest.mark.sandbox
 
 _EXAMPLES = 60
-#: What no schema can say: a test has to be Python with a class of tests, names differ, limits are the service's own.
+#: What no schema can say: a test has to be Python with a class of tests, names differ, limits are the service's own. How
+#: large a request is, is asked before its form.
 _CONFIG = """
 hooks = "reading_of_lines.py"
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", "409", "413", "422", "429"]
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "413", "415", "422"]
 """
 #: Each line is described; the first one stands for all.
 _HOOKS = """
