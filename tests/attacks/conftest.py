@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,16 +86,21 @@ def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
     known = Contradictions(None, "sha")
     one_at_a_time = threading.Lock()
 
+    verdicts: dict[str, dict] = {}
+
     def executed(items: Sequence[WorkItem]) -> dict[str, dict]:
-        return {
-            item.verdict_key: verdict(item, attacked_backend.execute(item), backend="local", environment_sha="sha")
-            for item in items
-        }
+        todo = [item for item in items if item.verdict_key not in verdicts]
+        with ThreadPoolExecutor(4) as pool:
+            outcomes = pool.map(attacked_backend.execute, todo)
+        for item, outcome in zip(todo, outcomes, strict=True):
+            verdicts[item.verdict_key] = verdict(item, outcome, backend="local", environment_sha="sha")
+        return {item.verdict_key: verdicts[item.verdict_key] for item in items}
 
     def judged(program: str, task: Exhibit) -> dict:
         item = work(program, task)
-        verdicts = executed([item])
-        if verdicts[item.verdict_key]["status"] == "pass":
+        outcome = attacked_backend.execute(item)
+        found = {item.verdict_key: verdict(item, outcome, backend="local", environment_sha="sha")}
+        if found[item.verdict_key]["status"] == "pass":
 
             def item_of(other: str | None, test: str) -> WorkItem:
                 return work(task.reference if other is None else other, task, test)
@@ -102,7 +108,7 @@ def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
             reference = Reference(_row(task), item_of, stub_program("def task_func(*args, **kwargs):"))
             with one_at_a_time:
                 findings = check_passes([Pass(item, reference)], known, executed)
-            verdicts = applied(verdicts, findings)
-        return verdicts[item.verdict_key]
+            found = applied(found, findings)
+        return found[item.verdict_key]
 
     return judged

@@ -118,27 +118,26 @@ def check_passes(
     """
     planned = _planned(passes, known, execute)
     keys = {name: _check_key(checks) for name, checks in planned.items()}
-    todo = [
-        check
+    todo = {
+        name: [one for one in checks if one.variant.decides and keys[name] not in earlier]
         for name, checks in planned.items()
-        if keys[name] not in earlier
-        for check in checks
-        if check.variant.decides
-    ]
-    verdicts = execute([_bounded(check) for check in todo])
-    confirmed = _confirmed([one for one in todo if _offences(one, verdicts[one.item.verdict_key])], execute)
+    }
+    verdicts = execute([_bounded(check) for checks in todo.values() for check in checks])
+    suspects = {
+        name: [check for check in checks if _offences(check, verdicts[check.item.verdict_key])]
+        for name, checks in todo.items()
+    }
+    offences = _confirmed(suspects, execute)
     findings = {}
     for name, checks in planned.items():
-        offences = dict.fromkeys(told for check in checks for told in confirmed.get(check.item.verdict_key, ()))
         if keys[name] in earlier:
             findings[name] = earlier[keys[name]]
-        elif offences:
-            findings[name] = Finding(TAMPERED, keys[name], tuple(offences))
+        elif name in offences:
+            findings[name] = Finding(TAMPERED, keys[name], offences[name])
         elif any(_is_open(check, verdicts) for check in checks):
             findings[name] = Finding(UNCHECKED)
         else:
-            decided = any(check.variant.decides for check in checks)
-            findings[name] = Finding(CHECKED, keys[name]) if decided else Finding(UNCHECKABLE)
+            findings[name] = Finding(CHECKED, keys[name]) if todo[name] else Finding(UNCHECKABLE)
     return findings
 
 
@@ -296,26 +295,43 @@ def _bounded(check: _Check) -> WorkItem:
     return check.item
 
 
-def _confirmed(suspects: Sequence[_Check], execute: Execute) -> dict[str, tuple[str, ...]]:
-    """What stays of each suspicion when everything it rests on is executed again, by the check's key."""
-    items = {check.item.verdict_key: _experiments(check) for check in suspects}
-    verdicts = execute([item for one in items.values() for several in one for item in several])
-    confirmed = {}
-    for check in suspects:
-        executed = items[check.item.verdict_key]
-        again, reference, genuine, copied = ([verdicts[one.verdict_key] for one in several] for several in executed)
-        offences = list(check.variant.alterations)
-        for verdict in again:
-            offences = [one for one in offences if one in _offences(check, verdict)]
-        offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
-        if any(verdict["status"] != "pass" for verdict in genuine):
-            # What it does differs from one execution to the next: a failure says nothing.
-            offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
-        excused = [
-            one for one in offences if one["kind"] == "pin" and not all(_passes(one, verdict) for verdict in copied)
-        ]
-        confirmed[check.item.verdict_key] = tuple(_in_words(one) for one in offences if one not in excused)
+def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, tuple[str, ...]]:
+    """What stays of suspicions when everything they rest on is executed again, by the passing execution's key.
+
+    Args:
+        suspects: executions that found something, by the same key; one after the other is tried until one stands.
+        execute: executes what has to be.
+    """
+    confirmed: dict[str, tuple[str, ...]] = {}
+    for turn in range(max(map(len, suspects.values()), default=0)):
+        tried = {name: checks[turn] for name, checks in suspects.items() if name not in confirmed and checks[turn:]}
+        items = {name: _experiments(check) for name, check in tried.items()}
+        verdicts = execute([item for one in items.values() for several in one for item in several])
+        for name, check in tried.items():
+            found = _offences_that_stand(
+                check, [[verdicts[one.verdict_key] for one in several] for several in items[name]]
+            )
+            if found:
+                confirmed[name] = tuple(map(_in_words, found))
     return confirmed
+
+
+def _offences_that_stand(check: _Check, executed: Sequence[Sequence[Row]]) -> list[Mapping[str, Any]]:
+    """Alterations with which the program did what no correct one does, each time.
+
+    Args:
+        check: what aroused the suspicion.
+        executed: verdicts of the four groups of ``_experiments``.
+    """
+    again, reference, genuine, copied = executed
+    offences = list(check.variant.alterations)
+    for verdict in again:
+        offences = [one for one in offences if one in _offences(check, verdict)]
+    offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
+    if any(verdict["status"] != "pass" for verdict in genuine):
+        # What it does differs from one execution to the next: a failure says nothing.
+        offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
+    return [one for one in offences if one["kind"] != "pin" or all(_passes(one, verdict) for verdict in copied)]
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
