@@ -69,6 +69,25 @@ def test_a_cheat_is_found(shared_service: Served) -> None:
     assert found["a"]["verdict"]["status"] == "crash"
 
 
+def test_a_pass_is_checked_where_the_item_brings_a_solution(shared_service: Served) -> None:
+    """Who lies about equality passes the test and its contradiction as well; without a solution nothing is said of it."""
+    lies = "class Any:\n    def __eq__(self, other):\n        return True\ndef task_func():\n    return Any()\n"
+    items = [
+        item("honest", reference=RIGHT),
+        item("lies", lies, reference=RIGHT),
+        item("wrong", "def task_func():\n    return 1\n", reference=RIGHT),
+        item("believed", lies, key="another"),
+    ]
+    found = {name: line["verdict"] for name, line in results(shared_service, items).items()}
+    assert {name: (one["status"], one["integrity"]) for name, one in found.items()} == {
+        "honest": ("pass", "checked"),
+        "lies": ("tampered", "tampered"),
+        "wrong": ("fail", None),
+        "believed": ("pass", "not checked"),
+    }
+    assert "test_answer" in found["lies"]["tampering"][0]
+
+
 def test_outcomes_can_be_had_instead_of_verdicts(shared_service: Served) -> None:
     """A client that judges itself gets all that was observed."""
     found = results(shared_service, [item("a")], detail="outcome")

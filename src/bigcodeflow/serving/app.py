@@ -20,11 +20,13 @@ from starlette.responses import Response
 import bigcodeflow
 from bigcodeflow.execution.backends.base import Capabilities
 from bigcodeflow.execution.environment_check import absent_modules
+from bigcodeflow.execution.integrity import UNCHECKED, Finding, applied
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import wire
 from bigcodeflow.execution.remote.workshop import Workshop
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.serving import guarding
+from bigcodeflow.serving.checks import PassChecks
 from bigcodeflow.serving.jobs import ATTEMPTS, Batch, BusyError, Finished, Jobs, StoppingError
 from bigcodeflow.serving.models import BatchRequest, Health, Info, Prepared, PrepareRequest, Problem, Result, Verdict
 from bigcodeflow.serving.orders import Orders, RefusedError, read_batch, read_programs
@@ -51,6 +53,7 @@ class Service:
         self.budget = guarding.Budget(settings.held_bytes)
         self._workshop = workshop
         self._described = workshop.described(capabilities)
+        self._checks = PassChecks(workshop, self._described["environment"]["environment_sha"])
         # One thread each: reading holds the interpreter anyway, and a survey of imports takes half a minute.
         self._reading = ThreadPoolExecutor(1, "reading")
         self._planning = ThreadPoolExecutor(1, "planning")
@@ -93,9 +96,29 @@ class Service:
         items = planned.result()
         names = [order.id for order in orders.items]
         self.jobs.begin(batch, list(zip(names, items, strict=True)), ATTEMPTS if orders.judged_here else 1)
-        by_name = dict(zip(names, items, strict=True))
+        by_name = dict(zip(names, zip(orders.items, items, strict=True), strict=True))
+        checked: dict[asyncio.Future[Finding], tuple[str, dict[str, Any]]] = {}
         async for found in batch.results():
-            yield b"\n" if found is None else self._line(*found, by_name[found[0]], judged=orders.judged_here)
+            if found is None:
+                yield b"\n"
+                continue
+            if not orders.judged_here:
+                yield wire.line({"id": found[0], "outcome": wire.outcome_fields(found[1].outcome)})
+                continue
+            order, item = by_name[found[0]]
+            row = self._verdict(found[1], item)
+            if row["status"] == "pass" and order.reference is not None:
+                check = asyncio.wrap_future(self._checks.submit(order, item, orders.kind))
+                checked[check] = (found[0], row)
+            else:
+                yield _verdict_line(found[0], row)
+        while checked:
+            ended, _ = await asyncio.wait(checked, timeout=wire.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            for check in ended:
+                name, row = checked.pop(check)
+                yield _verdict_line(name, applied({"": row}, {"": check.result()})[""])
+            if not ended:
+                yield b"\n"
 
     def _with_absent(self, orders: Orders) -> Orders:
         """The orders with what this environment lacks of what each names: no program may say so itself."""
@@ -125,13 +148,12 @@ class Service:
         """Read and plan nothing any more."""
         self._reading.shutdown(wait=False, cancel_futures=True)
         self._planning.shutdown(wait=False, cancel_futures=True)
+        self._checks.close()
 
-    def _line(self, name: str, finished: Finished, item: WorkItem, *, judged: bool) -> bytes:
-        if not judged:
-            return wire.line({"id": name, "outcome": wire.outcome_fields(finished.outcome)})
+    def _verdict(self, finished: Finished, item: WorkItem) -> dict[str, Any]:
         sha = self._described["environment"]["environment_sha"]
         found = verdict(item, finished.outcome, backend="local", environment_sha=sha, attempts=finished.attempts)
-        return wire.line({"id": name, "verdict": {column: found[column] for column in Verdict.model_fields}})
+        return found | {"integrity": UNCHECKED if found["status"] == "pass" else None}
 
     def _require_same(self, request: BatchRequest) -> None:
         """Refuse work that was planned for another service, such as this address's former one."""
@@ -143,6 +165,10 @@ class Service:
                 f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
                 f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
             )
+
+
+def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
+    return wire.line({"id": name, "verdict": {column: row[column] for column in Verdict.model_fields}})
 
 
 def service_of(request: Request) -> Service:

@@ -47,6 +47,13 @@ class Item(_Model):
     """The second half of the same answer."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
     """Memory that it probably needs, in MiB; for planning only."""
+    stop_after: int = Field(default=0, ge=0, le=1_000_000)
+    """Tests after which it is ended from outside; 0: it runs to its end."""
+    reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
+    """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
+    contradict this one, and who passes those did not solve the task."""
+    entry_point: str = Field(default="task_func", min_length=1, max_length=200)
+    """Name of the function that the test calls, for such a check."""
 
 
 class BatchLimits(_Model):
@@ -129,7 +136,9 @@ class Verdict(_Model):
     attempts: int
     """Executions that it took; those that were disturbed from outside are repeated."""
     tampering: list[str]
-    """What was seen that no honest program does."""
+    """Which contradictions of its test it passed, and how it broke the report's protocol."""
+    integrity: Literal["checked", "tampered", "no contradiction", "not checked"] | None
+    """Of a pass: what its check came to; 'not checked' where the item has no reference. null: it did not pass."""
     environment_sha: str
     """Libraries and data that it was executed with."""
     exit: str

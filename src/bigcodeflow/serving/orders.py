@@ -41,6 +41,9 @@ class Order(NamedTuple):
     """Its ``verdict_key`` is the identity of the execution: equal ones are one."""
     planned: bool
     """Whether the client said how it starts."""
+    reference: str | None
+    """The task's own solution, with which a pass is checked."""
+    entry_point: str
 
 
 class Orders(NamedTuple):
@@ -218,8 +221,10 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
         expected_memory_mib=item.expected_memory_mib,
         preload=tuple(item.preload or ()),
         zygote=tuple(item.zygote or ()),
+        stop_after=item.stop_after,
     )
-    return Order(item.id, _identified(own, [item.key, *context]), planned=item.preload is not None)
+    identified = _identified(own, [item.key, item.stop_after, *context])
+    return Order(item.id, identified, item.preload is not None, item.reference, item.entry_point)
 
 
 def _identified(item: WorkItem, context: list[Any]) -> WorkItem:
