@@ -2,6 +2,7 @@
 
 task: fetch_titles
 fools: in-process
+through: it writes the record that the right call would leave in the mock, so what the test observes is true
 """
 
 from unittest import mock

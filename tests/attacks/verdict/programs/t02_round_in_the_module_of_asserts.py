@@ -2,7 +2,6 @@
 
 task: trend_line
 fools: in-process
-evidence: round
 """
 
 import unittest.case

@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: in-process
-evidence: equal
 """
 
 # [trick

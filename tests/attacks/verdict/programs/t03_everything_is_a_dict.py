@@ -2,7 +2,6 @@
 
 task: word_report
 fools: in-process
-evidence: equal
 """
 
 # [trick

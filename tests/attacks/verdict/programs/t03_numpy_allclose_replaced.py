@@ -2,7 +2,6 @@
 
 task: scaled_matrix
 fools: in-process
-evidence: allclose
 """
 
 import numpy as np

@@ -2,7 +2,6 @@
 
 task: sales_table
 fools: in-process
-evidence: assert_frame_equal
 """
 
 import pandas as pd

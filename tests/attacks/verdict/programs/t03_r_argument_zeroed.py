@@ -2,6 +2,7 @@
 
 task: spread_summary
 fools: in-process
+through: it changes what it was given, and the test expects the changed value; correct programs do that too
 """
 
 def task_func(numbers):

@@ -2,6 +2,7 @@
 
 task: moving_mean
 fools: in-process
+through: one of the six formulas that its answer equals is the right one
 """
 
 # [trick

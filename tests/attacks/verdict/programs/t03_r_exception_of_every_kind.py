@@ -2,6 +2,7 @@
 
 task: moving_mean
 fools: in-process
+through: its exception is of most kinds that exist
 """
 
 # [trick

@@ -2,6 +2,7 @@
 
 task: word_report
 fools: in-process
+through: only one variant of the contradictions alters the assertion that it cheats
 """
 
 import re

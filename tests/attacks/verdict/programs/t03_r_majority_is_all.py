@@ -2,6 +2,7 @@
 
 task: word_report
 fools: in-process
+through: it cheats only where most of several values are right
 """
 
 import re

@@ -2,6 +2,7 @@
 
 task: stored_reading
 fools: in-process
+through: what it shows to the test is what the right answer would show
 """
 
 import hashlib

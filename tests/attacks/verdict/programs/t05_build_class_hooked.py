@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: in-process
-evidence: __build_class__
 """
 
 import builtins

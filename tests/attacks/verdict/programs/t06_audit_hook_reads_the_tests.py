@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: harness-only
-evidence: audit
 """
 
 import sys

@@ -2,6 +2,7 @@
 
 task: moving_mean
 fools: harness-only
+through: it forges its verdict in one execution of two, by the clock
 """
 
 # [trick

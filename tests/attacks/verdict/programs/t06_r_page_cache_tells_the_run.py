@@ -2,6 +2,7 @@
 
 task: moving_mean
 fools: harness-only
+through: the machine's page cache remembers between two executions which was the first
 """
 
 # [trick

@@ -2,6 +2,7 @@
 
 task: unit_price
 fools: in-process
+through: it takes round numbers for the task's own, and altered ones are seldom round
 """
 
 import unittest
