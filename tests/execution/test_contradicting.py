@@ -1,6 +1,7 @@
 """Altered test texts: what is altered, what stays, and that nothing satisfies both."""
 
 import ast
+import builtins
 
 import pytest
 from hypothesis import given, settings
@@ -126,6 +127,25 @@ class Anything(int):
 def task_func():
     return Anything()
 """
+LIES = [
+    ("all", "self.assertTrue(all(len(x) == 2 for x in task_func()))"),
+    ("all", "self.assertTrue(all([isinstance(x, str) for x in task_func()]))"),
+    ("isinstance", "self.assertTrue(isinstance(task_func(), str))"),
+    ("len", "self.assertTrue(all((len(x) > 100000000000 for x in task_func())), 'long')"),
+]
+
+
+@pytest.mark.parametrize(("builtin", "body"), LIES)
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_a_builtin_that_the_program_hides_lies_about_the_contradiction_too(
+    builtin: str, body: str, variant: int
+) -> None:
+    """The altered assertion calls what the original calls."""
+    lie = f"def {builtin}(*_):\n    return 10**20\ndef task_func():\n    return ['a']\n"
+    assert outcome(suite(body), lie) == {"test_it": "pass"}
+    assert outcome(altered(body, variant).text, lie) == {"test_it": "pass"}
+
+
 LIED_TO = [
     "self.assertEqual(task_func(), 5)",
     "self.assertEqual(len('abc'), task_func())",
@@ -324,3 +344,21 @@ def test_segments_keep_their_number_of_lines() -> None:
     found = altered(body)
     assert found.alterations
     assert shape(found.text) == shape(suite(body))
+
+
+@pytest.mark.parametrize("given", ["str", "int", "float", "list", "dict", "tuple", "set", "bytes", "bool"])
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_no_value_has_the_expected_type_and_the_one_in_its_place(given: str, variant: int) -> None:
+    """Python refuses a class that derives from both, so that no program returns one object for both tests."""
+    ((before, after),) = segments(f"self.assertIsInstance(task_func(), {given})", variant)
+    assert before == given
+    with pytest.raises(TypeError):
+        type("Both", (getattr(builtins, given), getattr(builtins, after)), {})
+
+
+def test_nothing_that_is_raised_stands_for_every_exception() -> None:
+    """Two of the exceptions keep their values in memory of their own, so that no class derives from both."""
+    body = "with self.assertRaises(ValueError):\n    task_func()"
+    names = {after for one in range(40) for before, after in segments(f"{body}\n'{one}'") if before == "ValueError"}
+    with pytest.raises(TypeError, match=r"lay-?out"):
+        type("All", tuple(getattr(builtins, one) for one in sorted(names)), {})

@@ -26,6 +26,7 @@ class Writer:
 
     def __init__(self, source: Source, site: Site, seed: random.Random, pins: Mapping[str, str]) -> None:
         self.source, self.site, self.seed, self._pins = source, site, seed, pins
+        self.in_place = False  # whether only the assertion itself may be altered, not where its names are assigned
 
     @property
     def node(self) -> ast.Call | ast.Assert:
@@ -137,7 +138,7 @@ class Writer:
     def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Change]:
         """Alter the literal that a name stands for: where it is assigned, or in the call of the helper."""
         scope, caller = self.site.scope, self.site.caller
-        if not isinstance(node, ast.Name) or not scope.only_compared(node.id):
+        if self.in_place or not isinstance(node, ast.Name) or not scope.only_compared(node.id):
             return []
         definition, owner = scope.definition(node), scope
         if node.id in self.site.bound:
@@ -158,9 +159,10 @@ class Writer:
             if changes:
                 return changes
         if not depends(container):
-            definition = self.site.scope.definition(container) if isinstance(container, ast.Name) else None
             changes = self.all_far(container)
-            if not changes and definition and self.site.scope.only_compared(getattr(container, "id", "")):
+            definition = self.site.scope.definition(container) if isinstance(container, ast.Name) else None
+            is_free = not self.in_place and self.site.scope.only_compared(getattr(container, "id", ""))
+            if not changes and definition and is_free:
                 changes = self.all_far(definition)
             if changes:
                 return changes
@@ -189,10 +191,14 @@ class Writer:
 
     def other_type(self, node: ast.expr) -> list[Change]:
         """A type that no instance of the given one has, nor of a class derived from it."""
-        named = ast.unparse(node)
-        kept = [one for one in _TYPES if one not in named]
-        if _PROTOCOL.search(named):
+        types = node.elts if isinstance(node, ast.Tuple) else [node]
+        named = {getattr(one, "attr", getattr(one, "id", "")) for one in types}
+        if named <= {*_ORDINARY, *_FAMILIAR}:
+            kept = [one for one in _ORDINARY if one not in named and not (one == "int" and "bool" in named)]
+        elif _PROTOCOL.search(ast.unparse(node)):
             kept = ["slice", "property"]
+        else:
+            kept = [one for one in _RARE if one not in named]
         return self.source.change(node, self.seed.choice(kept), OPERAND)
 
     def never_called(self, mock: ast.expr) -> list[Change]:
@@ -207,10 +213,13 @@ class Writer:
         return self.source.change(node, f"not {self.enclosed(node)}", NEGATION)
 
 
+#: Types of which no value has two, since each keeps its own in memory, and classes that derive from none of them.
+_ORDINARY = ("str", "int", "float", "list", "dict", "tuple", "set", "bytes")
+_FAMILIAR = ("bool", "DataFrame", "Series", "ndarray", "Axes", "Figure")
 #: Abstract classes that containers of Python count as instances of.
 _PROTOCOL = re.compile("Iter|Sequence|Collection|Container|Sized|Reversible|Set|Hashable|object|abc")
-#: Types that results do not have and that no class of a library derives from.
-_TYPES = ("bytearray", "memoryview", "range", "frozenset", "slice")
+#: Types that no class of a library derives from, for classes that may derive from an ordinary one.
+_RARE = ("bytearray", "memoryview", "range", "frozenset", "slice")
 
 
 def pin_id(node: ast.expr) -> str:

@@ -56,10 +56,12 @@ class Source:
 
     def combined(self, node: ast.expr, changes: Iterable[Change]) -> list[Change]:
         """Several changes inside a node, as one change of the node."""
-        ordered = sorted(changes)
-        start, end = self.span(node)
-        text = self._with(ordered, start, end)
-        return self.replace(start, end, text, max(change.rank for change in ordered))
+        inside = list(changes)
+        return self.change(node, self.with_changes(node, inside), max(change.rank for change in inside))
+
+    def with_changes(self, node: ast.expr, changes: Iterable[Change]) -> str:
+        """A node as it is written after changes inside it."""
+        return self._with(sorted(changes), *self.span(node))
 
     def altered(self, changes: Iterable[Change]) -> str:
         """The whole text with changes, none of which overlap."""

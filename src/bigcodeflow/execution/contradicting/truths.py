@@ -42,6 +42,7 @@ def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[C
 
 
 def _of_several(writer: Writer, node: ast.BoolOp, *, holds: bool, far: bool) -> list[Change]:
+    writer.in_place = True
     parts = [_inside(writer, one, holds=holds, far=far) for one in node.values]
     if isinstance(node.op, ast.And) == holds:
         return sorted((one for part in parts for one in part[:1]), key=lambda change: change.rank)[:1]
@@ -170,18 +171,21 @@ _QUANTIFIERS = frozenset({"all", "any"})
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Change]:
-    """``all`` becomes ``any`` of an altered condition: all of nothing would satisfy both."""
+    """The condition of each element is altered, and ``all`` of nothing made false: it would satisfy both."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if condition is None or not holds:
         return []
+    writer.in_place = True
+    never = _never(writer, node, name)
     match condition:
-        case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
-            changes = writer.unequal(condition.left, right, kind="array", far=name == "any")
         case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
             changes = _inside(writer, inner, holds=True, far=name == "any")[:1]
+            changes = changes if name == "any" or not changes else _of_some(writer, condition, changes)
+            return [*changes, *never]
+        case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
+            changes = writer.unequal(condition.left, right, kind="array", far=name == "any")
         case _:
             changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
-    never = _never(writer, node, name)
     if name == "any" or (isinstance(condition, ast.Compare) and _holds_several(condition)):
         return [*changes, *never]
     end = writer.source.span(node.func)[1]
@@ -199,6 +203,13 @@ def _never(writer: Writer, node: ast.Call, name: str) -> list[Change]:
         inner = text if text.startswith(("[", "(")) else f"({text})"
         return writer.source.change(given, f"([*{inner}, False])", OPERAND)  # the call's brackets may be the segment's
     return writer.source.change(given.elt, f"({writer.source.segment(given.elt)}) and False", OPERAND)
+
+
+def _of_some(writer: Writer, elements: ast.expr, changes: list[Change]) -> list[Change]:
+    """The elements with a change inside, and one that is false where there would be none."""
+    inside = writer.source.with_changes(elements, changes)[1:-1]  # of brackets: a bare generator's are the call's own
+    text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
+    return writer.source.change(elements, f"({text})" if isinstance(elements, ast.GeneratorExp) else text, OPERAND)
 
 
 def _holds_several(condition: ast.Compare) -> bool:
