@@ -164,7 +164,7 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
     decimals = max(1, len(segment.partition(".")[2]))
     # Mostly as near as the assertion can tell: a comparison that was made lenient takes it for equal.
     far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
-    near = max(least, abs(value) * 1e-9, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
+    near = max(least, abs(value) * 1e-9, 1e-300, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
     shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
     moved = value - shift if value < 0 else value + shift
     if not math.isfinite(moved):

@@ -181,16 +181,16 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) ->
         case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
             changes = _inside(writer, inner, holds=True, far=name == "any")[:1]
             changes = changes if name == "any" or not changes else _of_some(writer, condition, changes)
-            return [*changes, *never]
+            return changes or never
         case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
             changes = writer.unequal(condition.left, right, kind="array", far=name == "any")
         case _:
             changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
     if name == "any" or (isinstance(condition, ast.Compare) and _holds_several(condition)):
-        return [*changes, *never]
+        return changes or never
     end = writer.source.span(node.func)[1]
     renamed = writer.source.replace(end - len(name), end, "any", OPERAND)
-    return [*(writer.source.combined(node, [*changes, *renamed]) if changes else []), *never]
+    return writer.source.combined(node, [*changes, *renamed]) if changes else never
 
 
 def _never(writer: Writer, node: ast.Call, name: str) -> list[Change]:
