@@ -82,7 +82,12 @@ def attacked_backend(
 
 @pytest.fixture(scope="session")
 def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
-    """Executes programs in real sandboxes and judges them; may be called by several threads at once."""
+    """Judges programs in real sandboxes."""
+    return judge_of(attacked_backend)
+
+
+def judge_of(backend: LocalBackend) -> JudgeIn:
+    """Executes programs in a backend and judges them; may be called by several threads at once."""
     known = Contradictions(None, "sha")
     one_at_a_time = threading.Lock()
 
@@ -91,14 +96,14 @@ def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
     def executed(items: Sequence[WorkItem]) -> dict[str, dict]:
         todo = [item for item in items if item.verdict_key not in verdicts]
         with ThreadPoolExecutor(4) as pool:
-            outcomes = pool.map(attacked_backend.execute, todo)
+            outcomes = pool.map(backend.execute, todo)
         for item, outcome in zip(todo, outcomes, strict=True):
             verdicts[item.verdict_key] = verdict(item, outcome, backend="local", environment_sha="sha")
         return {item.verdict_key: verdicts[item.verdict_key] for item in items}
 
     def judged(program: str, task: Exhibit) -> dict:
         item = work(program, task)
-        outcome = attacked_backend.execute(item)
+        outcome = backend.execute(item)
         found = {item.verdict_key: verdict(item, outcome, backend="local", environment_sha="sha")}
         if found[item.verdict_key]["status"] == "pass":
 
