@@ -17,6 +17,9 @@ _EXCEPTIONS = (
     ("TabError", "UnicodeTranslateError"),
     ("BufferError", "ReferenceError", "FloatingPointError", "StopAsyncIteration"),
 )
+#: Exceptions that programs do raise, for where another one is expected: a class of many kinds is one of them as well.
+_COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
+_SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
 _SILENT = "(lambda *given, **named: None)"
 _PLACES, _DECIMAL = 7, 6
 _EQUALITY_KINDS = {
@@ -148,7 +151,8 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Change]:
     if expected is None:
         return []
     named = ast.unparse(expected)
-    others = [one for one in writer.seed.choice(_EXCEPTIONS) if one not in named]
+    known = [_COMMON] if named in _SPECIFIC else []
+    others = [one for one in writer.seed.choice([*_EXCEPTIONS, *known]) if one not in named]
     if not others or not isinstance(expected, ast.Tuple):
         return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]), OPERAND)
     chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))
