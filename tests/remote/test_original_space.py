@@ -76,6 +76,20 @@ def test_what_the_space_says_becomes_a_run(double: Double, tasks: list[dict], tm
     assert run.ground_truth is not None
 
 
+def test_a_link_in_the_folder_is_replaced(double: Double, tasks: list[dict], tmp_path: Path) -> None:
+    """The results stand where a link stood; the file that it led to is as it was."""
+    samples, private = _written(tmp_path, tasks), tmp_path / "private"
+    private.write_text("mine")
+    stem = samples.name.removesuffix(".jsonl")
+    for name in ("eval_results", "pass_at_k"):
+        link = tmp_path / "out" / f"{stem}_{name}.json"
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(private)
+    results = results_of_space(_service(double), samples, tmp_path / "out", SpaceQuestion(calibrated=False))
+    assert private.read_text() == "mine"
+    assert not any(path.is_symlink() for path in results.parent.iterdir())
+
+
 def test_without_ground_truths_none_are_claimed(double: Double, tasks: list[dict], tmp_path: Path) -> None:
     """A space that did not execute them knows nothing of them, whatever it says."""
     question = SpaceQuestion(calibrated=False, no_gt=True)

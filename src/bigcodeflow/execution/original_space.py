@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.errors import ConfigError, ExecutionError, SamplesError
 
@@ -79,11 +80,8 @@ def results_of_space(
     _require_whole(results, service.url)
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
     told = _scores(scores, question, model=stem.partition("--bigcodebench")[0])
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{stem}_eval_results.json"
-    (folder / f"{stem}_pass_at_k.json").write_text(json.dumps(told, indent=2))
-    path.write_text(json.dumps(results))
-    return path
+    write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(told, indent=2).encode())
+    return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
 
 
 def _asked(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
