@@ -74,7 +74,8 @@ SELECT
         AS stdout,
     CASE WHEN status = 'pass' THEN '' ELSE 'UserWarning at line ' || draw % 997 END AS stderr,
     false AS stdout_truncated, false AS stderr_truncated, 1 AS attempts, NULL::BOOLEAN AS flaky,
-    []::VARCHAR[] AS tampering, 'local' AS backend, 'e' AS environment_sha, 'exit 0' AS exit
+    []::VARCHAR[] AS tampering, CASE WHEN status = 'pass' THEN 'checked' END AS integrity,
+    NULL::VARCHAR AS integrity_key, 'local' AS backend, 'e' AS environment_sha, 'exit 0' AS exit
 FROM drawn JOIN base USING (task_id, source) ORDER BY position, sample_index
 """
 

@@ -100,11 +100,11 @@ def test_a_service_is_a_place_like_others(service: Served) -> None:
 
 def test_a_large_plan_is_made_in_portions(service: Served, connect: Connect) -> None:
     """What is larger than a request may be is asked for in several, and comes back in order."""
-    items = [program(f"{number} {'x' * 300_000}") for number in range(8)]
+    items = [program(f"{number} {'x' * 190_000}") for number in range(12)]
     items[5] = replace(items[5], program="import json\n" + items[5].program)
     planned = connect(service.url).prepare(items)
     assert [item.program for item in planned] == [item.program for item in items]
-    assert [item.preload[0] for item in planned] == ["json" if number == 5 else "unittest" for number in range(8)]
+    assert [item.preload[0] for item in planned] == ["json" if number == 5 else "unittest" for number in range(12)]
 
 
 @pytest.mark.parametrize("fault", _FAULTS)
