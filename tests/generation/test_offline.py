@@ -251,9 +251,11 @@ def test_a_worker_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _DRIVER = """
+import signal
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where a shell put the tests into the background
 from tests.generation.test_offline import DOUBLE, Kept, _request, _environment, _config, offline
 def record(request, reply, seconds):
     print(reply.answers[0].text, flush=True)
