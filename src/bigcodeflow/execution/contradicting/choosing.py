@@ -1,6 +1,5 @@
 """Chooses, for every test method, what of it is contradicted or pinned in one variant of the text."""
 
-import ast
 import hashlib
 import random
 from collections.abc import Iterable, Mapping
@@ -161,8 +160,3 @@ class _Choice:
             before = self._source.slice(change.start, change.end)
             line = self._source.line(change.start)
             self._alterations += [Alteration(test, line, kind, before, change.text) for test in sorted(tests)]
-
-
-def is_assertion_of_exceptions(node: ast.Call | ast.Assert) -> bool:
-    """Whether an exception that escapes is how the assertion fails."""
-    return "Raises" in name_of(node)
