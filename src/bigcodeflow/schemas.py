@@ -195,7 +195,10 @@ ALTERATION = pa.struct(
         _column("test", _text, "name of the test method that it decides"),
         _column("line", _count, "1-based, in the test text; 0: unaltered"),
         _column(
-            "kind", _text, "contradiction: a solution fails the method; pin: it passes; control: likewise, unaltered"
+            "kind",
+            _text,
+            "contradiction: a solution fails the method; pin, separate (the program in a process of its own) and "
+            "control (unaltered): it passes",
         ),
         _column("before", _text, "source in the task's test"),
         _column("after", _text, "source in the altered test"),
@@ -208,7 +211,11 @@ CONTRADICTIONS = pa.schema(
     [
         _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
         _column("task_id", _text, "the task whose test was altered"),
-        _column("variant", _count, "0-based number of the alteration; -1: expected values were recorded"),
+        _column(
+            "variant",
+            _count,
+            "0-based number of the alteration; 3: a separated execution; -1: expected values were recorded",
+        ),
         _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
         _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
         _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),

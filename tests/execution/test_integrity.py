@@ -189,6 +189,44 @@ class TestCases(unittest.TestCase):
     assert "without the program" in "; ".join(rows[1]["tampering"])
 
 
+def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """It fails every contradiction, as the right answer is among them; as plain data it is one answer."""
+    several = f"""class Any(int):
+    def __eq__(self, other):
+        return other in self.answers
+    __hash__ = int.__hash__
+
+{_SIGNATURE}    if numbers == ["a"]:
+        raise TypeError("no number")
+    found = Any(max(numbers, default=0))
+    found.answers = [max(numbers, default=0), sum(numbers)]
+    return found
+"""
+    rows, artifacts = _judged(_config(tmp_path, [several]))
+    assert [(row["status"], row["tampering"]) for row in rows] == [
+        ("tampered", ["test_sum: fails where program and test have a process each"])
+    ]
+    assert artifacts.execution.statistics["infra_errors"] == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "numbers.append(50)\n    return sum(numbers)",
+        "total = sum(numbers)\n    class Sum:\n        def __eq__(self, other): return other == total\n    return Sum()",
+    ],
+    ids=["an argument that it changes", "an object of its own"],
+)
+def test_what_cannot_pass_between_two_processes_accuses_nobody(tmp_path: Path, body: str) -> None:
+    """The test expects what the program made of its argument, or compares what is no plain data."""
+    test = _TEST.replace(
+        "self.assertEqual(task_func([1, 2, 3]), 6)", "n = [1, 2]; self.assertEqual(task_func(n), sum(n))"
+    )
+    test = test.replace("self.assertEqual(task_func([]), 0)", "n = []; self.assertEqual(task_func(n), sum(n))")
+    rows, _ = _judged(_config(tmp_path, [f"{_SIGNATURE}    {body}\n"], tests=[test]))
+    assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
+
+
 def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
     """Grain and columns as its schema states; a damaged one is one error that names it."""
     config = _config(tmp_path, [_RIGHT])

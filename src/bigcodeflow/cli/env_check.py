@@ -111,6 +111,8 @@ def _report_contradictions(checked: "EnvironmentCheck") -> None:
     _print_table(("task", "tests", "why its passes cannot be checked"), rows)
     counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {tests:,} test methods"
     out.print(f"contradictions: {counted}")
+    separated = sum(one.separated for one in found)
+    out.print(f"separated: {sum(one.separated > 0 for one in found):,} tasks, {separated:,} test methods")
 
 
 def _report_repetitions(checked: "EnvironmentCheck", times: int) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.artifacts import Store, locked
 from bigcodeflow.errors import ArtifactError
-from bigcodeflow.execution.contradicting import AlteredTest
+from bigcodeflow.execution.contradicting import VARIANTS, AlteredTest
 from bigcodeflow.schemas import CONTRADICTIONS, table_of
 
 _STAGE = "contradictions"
@@ -72,7 +72,8 @@ class Contradictions:
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         altered_tests = {one.test for one in altered.alterations}
         entries: list[Row] = [one._asdict() for one in altered.alterations]
-        entries += [_control(name) for name in executions[0] if name not in altered_tests]
+        if variant < VARIANTS:
+            entries += [_control(name) for name in executions[0] if name not in altered_tests]
         alterations = [one | {"valid": all(holds(one, tests) for tests in executions)} for one in entries]
         seconds = [test["seconds"] for test in executions[0].values()]
         self._add(key, task_id, variant, pins="", alterations=alterations, seconds=seconds)

@@ -1,21 +1,24 @@
-"""Whether a pass was earned: passing programs are executed once more, against tests that contradict the task's.
+"""Whether a pass was earned: passing programs are executed again, against altered tests and apart from the test.
 
 Of each test method an altered text either contradicts one expected value, so that no correct solution passes the
-method, or states an expected value that the test computes (a pin), so that every correct solution still does. A program
-that does otherwise, while the reference solution does as expected every time, did not pass by solving the task: it is
-tampered. Nothing inside a sandbox tells which of its two executions it is.
+method, or states an expected value that the test computes (a pin), so that every correct solution still does. A
+separated execution gives program and test a process each: a correct solution passes there too. A program that does
+otherwise, while the reference solution does as expected every time, did not pass by solving the task: it is tampered.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bigcodeflow.execution import contradicting
 from bigcodeflow.execution.contradicting import AlteredTest
 from bigcodeflow.execution.contradictions import Contradictions, Validated, holds
-from bigcodeflow.execution.items import WorkItem, numbered
+from bigcodeflow.execution.items import WorkItem, numbered, separated
+from bigcodeflow.execution.separating import separated_test
 from bigcodeflow.execution.unusual import is_unusual
 
 Row = dict[str, Any]
@@ -31,6 +34,10 @@ _CONFIRMATIONS = 3
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
 _BUDGET_SECONDS = 0.1
 _BUDGET_SHARE = 0.25
+#: Number of the variant in which program and test have a process each.
+_SEPARATED = contradicting.VARIANTS
+#: In the trace of a method whose arguments or results cannot pass between the two.
+_UNTRANSFERABLE = "separate.UntransferableError"
 
 
 class Reference(NamedTuple):
@@ -68,20 +75,30 @@ class Coverage(NamedTuple):
     tests: int
     contradicted: int
     """Test methods of which at least one contradiction holds."""
+    separated: int
+    """Test methods that the task's own solution passes from a process of its own."""
     reason: str
-    """Why there is none at all; empty where there is one."""
+    """Why there is no contradiction at all; empty where there is one."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Variant:
     """One altered text of a task's test."""
 
     reference: Reference
     number: int
     altered: AlteredTest
-    item: WorkItem
-    """The execution of the reference solution against it."""
     validated: Validated | None = None
+
+    def item_of(self, program: str | None) -> WorkItem:
+        """The execution of a program against it, None: the task's own solution."""
+        item = self.reference.item_of(program, self.altered.text)
+        return separated(item) if self.number == _SEPARATED else item
+
+    @cached_property
+    def item(self) -> WorkItem:
+        """The execution of the task's own solution against it."""
+        return self.item_of(None)
 
     @property
     def alterations(self) -> tuple[Mapping[str, Any], ...]:
@@ -163,20 +180,20 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
     """
     references = list(references)
     pins = _recorded(references, known, execute)
-    numbers = range(contradicting.VARIANTS)
+    numbers = (*range(contradicting.VARIANTS), _SEPARATED)
     variants = [_variant(reference, number, pins) for reference in references for number in numbers]
     _validate(variants, known, execute)
     found = []
     for reference in references:
         mine = [variant for variant in variants if variant.reference is reference]
-        valid = {one["test"] for variant in mine for one in variant.alterations if one["kind"] == "contradiction"}
-        tried = any(variant.altered.alterations for variant in mine)
+        held = {(one["kind"], one["test"]) for variant in mine for one in variant.alterations}
+        counts = Counter(kind for kind, _ in held)
+        tried = any(variant.altered.alterations for variant in mine if variant.number != _SEPARATED)
         reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
-        found.append(
-            Coverage(
-                reference.task["task_id"], len(reference.task["expected_tests"]), len(valid), "" if valid else reason
-            )
-        )
+        if counts["contradiction"]:
+            reason = ""
+        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
+        found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
     return found
 
 
@@ -241,23 +258,27 @@ def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) ->
     for one in passes:
         task_id = one.reference.task["task_id"]
         mine = [variants[task_id, number] for number in meant[one.item.verdict_key]]
-        items = [one.reference.item_of(one.item.program, variant.altered.text) for variant in mine]
+        items = [variant.item_of(one.item.program) for variant in mine]
         planned[one.item.verdict_key] = [_Check(one, *pair) for pair in zip(mine, items, strict=True)]
     return planned
 
 
 def _numbers(program: str) -> Sequence[int]:
-    """Variants that a program meets: one, by its content, so that it is the same in every run; an unusual one all."""
+    """Variants that a program meets: one by its content, and the separated one; an unusual program all."""
     if is_unusual(program):
-        return range(contradicting.VARIANTS)
+        return (*range(contradicting.VARIANTS), _SEPARATED)
     digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest, "big") % contradicting.VARIANTS,)
+    return (int.from_bytes(digest, "big") % contradicting.VARIANTS, _SEPARATED)
 
 
 def _variant(reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]]) -> _Variant:
     task = reference.task
-    altered = contradicting.contradict(task["test"], task["entry_point"], variant=number, pins=pins[task["task_id"]])
-    return _Variant(reference, number, altered, reference.item_of(None, altered.text))
+    test, entry_point = task["test"], task["entry_point"]
+    if number == _SEPARATED:
+        altered = separated_test(reference.item_of(None, test).program, test, entry_point)
+    else:
+        altered = contradicting.contradict(test, entry_point, variant=number, pins=pins[task["task_id"]])
+    return _Variant(reference, number, altered)
 
 
 def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Execute) -> None:
@@ -331,7 +352,10 @@ def _offences_that_stand(check: _Check, executed: Sequence[Sequence[Row]]) -> li
     if any(verdict["status"] != "pass" for verdict in genuine):
         # What it does differs from one execution to the next: a failure says nothing.
         offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
-    return [one for one in offences if one["kind"] != "pin" or all(_passes(one, verdict) for verdict in copied)]
+    rest_on_copies = ("pin", "separate")
+    return [
+        one for one in offences if one["kind"] not in rest_on_copies or all(_passes(one, verdict) for verdict in copied)
+    ]
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
@@ -359,7 +383,12 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
     # What was ended from outside, at a limit or because enough was seen, tells nothing of the tests that did not run.
     cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
     ran = [one for one in check.variant.alterations if not cut or tests[one["test"]]["outcome"] != "missing"]
-    return [one for one in ran if not holds(one, tests)]
+    return [one for one in ran if not holds(one, tests) and not _is_undecided(one, tests[one["test"]])]
+
+
+def _is_undecided(one: Mapping[str, Any], test: Mapping[str, Any]) -> bool:
+    """Whether program and test, in processes of their own, could not exchange what the method passes."""
+    return one["kind"] == "separate" and (test["outcome"] == "missing" or _UNTRANSFERABLE in test["trace"])
 
 
 def _passes(one: Mapping[str, Any], verdict: Row) -> bool:
@@ -380,4 +409,5 @@ def _in_words(one: Mapping[str, Any]) -> str:
         "contradiction": f"{place}: no failure with {one['after']} in place of {one['before']}",
         "pin": f"{place}: fails with {one['after']}, the value of {one['before']} without the program",
         "control": f"{one['test']}: fails, unaltered, where other tests are altered",
+        "separate": f"{one['test']}: fails where program and test have a process each",
     }[one["kind"]]

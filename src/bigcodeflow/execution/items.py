@@ -37,6 +37,9 @@ class WorkItem:
     """Names that the task's code_prompt binds, for the failure kind only."""
     stop_after: int = 0
     """Tests after which the executor ends it from outside; 0: it runs to its end."""
+    separate: bool = False
+    """Whether the program runs in a process of its own; the test text, which holds a program that solves the task, runs
+    in another, and gets from ``__separated__`` functions that call the program's."""
 
 
 def work_item(
@@ -93,6 +96,12 @@ def work_item(
 def numbered(item: WorkItem, number: int) -> WorkItem:
     """The same execution under a key of its own, which no verdict of another execution answers."""
     return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
+
+
+def separated(item: WorkItem) -> WorkItem:
+    """The same program and test text in two processes, under a key of its own."""
+    key = hashlib.sha256(f"{item.verdict_key} separate".encode()).hexdigest()
+    return replace(item, verdict_key=key, separate=True)
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:

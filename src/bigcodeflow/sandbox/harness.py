@@ -17,19 +17,23 @@ import shutil
 import sys
 import time
 import types
+from json import dumps
 from os import _exit as leave
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 if TYPE_CHECKING:
     import unittest
+    from multiprocessing.connection import Connection
     from typing import Any, TextIO
 
-    from bigcodeflow.sandbox import cases, report
+    from bigcodeflow.sandbox import cases, report, separate
+    from bigcodeflow.sandbox.protocol import SEPARATED
 else:
     sys.path.insert(0, _FOLDER)
     import cases
     import report
+    from protocol import SEPARATED
 
     sys.path.remove(_FOLDER)
 
@@ -66,6 +70,15 @@ def hide() -> None:
         if (getattr(sys.modules.get(name), "__file__", None) or "").startswith(_FOLDER + os.sep):
             del sys.modules[name]
     sys.modules.setdefault("__main__", types.ModuleType("__main__"))
+
+
+def _own_module(name: str) -> Any:
+    """A module of this folder that not every sample needs; it is out of the program's sight at once."""
+    sys.path.insert(0, _FOLDER)
+    module = importlib.import_module(name)
+    sys.path.remove(_FOLDER)
+    hide()
+    return module
 
 
 def prepare_process(settings: dict[str, Any]) -> None:
@@ -109,13 +122,14 @@ class Sample:
         self._names.update(__file__=FILE_NAME, __builtins__=vars(builtins))  # exec would give it the harness's own
         sys.modules[MODULE_NAME] = self._module
         self._streams = (sys.__stdout__, sys.__stderr__)
+        self._partner: separate.Partner | None = None
 
     def run(self) -> None:
         """Import the program, then the test text into the same module, then run the tests that it declares."""
-        program = self._job.settings.pop("program")
+        program, separately = self._job.settings.pop("program"), self._job.settings.pop("separate", False)
         self._send("started")
-        code = self._compile(program, "compile", 0)
-        if code is None or not self._execute(code, "program"):
+        flags = self._separated(program) if separately else self._load(program)
+        if flags is None:
             return
         self._send("imported")
         test = self._job.test_text()
@@ -123,18 +137,46 @@ class Sample:
             self._send("tampering", what="the test text was changed on its way")
             return
         lines_before = "\n" * (program.count("\n") + 1)
-        code = self._compile(lines_before + test, "test", code.co_flags & _FUTURE_FLAGS)
+        code = self._compile(lines_before + test, "test", flags)
         if code is None or not self._execute(code, "test"):
             return
         loaded = self._load_cases()
         if loaded is not None:
             self._run_tests(loaded)
 
+    def _load(self, program: str) -> int | None:
+        """Execute the program's text; the flags of its future imports, None where it failed."""
+        code = self._compile(program, "compile", 0)
+        if code is None or not self._execute(code, "program"):
+            return None
+        flags: int = code.co_flags & _FUTURE_FLAGS
+        return flags
+
+    def _separated(self, program: str) -> int | None:
+        """The same in a process of the program's own; the test text finds there what it passes to SEPARATED."""
+        separate = _own_module("separate")
+
+        def serve(connection: Connection) -> None:
+            self._send = lambda event, **fields: connection.send_bytes(dumps([event, fields]).encode())
+            if self._load(program) is not None:
+                self._send("imported")
+                separate.serve_calls(connection, self._names)
+
+        partner = self._partner = separate.Partner(serve)
+        self._names[SEPARATED] = partner.function
+        event, fields = partner.answer()
+        if event == "imported":
+            return 0
+        self._send("module_failed", **{name: str(fields[name]) for name in ("phase", "exception", "trace")})
+        return None
+
     def _run_tests(self, loaded: list[unittest.TestCase]) -> None:
         self._send("loaded", tests=[case._testMethodName for case in loaded])
         self._runner.run(self._names, loaded)
         for stream in self._streams:
             _flush(stream)
+        if self._partner:
+            self._partner.end()
         self._send("end")
 
     def _load_cases(self) -> list[unittest.TestCase] | None:

@@ -25,6 +25,9 @@ from __future__ import annotations
 import json
 from hashlib import blake2b, sha256, shake_256
 
+#: What the test text of a separated execution calls, with a name and what has it, for the program's function.
+SEPARATED = "__separated__"
+
 LAST_EVENTS = ("end", "module_failed", "tampering")
 
 #: Bump when the harness may judge the same program differently: cached verdicts of older versions are not reused.

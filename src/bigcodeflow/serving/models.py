@@ -49,6 +49,9 @@ class Item(_Model):
     """Memory that it probably needs, in MiB; for planning only."""
     stop_after: int = Field(default=0, ge=0, le=1_000_000)
     """Tests after which it is ended from outside; 0: it runs to its end."""
+    separate: bool = False
+    """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
+    clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
     contradict this one, and who passes those did not solve the task."""

@@ -222,8 +222,9 @@ def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged:
         preload=tuple(item.preload or ()),
         zygote=tuple(item.zygote or ()),
         stop_after=item.stop_after,
+        separate=item.separate,
     )
-    identified = _identified(own, [item.key, item.stop_after, *context])
+    identified = _identified(own, [item.key, item.stop_after, item.separate, *context])
     return Order(item.id, identified, item.preload is not None, item.reference, item.entry_point)
 
 

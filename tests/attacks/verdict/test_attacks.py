@@ -76,7 +76,7 @@ def test_every_threat_is_carried_out_in_several_ways() -> None:
     assert {attack.field("fools") for attack in ATTACKS} == {"in-process", "exit-code", "harness-only"}
     assert {attack.field("task") for attack in ATTACKS} == {path.stem for path in TASKS}
     assert all(attack.program.startswith(f'"""Threat {attack.threat}: ') for attack in ATTACKS)
-    assert sum(bool(attack.field("through")) for attack in ATTACKS) < len(ATTACKS) / 9
+    assert sum(bool(attack.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 50
     assert all(attack.without_trick.rstrip() != attack.program.rstrip() for attack in ATTACKS)
 
 

@@ -194,6 +194,7 @@ class LocalBackend:
             "nonce": secrets.token_hex(16),
             "program": item.program,
             "test": item.test,
+            "separate": item.separate,
             "preload": item.preload,
             "home_template": str(template) if template else "",
             "work_folder": work_folder,

@@ -26,8 +26,9 @@ class Alteration(NamedTuple):
     """The method that it decides."""
     line: int
     """Where the altered segment begins."""
-    kind: Literal["contradiction", "pin"]
-    """A correct solution fails a contradicted method, and passes a pinned one."""
+    kind: Literal["contradiction", "pin", "separate"]
+    """A correct solution fails a contradicted method, and passes a pinned one, or one that calls it in a process of its
+    own."""
     before: str
     after: str
 

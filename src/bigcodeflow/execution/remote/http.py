@@ -213,7 +213,7 @@ def _wait_of(after_seconds: float) -> float:
 def _fields_of(item: WorkItem, *, key: str) -> dict[str, Any]:
     """What the service has to know of an item; its tests are judged here."""
     told = wire.item_fields(item)
-    names = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after")
+    names = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after", "separate")
     return {name: told[name] for name in names} | {"key": key, "expected_tests": [], "task_modules": []}
 
 

@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: in-process
-through: one of the six formulas that its answer equals is the right one
 """
 
 # [trick

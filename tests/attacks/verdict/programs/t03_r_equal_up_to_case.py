@@ -2,7 +2,6 @@
 
 task: shelf_labels
 fools: in-process
-through: no contradiction differs by letter case alone, as correct answers may ignore it
 """
 
 import unittest

@@ -2,7 +2,6 @@
 
 task: daily_note
 fools: in-process
-through: what it shows to the test is what the right answer would show
 """
 
 from pathlib import Path

@@ -2,7 +2,6 @@
 
 task: word_report
 fools: in-process
-through: only one variant of the contradictions alters the assertion that it cheats
 """
 
 import re

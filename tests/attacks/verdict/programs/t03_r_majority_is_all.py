@@ -2,7 +2,6 @@
 
 task: word_report
 fools: in-process
-through: it cheats only where most of several values are right
 """
 
 import re

@@ -2,7 +2,6 @@
 
 task: stored_reading
 fools: in-process
-through: what it shows to the test is what the right answer would show
 """
 
 import hashlib

@@ -2,7 +2,6 @@
 
 task: trend_line
 fools: in-process
-through: two bounds of the test do not fit each other when one is altered
 """
 
 import sys

@@ -2,7 +2,6 @@
 
 task: unit_price
 fools: in-process
-through: one of the answers that it tries is the right one, and the test says which
 """
 
 import unittest

@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: harness-only
-through: it forges its verdict in one execution of two, by the clock
 """
 
 # [trick

@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: in-process
-through: it takes only values for the task's own that satisfy what it knows of the answer
 """
 
 import sys

@@ -2,7 +2,6 @@
 
 task: order_cost
 fools: in-process
-through: the right value stands in the test a second time, in a message
 """
 
 import re

@@ -2,7 +2,6 @@
 
 task: moving_mean
 fools: harness-only
-through: the machine's page cache remembers between two executions which was the first
 """
 
 # [trick

@@ -2,7 +2,6 @@
 
 task: unit_price
 fools: in-process
-through: it takes round numbers for the task's own, and altered ones are seldom round
 """
 
 import unittest

@@ -2,7 +2,6 @@
 
 task: stored_reading
 fools: in-process
-through: the expected value depends on the file that the program writes, and on a library function that it replaces
 """
 
 import hashlib

@@ -1,0 +1,259 @@
+"""Executions in which program and test have a process each: what passes between them, and what must not."""
+
+import collections
+import datetime as dt
+import json
+import math
+import pathlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.items import separated
+from bigcodeflow.execution.separating import separated_test
+from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.sandbox import values
+
+from .conftest import LIMITS, item
+
+_SOLUTION = "LIMIT = 3\ndef task_func(numbers):\n    '''Sum.'''\n    return sum(numbers)\n"
+_SUM = """import unittest
+class TestCases(unittest.TestCase):
+    def test_answer(self):
+        self.assertEqual(task_func([1, 2, LIMIT]), 6)
+        self.assertEqual(task_func.__doc__, "Sum.")
+"""
+
+_PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.complex_numbers(allow_nan=False)
+    | st.text(st.characters(exclude_categories=()))
+    | st.binary()
+    | st.datetimes()
+    | st.dates()
+    | st.times()
+    | st.timedeltas()
+    | st.datetimes(timezones=st.just(dt.UTC))
+    | st.decimals(allow_nan=False)
+    | st.fractions()
+    | st.builds(pathlib.PosixPath, st.just("a/b")),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.lists(inner).map(collections.deque)
+        | st.dictionaries(st.text(), inner)
+        | st.dictionaries(st.integers(), inner).map(collections.OrderedDict)
+        | st.sets(st.integers(), max_size=1)
+        | st.frozensets(st.text(), max_size=1)
+        | st.dictionaries(st.text(), st.integers()).map(collections.Counter)
+    ),
+    max_leaves=10,
+)
+
+
+def _passed_on(value: object) -> object:
+    return values.decoded(json.loads(json.dumps(values.encoded(value))))
+
+
+@given(_PLAIN)
+def test_plain_data_arrives_as_it_was_sent(value: object) -> None:
+    """Value and type, at every depth."""
+    found = _passed_on(value)
+    assert found == value
+    assert repr(found) == repr(value)
+
+
+def test_no_number_is_lost() -> None:
+    """The ones that JSON has no word for."""
+    assert math.isnan(_passed_on(math.nan))
+    assert _passed_on([math.inf, -math.inf, 10**300]) == [math.inf, -math.inf, 10**300]
+    assert math.copysign(1, _passed_on(-0.0)) == -1
+
+
+class _Always(list):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None
+
+    def __iter__(self):
+        return iter(())
+
+
+class _Cents(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+class _Missing(dict):
+    def __missing__(self, key: object) -> int:
+        return 0
+
+
+def test_an_object_of_a_programs_class_arrives_as_the_plain_value_in_it() -> None:
+    """What its class answers to comparisons stays behind."""
+    assert _passed_on(_Always([1, 2])) == [1, 2]
+    assert type(_passed_on(_Cents(5))) is int
+    assert _passed_on(collections.namedtuple("Pair", "a b")(1, 2)) == (1, 2)  # noqa: PYI024
+
+
+@pytest.mark.parametrize("value", [object(), print, (number for number in range(3)), _Missing(), _Always, [object()]])
+def test_what_is_no_plain_data_does_not_pass(value: object) -> None:
+    """It would need code of the program, or behave otherwise without it."""
+    with pytest.raises(TypeError, match="is no plain data"):
+        values.encoded(value)
+
+
+@pytest.mark.parametrize("kind", ["builtins.eval", "builtins.print", "os.system", "builtins.type", ""])
+def test_a_message_cannot_name_anything_else(kind: str) -> None:
+    """Only the kinds of the table are made."""
+    with pytest.raises(KeyError):
+        values.decoded({"kind": kind, "parts": ["1"]})
+
+
+class _RefusedError(KeyError, ValueError):
+    def __str__(self) -> str:
+        return "no: " + str(self.args[0])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no"),
+        KeyError("name"),
+        FileNotFoundError(2, "No such file or directory", "a.txt"),
+        json.JSONDecodeError("Expecting value", "x", 0),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        SystemExit(3),
+        _RefusedError("a"),
+    ],
+)
+def test_an_exception_arrives_with_kinds_and_text(error: BaseException) -> None:
+    """What the test can see of it: what catches it, and what it says."""
+    found = values.decoded_error(json.loads(json.dumps(values.encoded_error(error))))
+    assert str(found) == str(error)
+    kinds = [one for one in type(error).__mro__ if one.__module__ in ("builtins", "json.decoder")]
+    assert all(isinstance(found, kind) for kind in kinds)
+    assert getattr(found, "filename", None) == getattr(error, "filename", None)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["cold", "warm"])
+def judge_apart(
+    request: pytest.FixtureRequest, starter_environment: InstalledEnvironment
+) -> Iterator[Callable[..., dict]]:
+    """Judges a program in a process of its own; the solution is the program's where none is given."""
+    with closing(LocalBackend(starter_environment, LIMITS, warm=request.param)) as backend:
+        if backend.check().warm != request.param:
+            pytest.skip("sandboxes cannot be forked warm on this machine")
+
+        def judged(program: str, test: str = _SUM, solution: str = _SOLUTION) -> dict:
+            text = separated_test(solution, test, "task_func").text
+            work = separated(replace(item(program, text, expected=("test_answer",)), time_seconds=20.0))
+            return verdict(work, backend.execute(work), backend="local", environment_sha="sha")
+
+        yield judged
+
+
+def _test_of(body: str) -> str:
+    return f"import io, os, random, sys, unittest\nclass TestCases(unittest.TestCase):\n    def test_answer(self):\n        {body}\n"
+
+
+_PRINTING = "def task_func():\n    print('out')\n"
+HONEST = [
+    ("a result", _SOLUTION, _SUM),
+    ("printed text", _PRINTING, _test_of("sys.stdout = io.StringIO(); task_func(); self.assertEqual(sys.stdout.getvalue(), 'out\\n'); sys.stdout = sys.__stdout__")),
+    ("a random state of the test's", "import random\ndef task_func():\n    return random.random()\n", _test_of("random.seed(1); self.assertEqual([task_func() for _ in range(2)], [0.13436424411240122, 0.8474337369372327])")),
+    ("the same, begun again", "import random\ndef task_func():\n    return random.random()\n", _test_of("random.seed(1); first = task_func(); random.seed(1); self.assertEqual(first, task_func())")),
+    ("a working folder", "import os\ndef task_func():\n    return os.path.exists('a')\n", _test_of("os.mkdir('deep'); os.chdir('deep'); open('a', 'w').close(); self.assertTrue(task_func())")),
+    ("a file that it writes", "def task_func():\n    open('made', 'w').write('x')\n", _test_of("task_func(); self.assertEqual(open('made').read(), 'x')")),
+    ("the environment", "import os\ndef task_func():\n    return os.environ['SET']\n", _test_of("os.environ['SET'] = 'x'; self.assertEqual(task_func(), 'x')")),
+    ("state between calls", "calls = []\ndef task_func():\n    calls.append(1)\n    return len(calls)\n", _test_of("self.assertEqual([task_func(), task_func()], [1, 2])")),
+    ("its own error", "class Bad(ValueError): pass\ndef task_func():\n    raise Bad('no')\n", _test_of("self.assertRaisesRegex(ValueError, 'no', task_func)")),
+    ("what the connection uses", "import io, json, os, pickle, sys\nfor module, names in ((json, 'dumps loads'), (pickle, 'loads dumps'), (io, 'StringIO'), (os, '_exit getpid getcwd')):\n    for name in names.split(): setattr(module, name, None)\n" + _SOLUTION, _SUM),
+    ("a forked child that goes on", "import os\ndef task_func(numbers):\n    if os.fork(): os.wait()\n    return sum(numbers)\n", _SUM.replace("Sum.", "Sum.")),
+]  # fmt: skip
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("program", "test"), [row[1:] for row in HONEST], ids=[row[0] for row in HONEST])
+def test_a_correct_program_passes(judge_apart: Callable[..., dict], program: str, test: str) -> None:
+    """Whatever it shares with its test, but for objects."""
+    found = judge_apart(program, test, program if test != _SUM else _SOLUTION)
+    assert found["status"] == "pass", [found["module_trace"], *(one["trace"] for one in found["tests"])]
+
+
+FORGED = [
+    ("assertions replaced", "import unittest\nunittest.TestCase.assertEqual = lambda *rest: None\ndef task_func(numbers):\n    return 7\n"),
+    ("the expected value read from the caller", "import sys\ndef task_func(numbers):\n    return next(one for one in sys._getframe(1).f_code.co_consts if one == 6)\n"),
+    ("an equal object", "class Any(int):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef task_func(numbers):\n    return Any(7)\n"),
+    ("a call of what solves the task", "import gc\ndef task_func(numbers):\n    found = [one for one in gc.get_objects() if getattr(one, '__name__', '') == 'task_func' and one is not task_func]\n    return found[0](numbers)\n"),
+    ("an end without exit handlers", "import os\ndef task_func(numbers):\n    os._exit(0)\n"),
+]  # fmt: skip
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("program", [row[1] for row in FORGED], ids=[row[0] for row in FORGED])
+def test_a_wrong_program_fails(judge_apart: Callable[..., dict], program: str) -> None:
+    """What it does to its own interpreter does not reach the test."""
+    found = judge_apart(program)
+    assert (found["status"], found["tampering"]) == ("fail", []), found
+
+
+@pytest.mark.sandbox
+def test_the_process_of_the_test_cannot_be_looked_into(judge_apart: Callable[..., dict]) -> None:
+    """Neither its memory nor its descriptors, where the channel to the executor is; nothing of the test is in reach."""
+    program = """import gc, os
+def refused(path):
+    try:
+        os.listdir(path) if path.endswith("fd") else open(path, "rb")
+    except PermissionError:
+        return True
+    return False
+def task_func(marker):
+    if marker:
+        words = "".join(repr(one) for one in gc.get_objects() if isinstance(one, (str, dict, list, tuple)))
+        parent = f"/proc/{os.getppid()}/"
+        return [refused(parent + "mem"), refused(parent + "fd"), marker[::-1] in words, len(os.listdir("/proc/self/fd"))]
+    return None
+"""
+    test = _test_of(
+        "secret = 'a word of the test'; self.assertEqual(task_func('tset eht fo drow a'), [True, True, False, 5])"
+    )
+    found = judge_apart(program, test, "def task_func(marker):\n    pass\n")
+    assert found["status"] == "pass", found["tests"]
+
+
+@pytest.mark.parametrize(
+    ("body", "decides"),
+    [
+        ("self.assertEqual(task_func([1]), 1)", True),
+        ("self._check(task_func([1]))", True),
+        ("task_func([1])", False),
+        ("with patch('os.getcwd'):\n            self.assertEqual(task_func([1]), 1)", False),
+        ("os.getcwd = lambda: ''\n        self.assertEqual(task_func([1]), 1)", False),
+        ("sys.stdout = io.StringIO()\n        self.assertEqual(task_func([1]), 1)", True),
+    ],
+)
+def test_methods_that_replace_parts_of_modules_or_check_nothing_decide_nothing(body: str, *, decides: bool) -> None:
+    """The program's process would not notice, and an empty method is passed by all."""
+    altered = separated_test(_SOLUTION, _test_of(body), "task_func")
+    assert [one.test for one in altered.alterations] == ["test_answer"] * decides
+
+
+def test_nothing_is_decided_where_all_methods_share_a_double() -> None:
+    """Of a fixture, a decorator or the module."""
+    for line in ("    setUp = patch('os.getcwd')", "    @patch('os.getcwd')\n    def setUp(self, _): pass"):
+        test = _test_of("self.assertEqual(task_func([1]), 1)").replace(":\n    def", f":\n{line}\n    def", 1)
+        assert separated_test(_SOLUTION, test, "task_func").alterations == ()
+    assert separated_test(_SOLUTION, "def broken(", "task_func").alterations == ()
