@@ -96,6 +96,9 @@ class _Cents(int):
     __hash__ = int.__hash__
 
 
+_PAIR = collections.namedtuple("Pair", "a b")(1, 2)  # noqa: PYI024
+
+
 class _Missing(dict):
     def __missing__(self, key: object) -> int:
         return 0
@@ -105,10 +108,9 @@ def test_an_object_of_a_programs_class_arrives_as_the_plain_value_in_it() -> Non
     """What its class answers to comparisons stays behind."""
     assert _passed_on(_Always([1, 2])) == [1, 2]
     assert type(_passed_on(_Cents(5))) is int
-    assert _passed_on(collections.namedtuple("Pair", "a b")(1, 2)) == (1, 2)  # noqa: PYI024
 
 
-@pytest.mark.parametrize("value", [object(), print, (number for number in range(3)), _Missing(), _Always, [object()]])
+@pytest.mark.parametrize("value", [object(), print, (number for number in range(3)), _Missing(), _Always, [_PAIR]])
 def test_what_is_no_plain_data_does_not_pass(value: object) -> None:
     """It would need code of the program, or behave otherwise without it."""
     with pytest.raises(TypeError, match="is no plain data"):

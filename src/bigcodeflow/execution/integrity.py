@@ -20,6 +20,7 @@ from bigcodeflow.execution.contradictions import Contradictions, Validated, hold
 from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.execution.separating import separated_test
 from bigcodeflow.execution.unusual import is_unusual
+from bigcodeflow.traces import raised
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
@@ -36,8 +37,8 @@ _BUDGET_SECONDS = 0.1
 _BUDGET_SHARE = 0.25
 #: Number of the variant in which program and test have a process each.
 _SEPARATED = contradicting.VARIANTS
-#: In the trace of a method whose arguments or results cannot pass between the two.
-_UNTRANSFERABLE = "separate.UntransferableError"
+#: Exceptions, or bases of them, that a program may raise in a process of its own only.
+_SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "RecursionError"})
 
 
 class Reference(NamedTuple):
@@ -66,6 +67,8 @@ class Finding(NamedTuple):
     key: str | None = None
     tampering: tuple[str, ...] = ()
     """Which contradictions it passed, in words."""
+    instead: Row | None = None
+    """The verdict of another execution against the task's own test: it failed, and the pass is under suspicion."""
 
 
 class Coverage(NamedTuple):
@@ -144,13 +147,13 @@ def check_passes(
         name: [check for check in checks if _offences(check, verdicts[check.item.verdict_key])]
         for name, checks in todo.items()
     }
-    offences = _confirmed(suspects, execute)
+    confirmed = _confirmed(suspects, execute)
     findings = {}
     for name, checks in planned.items():
         if keys[name] in earlier:
             findings[name] = earlier[keys[name]]
-        elif name in offences:
-            findings[name] = Finding(TAMPERED, keys[name], offences[name])
+        elif name in confirmed:
+            findings[name] = confirmed[name]._replace(key=keys[name])
         elif any(_is_open(check, verdicts) for check in checks):
             findings[name] = Finding(UNCHECKED)
         else:
@@ -218,6 +221,9 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, Finding]) -> dic
     """The verdicts with what their checks came to, by key."""
     found = dict(verdicts)
     for key, finding in findings.items():
+        if finding.instead:
+            found[key] = finding.instead | {"verdict_key": key}
+            continue
         found[key] = found[key] | {"integrity": finding.integrity, "integrity_key": finding.key}
         if finding.integrity == TAMPERED:
             accused = {"status": "tampered", "failure_kind": "tampering", "tampering": list(finding.tampering)}
@@ -264,11 +270,11 @@ def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) ->
 
 
 def _numbers(program: str) -> Sequence[int]:
-    """Variants that a program meets: one by its content, and the separated one; an unusual program all."""
+    """Variants that a program meets: one by its content; an unusual program all, and the separated one."""
     if is_unusual(program):
         return (*range(contradicting.VARIANTS), _SEPARATED)
     digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest, "big") % contradicting.VARIANTS, _SEPARATED)
+    return (int.from_bytes(digest, "big") % contradicting.VARIANTS,)
 
 
 def _variant(reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]]) -> _Variant:
@@ -316,29 +322,27 @@ def _bounded(check: _Check) -> WorkItem:
     return check.item
 
 
-def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, tuple[str, ...]]:
+def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, Finding]:
     """What stays of suspicions when everything they rest on is executed again, by the passing execution's key.
 
     Args:
         suspects: executions that found something, by the same key; one after the other is tried until one stands.
         execute: executes what has to be.
     """
-    confirmed: dict[str, tuple[str, ...]] = {}
+    confirmed: dict[str, Finding] = {}
     for turn in range(max(map(len, suspects.values()), default=0)):
         tried = {name: checks[turn] for name, checks in suspects.items() if name not in confirmed and checks[turn:]}
         items = {name: _experiments(check) for name, check in tried.items()}
         verdicts = execute([item for one in items.values() for several in one for item in several])
         for name, check in tried.items():
-            found = _offences_that_stand(
-                check, [[verdicts[one.verdict_key] for one in several] for several in items[name]]
-            )
-            if found:
-                confirmed[name] = tuple(map(_in_words, found))
+            finding = _confirmation(check, [[verdicts[one.verdict_key] for one in several] for several in items[name]])
+            if finding:
+                confirmed[name] = finding
     return confirmed
 
 
-def _offences_that_stand(check: _Check, executed: Sequence[Sequence[Row]]) -> list[Mapping[str, Any]]:
-    """Alterations with which the program did what no correct one does, each time.
+def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> Finding | None:
+    """What the program did each time as no correct one does; None: nothing.
 
     Args:
         check: what aroused the suspicion.
@@ -349,13 +353,15 @@ def _offences_that_stand(check: _Check, executed: Sequence[Sequence[Row]]) -> li
     for verdict in again:
         offences = [one for one in offences if one in _offences(check, verdict)]
     offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
-    if any(verdict["status"] != "pass" for verdict in genuine):
-        # What it does differs from one execution to the next: a failure says nothing.
-        offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
-    rest_on_copies = ("pin", "separate")
-    return [
-        one for one in offences if one["kind"] not in rest_on_copies or all(_passes(one, verdict) for verdict in copied)
-    ]
+    offences = [one for one in offences if one["kind"] != "pin" or all(_passes(one, verdict) for verdict in copied)]
+    failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
+    if not failed:
+        return Finding(TAMPERED, None, tuple(map(_in_words, offences))) if offences else None
+    # It does not pass each time: that it failed here accuses it of nothing, but it did not earn the pass either.
+    passed = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
+    if passed:
+        return Finding(TAMPERED, None, tuple(map(_in_words, passed)))
+    return Finding(CHECKED, instead=failed[0]) if offences else None
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
@@ -387,8 +393,10 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
 
 
 def _is_undecided(one: Mapping[str, Any], test: Mapping[str, Any]) -> bool:
-    """Whether program and test, in processes of their own, could not exchange what the method passes."""
-    return one["kind"] == "separate" and (test["outcome"] == "missing" or _UNTRANSFERABLE in test["trace"])
+    """Whether a failure tells nothing: a call did not pass, or the program misses what is around the test."""
+    if one["kind"] != "separate":
+        return False
+    return test["outcome"] == "missing" or bool(_SURROUNDINGS & set(raised(test["trace"]).exception.split()))
 
 
 def _passes(one: Mapping[str, Any], verdict: Row) -> bool:

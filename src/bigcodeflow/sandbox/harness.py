@@ -17,7 +17,6 @@ import shutil
 import sys
 import time
 import types
-from json import dumps
 from os import _exit as leave
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
@@ -116,7 +115,7 @@ class Sample:
         self._job, self._send = job, channel.send
         hide()
         prepare_process(job.settings)
-        self._runner = cases.Runner(channel.send)
+        self._runner = cases.Runner(self._report)
         self._module = types.ModuleType(MODULE_NAME)
         self._names = vars(self._module)
         self._names.update(__file__=FILE_NAME, __builtins__=vars(builtins))  # exec would give it the harness's own
@@ -157,18 +156,23 @@ class Sample:
         separate = _own_module("separate")
 
         def serve(connection: Connection) -> None:
-            self._send = lambda event, **fields: connection.send_bytes(dumps([event, fields]).encode())
+            self._send = lambda event, **fields: separate.send(connection, event, fields)
             if self._load(program) is not None:
-                self._send("imported")
                 separate.serve_calls(connection, self._names)
 
-        partner = self._partner = separate.Partner(serve)
-        self._names[SEPARATED] = partner.function
-        event, fields = partner.answer()
-        if event == "imported":
+        self._partner = separate.Partner(serve)
+        self._names[SEPARATED] = self._partner.function
+        failure = self._partner.load()
+        if failure is None:
             return 0
-        self._send("module_failed", **{name: str(fields[name]) for name in ("phase", "exception", "trace")})
+        self._send("module_failed", **{name: str(failure[name]) for name in ("phase", "exception", "trace")})
         return None
+
+    def _report(self, event: str, **fields: Any) -> None:
+        """Send a frame of the runner; a method in which a call told nothing has no outcome, whatever it did."""
+        if event == "test" and self._partner and self._partner.was_undecided():
+            fields["outcome"] = "missing"
+        self._send(event, **fields)
 
     def _run_tests(self, loaded: list[unittest.TestCase]) -> None:
         self._send("loaded", tests=[case._testMethodName for case in loaded])

@@ -67,9 +67,13 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "builtins.frozenset": (_content(frozenset), lambda _, *parts: frozenset(parts)),
     "collections.deque": (lambda v: [list(v), v.maxlen], None),
     "collections.OrderedDict": (lambda v: [list(v.items())], None),
-    "collections.defaultdict": (lambda v: [None, dict(v)], None),
     "builtins.dict": (_content(dict), lambda _, *parts: dict(parts)),
 }
+#: Kinds whose subclasses pass as that kind if they define nothing else than how they are made, compared and iterated.
+_EXTENDED = frozenset(name for name in _KINDS if name.startswith(("builtins.", "collections.")))
+_COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
+_MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
+_LEFT_BEHIND = frozenset(f"{_COMPARED} {_MADE}".split())
 #: Types of which ``__reduce_ex__`` gives what they are called with.
 _REDUCED = {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")}
 _REDUCED |= {"collections.Counter", "decimal.Decimal", "fractions.Fraction", "pathlib.PosixPath"}
@@ -85,8 +89,8 @@ def encoded(value: Any) -> Any:
     cls = type(value)
     if value is None or cls in (bool, int, float, str):
         return value
-    kind = next(filter(None, map(_kind_of, cls.__mro__)), "")
-    if not kind or (kind == "builtins.dict" and hasattr(cls, "__missing__")):
+    depth, kind = next(((depth, kind) for depth, kind in enumerate(map(_kind_of, cls.__mro__)) if kind), (0, ""))
+    if not kind or any(vars(base).keys() - _LEFT_BEHIND for base in cls.__mro__[: depth * (kind in _EXTENDED)]):
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no plain data")
     return {"kind": kind, "parts": [encoded(part) for part in _KINDS[kind][0](value)]}
 
@@ -107,37 +111,45 @@ def decoded(told: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: the library's kinds that it is of, each with its bases by name, its arguments, its text."""
+    """An exception as JSON: names of the library's kinds that it is of, arguments, members, and text.
+
+    Raises:
+        TypeError: it bears what is no plain data.
+    """
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
-    names = [[[base.__module__, base.__qualname__] for base in one.__mro__] for one in leaves]
-    try:
-        parts = encoded(list(error.__reduce__()[1]))
-    except Exception:
-        parts = encoded([str(error)])
-    return {"kinds": names, "parts": parts, "text": str(error)}
+    names = [[one.__module__, one.__qualname__] for one in leaves]
+    reduced = error.__reduce__()
+    members = reduced[2] if len(reduced) > 2 else {}  # noqa: PLR2004 -- as pickle has it
+    return {"kinds": names, "parts": encoded(list(reduced[1])), "members": encoded(members), "text": str(error)}
 
 
 def _library_kinds(cls: type) -> list[type]:
-    if cls.__module__ != "__test__" and cls is getattr(sys.modules.get(cls.__module__), cls.__qualname__, None):
-        return [cls]
+    module = sys.modules.get(cls.__module__)
+    if getattr(module, "__spec__", None) and cls is getattr(module, cls.__qualname__, None):
+        return [cls] if issubclass(cls, BaseException) else []
     return list(dict.fromkeys(kind for base in cls.__bases__ for kind in _library_kinds(base)))
 
 
 def decoded_error(told: dict[str, Any]) -> BaseException:
-    """An exception of the nearest kinds that this process has loaded."""
-    found = [next(filter(None, map(_exception_class, names)), Exception) for names in told["kinds"]]
-    cls: Any = found[0] if len(found) == 1 else type("Error", tuple(found), {})
-    parts = decoded(told["parts"])
-    try:
-        error: BaseException = cls(*parts)
-    except Exception:
-        error = cls.__new__(cls)
+    """An exception of these kinds.
+
+    Raises:
+        TypeError: it cannot be made here.
+    """
+    found = tuple(_exception_class(*name) for name in told["kinds"])
+    cls: Any = found[0] if len(found) == 1 else type("Error", found, {})
+    error: BaseException = cls(*decoded(told["parts"]))
+    vars(error).update(decoded(told["members"]))
     if str(error) != told["text"]:
         error.args = (told["text"],)
+    if str(error) != told["text"]:
+        raise TypeError("an exception with a text of its own")
     return error
 
 
-def _exception_class(name: list[str]) -> type[BaseException] | None:
-    found = getattr(sys.modules.get(name[0]), name[1], None)
-    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+def _exception_class(module: str, name: str) -> type[BaseException]:
+    found = getattr(sys.modules.get(module), name, None)
+    if not isinstance(found, type) or not issubclass(found, BaseException):
+        raise TypeError(f"an exception that is not known here, {module}.{name}")
+    return found
