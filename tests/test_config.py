@@ -43,6 +43,18 @@ def test_overrides_win_over_the_preset_and_keep_their_types() -> None:
     assert config.execution.limits.time_seconds == 10
 
 
+@pytest.mark.parametrize("setting", ["execution.integrity", "execution.quarantine", "sanitizing.safety_policy"])
+def test_off_may_be_written_as_yaml_reads_it(setting: str, tmp_path: Path) -> None:
+    """YAML takes the word off for false; 'no' means the same, other values stay wrong."""
+    section, name = setting.split(".")
+    assert getattr(getattr(load_config(None, (f"{setting}=off",)), section), name) == "off"
+    preset = tmp_path / "run.yaml"
+    preset.write_text(f"{section}:\n  {name}: off\n")
+    assert getattr(getattr(load_config(preset), section), name) == "off"
+    with pytest.raises(ConfigError, match=setting):
+        load_config(None, (f"{setting}=on",))
+
+
 @pytest.mark.parametrize(
     ("override", "told"),
     [

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from bigcodeflow.errors import ConfigError
 
@@ -22,6 +22,13 @@ class Form(BaseModel):
     """A section of parameters; the text below a field is what the UI shows beside it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object, info: ValidationInfo) -> object:
+        """YAML reads off as false."""
+        choices = typing.get_args(cls.model_fields[info.field_name or ""].annotation)
+        return "off" if value is False and "off" in choices else value
 
 
 def overlaid(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:

@@ -37,8 +37,10 @@ _BUDGET_SECONDS = 0.1
 _BUDGET_SHARE = 0.25
 #: Number of the variant in which program and test have a process each.
 _SEPARATED = contradicting.VARIANTS
+#: In a trace: what passes between program and test is no plain data.
+_UNTRANSFERABLE = "separate.UntransferableError"
 #: Exceptions, or bases of them, that a program may raise in a process of its own only.
-_SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "RecursionError"})
+_SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "MemoryError", "RecursionError"})
 
 
 class Reference(NamedTuple):
@@ -389,14 +391,18 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
     # What was ended from outside, at a limit or because enough was seen, tells nothing of the tests that did not run.
     cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
     ran = [one for one in check.variant.alterations if not cut or tests[one["test"]]["outcome"] != "missing"]
-    return [one for one in ran if not holds(one, tests) and not _is_undecided(one, tests[one["test"]])]
+    return [one for one in ran if not holds(one, tests) and not _is_undecided(one, verdict)]
 
 
-def _is_undecided(one: Mapping[str, Any], test: Mapping[str, Any]) -> bool:
+def _is_undecided(one: Mapping[str, Any], verdict: Row) -> bool:
     """Whether a failure tells nothing: a call did not pass, or the program misses what is around the test."""
     if one["kind"] != "separate":
         return False
-    return test["outcome"] == "missing" or bool(_SURROUNDINGS & set(raised(test["trace"]).exception.split()))
+    test = _tests(verdict)[one["test"]]
+    told = verdict["module_trace"]  # of a fixture of the class too
+    if test["outcome"] == "missing" and verdict["exit"] == "exit 0" and (not told or _UNTRANSFERABLE in told):
+        return True
+    return bool(_SURROUNDINGS & set(raised(test["trace"] or told).exception.split()))
 
 
 def _passes(one: Mapping[str, Any], verdict: Row) -> bool:

@@ -48,7 +48,7 @@ _json_parts: Any = vars(encoder)["c_make_encoder"](
 
 
 class UntransferableError(Exception):
-    """A call tells nothing of the program: what would have to pass is no plain data, or its process has ended."""
+    """A call tells nothing of the program: what would have to pass is no plain data."""
 
 
 class Partner:
@@ -129,8 +129,8 @@ class Partner:
     def _answer(self) -> Any:
         try:
             return loads(self._connection.recv_bytes(_MOST_BYTES))
-        except (EOFError, ConnectionError) as error:
-            raise UntransferableError(f"the process of the program has ended: {error}") from None
+        except ConnectionError:
+            raise EOFError("the process of the program has ended") from None
 
 
 def _decoded(answer: dict[str, Any]) -> dict[str, Any]:

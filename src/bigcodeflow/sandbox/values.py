@@ -69,7 +69,7 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "collections.OrderedDict": (lambda v: [list(v.items())], None),
     "builtins.dict": (_content(dict), lambda _, *parts: dict(parts)),
 }
-#: Kinds whose subclasses pass as that kind if they define nothing else than how they are made, compared and iterated.
+#: Kinds whose subclasses pass as that kind if they are compared in their own way, or define nothing beyond that kind.
 _EXTENDED = frozenset(name for name in _KINDS if name.startswith(("builtins.", "collections.")))
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
 _MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
@@ -90,7 +90,8 @@ def encoded(value: Any) -> Any:
     if value is None or cls in (bool, int, float, str):
         return value
     depth, kind = next(((depth, kind) for depth, kind in enumerate(map(_kind_of, cls.__mro__)) if kind), (0, ""))
-    if not kind or any(vars(base).keys() - _LEFT_BEHIND for base in cls.__mro__[: depth * (kind in _EXTENDED)]):
+    own = {name for base in cls.__mro__[: depth * (kind in _EXTENDED)] for name in vars(base)}
+    if not kind or (own - _LEFT_BEHIND and ("__eq__" not in own or own & {"__len__", "__getitem__"})):
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no plain data")
     return {"kind": kind, "parts": [encoded(part) for part in _KINDS[kind][0](value)]}
 
