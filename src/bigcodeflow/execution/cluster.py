@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import time
+import uuid
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +15,7 @@ from bigcodeflow.errors import ConfigError, ExecutionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from distributed import Client, LocalCluster
 
@@ -92,8 +94,11 @@ class Cluster:
 
     def __init__(self, config: ExecutionConfig) -> None:
         """Nothing is started yet."""
+        self.name = f"bigcodeflow-{uuid.uuid4().hex}"
+        """Of what its workers keep for this stage; runs that share a scheduler do not end one another's."""
         self._config, self._held = config, ExitStack()
         self._client: Client | None = None
+        self._is_equipped = False
 
     def __enter__(self) -> Self:
         return self
@@ -117,9 +122,15 @@ class Cluster:
             self.close()
             raise
 
+    def equip(self, kept: "AbstractContextManager[None]") -> None:
+        """Give the workers what they keep until this is closed, unless they have it already."""
+        if not self._is_equipped:
+            self._held.enter_context(kept)
+            self._is_equipped = True
+
     def close(self) -> None:
-        """End the connection, and the workers that were started for it."""
-        self._client = None
+        """End the connection, what the workers keep, and the workers that were started for it."""
+        self._client, self._is_equipped = None, False
         self._held.close()
 
 

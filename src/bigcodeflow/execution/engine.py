@@ -1,11 +1,10 @@
 """Fans batches out over Dask and sees to it that every item gets its verdict, whatever dies on the way."""
 
 import logging
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -63,8 +62,8 @@ class Executor:
     writes_ledger: bool = True
     """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
     where they may not share the folder: then the driver writes what they return, one item at a time."""
-    name: str = field(default_factory=lambda: f"bigcodeflow-{uuid.uuid4().hex}")
-    """Of what workers keep for this stage; runs that share a cluster do not end one another's."""
+    name: str = ""
+    """Of what workers keep, as ``Cluster.name``."""
 
     def run(self, batch: Batch) -> "BatchReport":
         """Execute what is still open of a batch; what came of it that is not in the ledger."""
@@ -153,17 +152,24 @@ def execute_items(
     """
     if not items:
         return
-    executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
     counted = _Counted(len(items), progress)
     with ExitStack() as held:
         connected = cluster or held.enter_context(Cluster(config))
+        executor = Executor(
+            config,
+            environment,
+            ledger_folder,
+            policy=policy,
+            writes_ledger=config.on_this_machine,
+            name=connected.name,
+        )
         pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start, mostly waiting
         prepared = pool.submit(_prepared, executor, items)
         for connection in range(1, _CONNECTIONS + 1):
             try:
                 with connected.client() as client:
                     executor, items = prepared.result()
-                    _run(client, executor, counted.still_open(executor, items), counted)
+                    _run(connected, client, executor, counted.still_open(executor, items), counted)
                 break
             except (ClusterLostError, SchedulerSilentError) as error:
                 mistyped = connection == 1 and isinstance(error, SchedulerSilentError)
@@ -212,7 +218,9 @@ def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, 
     return here if executor.writes_ledger else executor, items
 
 
-def _run(client: "Client", executor: Executor, items: Sequence[WorkItem], counted: _Counted) -> None:
+def _run(
+    connected: Cluster, client: "Client", executor: Executor, items: Sequence[WorkItem], counted: _Counted
+) -> None:
     from distributed.comm.core import CommClosedError
 
     if not items:
@@ -222,8 +230,8 @@ def _run(client: "Client", executor: Executor, items: Sequence[WorkItem], counte
         slots = slots_of(client, patience_seconds)
         require_package(client)
         batches = plan_batches(items, slots, alone=not executor.writes_ledger)
-        with _backends_kept(client, executor):
-            _run_batches(client, executor, batches, counted)
+        connected.equip(_backends_kept(client, executor))
+        _run_batches(client, executor, batches, counted)
     except CommClosedError as error:
         raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
 
