@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +13,9 @@ import pytest
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.errors import ArtifactError
+from bigcodeflow.execution import judging
 from bigcodeflow.execution.contradictions import Contradictions
+from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.stages import RunArtifacts, perform_all
 
 pytestmark = [
@@ -189,9 +193,7 @@ class TestCases(unittest.TestCase):
     assert "without the program" in "; ".join(rows[1]["tampering"])
 
 
-def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(tmp_path: Path) -> None:
-    """It fails every contradiction, as the right answer is among them; as plain data it is one answer."""
-    several = f"""class Any(int):
+_SEVERAL = f"""class Any(int):
     def __eq__(self, other):
         return other in self.answers
     __hash__ = int.__hash__
@@ -202,11 +204,29 @@ def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(tmp_path
     found.answers = [max(numbers, default=0), sum(numbers)]
     return found
 """
-    rows, artifacts = _judged(_config(tmp_path, [several]))
+
+
+def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """It fails every contradiction, as the right answer is among them; as plain data it is one answer."""
+    rows, artifacts = _judged(_config(tmp_path, [_SEVERAL]))
     assert [(row["status"], row["tampering"]) for row in rows] == [
         ("tampered", ["test_sum: fails where program and test have a process each"])
     ]
     assert artifacts.execution.statistics["infra_errors"] == 0
+
+
+def test_a_pass_under_suspicion_that_is_not_repeated_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accuses nobody, and is no pass: the verdict is that of the execution that failed."""
+    genuine = judging.verdicts_of
+
+    def unsteady(items: Sequence[WorkItem], **given: Any) -> dict[str, dict]:
+        found = genuine(items, **given)
+        again = [one.verdict_key for one in items if "Any(" in one.program and one.test == _TEST]
+        return found | {key: found[key] | {"status": "fail", "failure_kind": "assertion"} for key in again}
+
+    monkeypatch.setattr(judging, "verdicts_of", unsteady)
+    rows, _ = _judged(_config(tmp_path, [_SEVERAL]))
+    assert [(row["status"], row["integrity"], row["tampering"]) for row in rows] == [("fail", None, [])]
 
 
 @pytest.mark.parametrize(

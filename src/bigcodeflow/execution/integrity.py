@@ -356,14 +356,14 @@ def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> Finding |
         offences = [one for one in offences if one in _offences(check, verdict)]
     offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
     offences = [one for one in offences if one["kind"] != "pin" or all(_passes(one, verdict) for verdict in copied)]
-    failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
-    if not failed:
-        return Finding(TAMPERED, None, tuple(map(_in_words, offences))) if offences else None
-    # It does not pass each time: that it failed here accuses it of nothing, but it did not earn the pass either.
-    passed = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
-    if passed:
-        return Finding(TAMPERED, None, tuple(map(_in_words, passed)))
-    return Finding(CHECKED, instead=failed[0]) if offences else None
+    if any(verdict["status"] != "pass" for verdict in genuine):
+        # What it does differs from one execution to the next: that it failed here accuses it of nothing.
+        failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
+        instead = failed[0] if failed and offences else None
+        offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
+        if instead and not offences:
+            return Finding(CHECKED, instead=instead)
+    return Finding(TAMPERED, tampering=tuple(map(_in_words, offences))) if offences else None
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
