@@ -101,8 +101,12 @@ _CAPITALIZED = re.compile(r"[A-Z]\w+")
 
 def setup_names(code_prompt: str) -> frozenset[str]:
     """Imports, constants and functions that a task's code_prompt binds; none where it cannot be parsed."""
-    inner = [node for part in _parsed(f"{code_prompt}\n    pass\n") for node in _without_inside(part)]
-    return frozenset().union(*map(_bound_by, inner))
+    return bound_by(_parsed(f"{code_prompt}\n    pass\n"))
+
+
+def bound_by(statements: Iterable[ast.stmt]) -> frozenset[str]:
+    """Names that statements bind where they stand: imports, targets and definitions, without what is inside these."""
+    return frozenset().union(*(_bound_by(node) for part in statements for node in _without_inside(part)))
 
 
 def _bound_names(text: str) -> frozenset[str]:

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Iterable
 
 from bigcodeflow import foreign_text
-from bigcodeflow.datasets.test_ids import bound_names
 from bigcodeflow.execution.contradicting import Alteration, AlteredTest
 from bigcodeflow.execution.contradicting.syntax import assertions_in, key_of
+from bigcodeflow.execution.failure_kinds import bound_by
 from bigcodeflow.sandbox.protocol import SEPARATED
 
 _DOUBLES = "patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr"
@@ -47,7 +47,7 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "TestCases"]
     parts = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
     methods = [part for part in parts if part.name.startswith("test")]
-    defined = _defined(own) - {entry_point} - bound_names(module)
+    defined = _defined(own) - {entry_point} - bound_by(module.body)
     inside = {id(part) for method in methods for part in ast.walk(method)}
     if _differs((part for part in ast.walk(module) if id(part) not in inside), defined, entry_point):
         return AlteredTest(text, ())
@@ -57,8 +57,7 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
 
 def _defined(solution: ast.Module) -> frozenset[str]:
     """Names that the solution's own statements bind otherwise than by an import."""
-    rest = [node for node in solution.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return bound_names(ast.Module(rest, []))
+    return bound_by(node for node in solution.body if not isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def _may_check(method: ast.FunctionDef) -> bool:
