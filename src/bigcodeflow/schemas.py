@@ -216,6 +216,8 @@ CONTRADICTIONS = pa.schema(
             _count,
             "0-based number of the alteration; 3: a separated execution; -1: expected values were recorded",
         ),
+        _column("source", _text, "sha256 of what the altered text is made of"),
+        _column("text", _text, "the altered test; empty for variant -1 where no expected value can be recorded"),
         _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
         _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
         _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),

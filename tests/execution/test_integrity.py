@@ -14,7 +14,7 @@ from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.errors import ArtifactError
 from bigcodeflow.execution import judging
-from bigcodeflow.execution.contradictions import Contradictions
+from bigcodeflow.execution.contradictions import RECORDED, Contradictions, Made
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.stages import RunArtifacts, perform_all
 
@@ -266,12 +266,13 @@ def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> No
     """Two runs that end one after the other keep what both found."""
     store = Store(tmp_path)
     first, second = Contradictions(store, "sha"), Contradictions(store, "sha")
-    first.add_recorded("a" * 64, "Own/0", {"1:2": "3"})
-    second.add_recorded("b" * 64, "Own/1", {"4:5": "'six'"})
+    first.add_recorded("a" * 64, Made("Own/0", RECORDED, "c" * 64, "pass"), {"1:2": "3"})
+    second.add_recorded("b" * 64, Made("Own/1", RECORDED, "d" * 64, ""), {"4:5": "'six'"})
     first.write()
     second.write()
     known = Contradictions(store, "sha")
     assert known.recorded("a" * 64) == {"1:2": "3"}
     assert known.recorded("b" * 64) == {"4:5": "'six'"}
     assert known.recorded("c" * 64) is None
+    assert [known.text(one * 64) for one in "acd"] == [None, "pass", ""]
     assert isinstance(pq.read_table(tmp_path / "contradictions" / "sha.parquet"), pa.Table)

@@ -13,14 +13,24 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.artifacts import Store, locked
 from bigcodeflow.errors import ArtifactError
-from bigcodeflow.execution.contradicting import VARIANTS, AlteredTest
+from bigcodeflow.execution.contradicting import VARIANTS, Alteration, AlteredTest
 from bigcodeflow.schemas import CONTRADICTIONS, table_of
 
 _STAGE = "contradictions"
 #: Variant of the rows that hold recorded values.
-_RECORDED = -1
+RECORDED = -1
 
 Row = dict[str, Any]
+
+
+class Made(NamedTuple):
+    """A text that was made of a task's test."""
+
+    task_id: str
+    variant: int
+    source: str
+    """Identity of what it was made of."""
+    text: str
 
 
 class Validated(NamedTuple):
@@ -47,7 +57,22 @@ class Contradictions:
         """
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
         self._rows = self._read()
+        self._by_source = {row["source"]: row for row in self._rows.values()}
         self._new: dict[str, Row] = {}
+
+    def text(self, source: str) -> str | None:
+        """The text that records expected values, empty where there are none; None: it is not known."""
+        row = self._by_source.get(source)
+        return None if row is None else str(row["text"])
+
+    def altered(self, source: str) -> AlteredTest | None:
+        """The altered test that was made of a source; None: it is not known."""
+        row = self._by_source.get(source)
+        if row is None:
+            return None
+        entries = [one for one in row["alterations"] if one["kind"] != "control"]
+        made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in entries)
+        return AlteredTest(row["text"], tuple(made))
 
     def recorded(self, key: str) -> dict[str, str] | None:
         """Expected values by place in the test text, as an execution recorded them; None: it is not known."""
@@ -61,22 +86,20 @@ class Contradictions:
             return None
         return Validated(tuple(one for one in row["alterations"] if one["valid"]), tuple(row["seconds"]))
 
-    def add_recorded(self, key: str, task_id: str, pins: Mapping[str, str]) -> None:
+    def add_recorded(self, key: str, made: Made, pins: Mapping[str, str]) -> None:
         """Keep recorded values."""
-        self._add(key, task_id, _RECORDED, pins=json.dumps(dict(pins)), alterations=[], seconds=[])
+        self._add(key, made, pins=json.dumps(dict(pins)), alterations=[], seconds=[])
 
-    def add_validated(
-        self, key: str, task_id: str, variant: int, altered: AlteredTest, verdicts: Iterable[Row]
-    ) -> None:
+    def add_validated(self, key: str, made: Made, altered: AlteredTest, verdicts: Iterable[Row]) -> None:
         """Keep which alterations hold in every one of several executions of the reference solution."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         altered_tests = {one.test for one in altered.alterations}
         entries: list[Row] = [one._asdict() for one in altered.alterations]
-        if variant < VARIANTS:
+        if made.variant < VARIANTS:
             entries += [_control(name) for name in executions[0] if name not in altered_tests]
         alterations = [one | {"valid": all(holds(one, tests) for tests in executions)} for one in entries]
         seconds = [test["seconds"] for test in executions[0].values()]
-        self._add(key, task_id, variant, pins="", alterations=alterations, seconds=seconds)
+        self._add(key, made, pins="", alterations=alterations, seconds=seconds)
 
     def write(self) -> None:
         """Put the new rows into the table; two writers on one machine wait for each other, on two the last counts."""
@@ -93,9 +116,9 @@ class Contradictions:
         """Every row that is known."""
         return iter(self._rows.values())
 
-    def _add(self, key: str, task_id: str, variant: int, **columns: Any) -> None:
-        row = {"verdict_key": key, "task_id": task_id, "variant": variant} | columns
-        self._rows[key] = self._new[key] = row
+    def _add(self, key: str, made: Made, **columns: Any) -> None:
+        row = {"verdict_key": key} | made._asdict() | columns
+        self._rows[key] = self._new[key] = self._by_source[made.source] = row
 
     def _read(self) -> dict[str, Row]:
         path = self._store.file(self._name) if self._store else None

@@ -7,6 +7,7 @@ otherwise, while the reference solution does as expected every time, did not pas
 """
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.execution import contradicting
 from bigcodeflow.execution.contradicting import AlteredTest
-from bigcodeflow.execution.contradictions import Contradictions, Validated, holds
+from bigcodeflow.execution.contradictions import RECORDED, Contradictions, Made, Validated, holds
 from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.execution.separating import separated_test
 from bigcodeflow.execution.unusual import is_unusual
@@ -92,6 +93,7 @@ class _Variant:
 
     reference: Reference
     number: int
+    source: str
     altered: AlteredTest
     validated: Validated | None = None
 
@@ -186,7 +188,7 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
     references = list(references)
     pins = _recorded(references, known, execute)
     numbers = (*range(contradicting.VARIANTS), _SEPARATED)
-    variants = [_variant(reference, number, pins) for reference in references for number in numbers]
+    variants = [_variant(reference, number, pins, known) for reference in references for number in numbers]
     _validate(variants, known, execute)
     found = []
     for reference in references:
@@ -236,20 +238,26 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, Finding]) -> dic
 def _recorded(references: Iterable[Reference], known: Contradictions, execute: Execute) -> dict[str, dict[str, str]]:
     """Expected values that tests compute, by task: recorded under a program that does nothing."""
     pins: dict[str, dict[str, str]] = {}
-    items: dict[str, tuple[str, WorkItem]] = {}
+    items: dict[str, tuple[Made, WorkItem]] = {}
     for reference in references:
         task = reference.task
-        text = contradicting.recording_text(task["test"], task["entry_point"])
-        item = reference.item_of(reference.stub, text) if text is not None else None
-        found = known.recorded(item.verdict_key) if item else {}
+        source = _source(task, RECORDED, {})
+        text = known.text(source)
+        if text is None:
+            text = contradicting.recording_text(task["test"], task["entry_point"]) or ""
+        made = Made(task["task_id"], RECORDED, source, text)
+        item = reference.item_of(reference.stub, text) if text else None
+        found = known.recorded(item.verdict_key if item else source)
         pins[task["task_id"]] = found or {}
-        if item and found is None:
-            items[item.verdict_key] = (task["task_id"], item)
+        if found is None and item is None:
+            known.add_recorded(source, made, {})
+        elif found is None and item:
+            items[item.verdict_key] = (made, item)
     for key, verdict in execute([item for _, item in items.values()]).items():
-        task_id = items[key][0]
-        pins[task_id] = {} if verdict["stdout_truncated"] else contradicting.read_recording(verdict["stdout"])
+        made = items[key][0]
+        pins[made.task_id] = {} if verdict["stdout_truncated"] else contradicting.read_recording(verdict["stdout"])
         if verdict["status"] != "infra_error":
-            known.add_recorded(key, task_id, pins[task_id])
+            known.add_recorded(key, made, pins[made.task_id])
     known.write()
     return pins
 
@@ -260,7 +268,9 @@ def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) ->
     pins = _recorded(references.values(), known, execute)
     meant = {one.item.verdict_key: _numbers(one.item.program) for one in passes}
     wanted = {(one.reference.task["task_id"], number) for one in passes for number in meant[one.item.verdict_key]}
-    variants = {(task_id, number): _variant(references[task_id], number, pins) for task_id, number in sorted(wanted)}
+    variants = {
+        (task_id, number): _variant(references[task_id], number, pins, known) for task_id, number in sorted(wanted)
+    }
     _validate(variants.values(), known, execute)
     planned = {}
     for one in passes:
@@ -279,14 +289,25 @@ def _numbers(program: str) -> Sequence[int]:
     return (int.from_bytes(digest, "big") % contradicting.VARIANTS,)
 
 
-def _variant(reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]]) -> _Variant:
+def _variant(
+    reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]], known: Contradictions
+) -> _Variant:
     task = reference.task
     test, entry_point = task["test"], task["entry_point"]
-    if number == _SEPARATED:
-        altered = separated_test(reference.item_of(None, test).program, test, entry_point)
-    else:
+    solution = reference.item_of(None, test).program if number == _SEPARATED else ""
+    source = _source(task, number, pins[task["task_id"]], solution)
+    altered = known.altered(source)
+    if altered is None and number == _SEPARATED:
+        altered = separated_test(solution, test, entry_point)
+    elif altered is None:
         altered = contradicting.contradict(test, entry_point, variant=number, pins=pins[task["task_id"]])
-    return _Variant(reference, number, altered)
+    return _Variant(reference, number, source, altered)
+
+
+def _source(task: Mapping[str, Any], number: int, pins: Mapping[str, str], solution: str = "") -> str:
+    """Identity of what a text is made of."""
+    parts = [contradicting.VERSION, task["test"], task["entry_point"], number, sorted(pins.items()), solution]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Execute) -> None:
@@ -305,7 +326,8 @@ def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Exec
     for key, variant in open_ones.items():
         found = [verdicts[item.verdict_key] for item in items[key]]
         if all(verdict["status"] != "infra_error" for verdict in found):
-            known.add_validated(key, variant.reference.task["task_id"], variant.number, variant.altered, found)
+            made = Made(variant.reference.task["task_id"], variant.number, variant.source, variant.altered.text)
+            known.add_validated(key, made, variant.altered, found)
     known.write()
     for variant in variants:
         variant.validated = variant.validated or known.validated(variant.item.verdict_key)
