@@ -257,6 +257,8 @@ def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
     assert {one["test"] for one in alterations} == {"test_empty", "test_sum", "test_text"}
     assert all(one["valid"] for one in alterations)
     assert all(row["variant"] >= -1 for row in rows)
+    pq.write_table(pq.read_table(path).drop_columns(["text"]), path)
+    assert list(Contradictions(Store(config.store), path.stem)) == []  # an older version wrote it: it is made again
     path.write_bytes(b"no Parquet")
     with pytest.raises(ArtifactError, match="is no table of contradictions"):
         Contradictions(Store(config.store), path.stem)

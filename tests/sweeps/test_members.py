@@ -12,7 +12,9 @@ from bigcodeflow.errors import ConfigError
 from bigcodeflow.forms import validated
 from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, folder_of, load_sweep, members_of
 
-NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12)
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12).filter(
+    lambda name: name.strip(".")
+)
 SPLITS = st.lists(st.sampled_from(["complete", "instruct"]), min_size=1, unique=True).map(tuple)
 SUBSETS = st.lists(st.sampled_from(["full", "hard"]), min_size=1, unique=True).map(tuple)
 TEMPERATURES = st.lists(st.sampled_from([0.0, 0.2, 0.8]), min_size=1, unique=True)

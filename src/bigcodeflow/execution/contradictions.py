@@ -125,6 +125,8 @@ class Contradictions:
         if path is None:
             return {}
         try:
+            if pq.read_schema(path).names != CONTRADICTIONS.names:
+                return {}  # of another version: it is made again
             return {row["verdict_key"]: row for row in pq.read_table(path, schema=CONTRADICTIONS).to_pylist()}
         except (OSError, pa.ArrowException) as error:
             told = " ".join(str(error).split())
