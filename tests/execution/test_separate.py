@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import separated
@@ -192,6 +193,37 @@ HONEST = [
 def test_a_correct_program_passes(judge_apart: Callable[..., dict], program: str, test: str) -> None:
     """Whatever it shares with its test, but for objects."""
     found = judge_apart(program, test, program if test != _SUM else _SOLUTION)
+    assert found["status"] == "pass", [found["module_trace"], *(one["trace"] for one in found["tests"])]
+
+
+_LIBRARIES = """import numpy as np, pandas as pd, unittest
+class TestCases(unittest.TestCase):
+    def test_answer(self):
+        np.random.seed(3)
+        frame, series, array, scalar, drawn = task_func(pd.DataFrame({"a": [1, 2], "b": ["x", None]}, index=["p", "q"]))
+        np.random.seed(3)
+        self.assertEqual(drawn, np.random.rand())
+        pd.testing.assert_frame_equal(frame, pd.DataFrame({"a": [2, 4], "b": ["x", None]}, index=["p", "q"]))
+        pd.testing.assert_series_equal(series, pd.Series(["u", "v", "u"], dtype="category", name="s"))
+        np.testing.assert_array_equal(array, np.array([[1.5, np.nan]], dtype=np.float32))
+        self.assertEqual((array.dtype, type(scalar)), (np.float32, np.int64))
+"""
+_WITH_LIBRARIES = """import numpy as np, pandas as pd
+def task_func(frame):
+    doubled = frame.assign(a=frame["a"] * 2)
+    series = pd.Series(["u", "v", "u"], dtype="category", name="s")
+    return doubled, series, np.array([[1.5, np.nan]], dtype=np.float32), np.int64(7), np.random.rand()
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_arrays_and_frames_arrive_with_their_types(bigcodebench_environment: InstalledEnvironment) -> None:
+    """Also numpy's random state goes along, and it comes to a verdict, not to an undecided call."""
+    text = separated_test(_WITH_LIBRARIES, _LIBRARIES, "task_func").text
+    work = separated(replace(item(_WITH_LIBRARIES, text, expected=("test_answer",)), time_seconds=60.0))
+    with closing(LocalBackend(bigcodebench_environment, LimitsConfig(), warm=True)) as backend:
+        found = verdict(work, backend.execute(work), backend="local", environment_sha="sha")
     assert found["status"] == "pass", [found["module_trace"], *(one["trace"] for one in found["tests"])]
 
 

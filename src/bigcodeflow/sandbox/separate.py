@@ -215,9 +215,10 @@ def _taken(buffer: Any) -> str:
 def _state() -> tuple[Any, ...]:
     """The working folder, the environment, and what the random generators would give next."""
     random, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
-    drawn = list(numpy.get_state()) if numpy else None
-    if drawn:
-        drawn[1] = drawn[1].tobytes()
+    drawn = None
+    if numpy:
+        kind, keys, *rest = numpy.get_state()
+        drawn = (kind, keys.tobytes(), *rest)
     return getcwd(), dict(environ), random and random.getstate(), drawn
 
 
@@ -231,5 +232,5 @@ def _restore(state: tuple[Any, ...]) -> None:
     if random and "random" in sys.modules:
         sys.modules["random"].setstate(random)
     if numpy and "numpy.random" in sys.modules:
-        numpy[1] = sys.modules["numpy"].frombuffer(numpy[1], dtype="uint32")
-        sys.modules["numpy.random"].set_state(numpy)
+        kind, keys, *rest = numpy
+        sys.modules["numpy.random"].set_state((kind, sys.modules["numpy"].frombuffer(keys, dtype="uint32"), *rest))
