@@ -54,9 +54,9 @@ def main() -> None:
 def _units(blocks: int) -> list[Unit]:
     return [
         Unit(kind, side, block, turn)
+        for turn, sides in enumerate((_SIDES, _SIDES[::-1]))
         for kind in _KINDS
         for block in range(blocks)
-        for turn, sides in enumerate((_SIDES, _SIDES[::-1]))
         for side in sides
     ]
 

@@ -334,15 +334,16 @@ def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Exec
 
 
 def _bounded(check: _Check) -> WorkItem:
-    """The check's execution, ended when it has taken its share of time and at least one alteration was decided."""
+    """The check's execution, ended before the test that overruns its share of time, once an alteration was decided."""
     decided = {one["test"] for one in check.variant.alterations if one["kind"] != "control"}
     expected = check.variant.validated.seconds if check.variant.validated else ()
     budget = max(_BUDGET_SECONDS, _BUDGET_SHARE * check.passed.item.expected_seconds)
     spent, found = 0.0, False
-    for number, (test, seconds) in enumerate(zip(check.item.expected_tests, expected, strict=False), start=1):
-        spent, found = spent + seconds, found or test in decided
+    for number, (test, seconds) in enumerate(zip(check.item.expected_tests, expected, strict=False)):
+        spent += seconds
         if found and spent > budget:
             return replace(check.item, stop_after=number)
+        found = found or test in decided
     return check.item
 
 
