@@ -13,7 +13,7 @@ import pytest
 from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.errors import ArtifactError
-from bigcodeflow.execution import judging
+from bigcodeflow.execution import judging, rounds
 from bigcodeflow.execution.contradictions import RECORDED, Contradictions, Made
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.stages import RunArtifacts, perform_all
@@ -125,8 +125,6 @@ def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path)
 def test_what_was_found_is_not_executed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run with the same programs and more of them takes over verdicts, checks and contradictions."""
     first, _ = _judged(_config(tmp_path, [_RIGHT, _LIES]))
-    from bigcodeflow.execution import rounds
-
     executed = []
     genuine = rounds.execute_items
     monkeypatch.setattr(
@@ -245,6 +243,22 @@ def test_what_cannot_pass_between_two_processes_accuses_nobody(tmp_path: Path, b
     test = test.replace("self.assertEqual(task_func([]), 0)", "n = []; self.assertEqual(task_func(n), sum(n))")
     rows, _ = _judged(_config(tmp_path, [f"{_SIGNATURE}    {body}\n"], tests=[test]))
     assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
+
+
+def test_a_check_is_ended_before_the_test_that_overruns_its_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes before it is checked all the same; the reference solution runs to its end."""
+    executed: list[WorkItem] = []
+    genuine = rounds.execute_items
+    monkeypatch.setattr(
+        rounds, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
+    )
+    test = _TEST.replace("def test_text(self):", "def test_text(self):\n        __import__('time').sleep(0.6)")
+    rows, _ = _judged(_config(tmp_path, [f"{_RIGHT}# mine\n"], tests=[test]))
+    assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
+    assert [item.stop_after for item in executed if "mine" in item.program] == [0, 2]
+    assert not any(item.stop_after for item in executed if "mine" not in item.program)
 
 
 def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
