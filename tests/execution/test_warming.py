@@ -2,14 +2,18 @@
 
 import ast
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.imports import ModuleFiles, leading_modules
+from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.survey import FILE, ImportSurvey, read_survey, survey_imports
 from bigcodeflow.execution.warming import warmed
 from bigcodeflow.execution.zygote_plan import plan_zygotes
@@ -101,6 +105,21 @@ def test_items_are_given_a_zygote_that_is_worth_it(starter_environment: Installe
     assert all("pandas" in one.zygote for one in found[:30])
     assert not any("pandas" in one.zygote for one in found[30:])
     assert [one.program for one in found] == [one.program for one in [*slow, *plain]]
+
+
+def test_later_rounds_of_a_stage_use_the_zygotes_that_are_there() -> None:
+    """Unless a round is so much larger that zygotes planned for it are worth their imports."""
+
+    def planned(count: int, zygote: str) -> list[WorkItem]:
+        texts = [item(f"# {number}") for number in range(count)]
+        return [replace(one, preload=("numpy", "pandas"), zygote=(zygote,)) for one in texts]
+
+    with Cluster(ExecutionConfig()) as cluster:
+        rounds = [(4, "numpy"), (8, "pandas"), (9, "pandas"), (2, "numpy")]
+        found = [{one.zygote for one in cluster.with_kept_zygotes(planned(*given))} for given in rounds]
+        assert found == [{("numpy",)}, {("numpy",)}, {("pandas",)}, {("pandas",)}]
+        (other,) = cluster.with_kept_zygotes([replace(item("# 0"), preload=("yaml",), zygote=("yaml",))])
+        assert other.zygote == ("yaml",)
 
 
 _NAMES = "abcdef"

@@ -7,11 +7,14 @@ import math
 import os
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.errors import ConfigError, ExecutionError
+from bigcodeflow.execution.items import WorkItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +32,8 @@ _CLUSTER_STARTS = 3
 #: Cores that one worker process serves: few processes share the libraries that they keep warm among many samples.
 _CORES_PER_PROCESS = 16
 _SECONDS_BETWEEN_LOOKS = 0.2
+#: Times the items of the round that zygotes were planned for, from which on they are planned anew.
+_LARGER_ROUND = 2
 #: What E2B gives a sandbox unless its template says otherwise.
 _CORES_OF_CLOUD_SANDBOX = 2
 
@@ -99,6 +104,8 @@ class Cluster:
         self._config, self._held = config, ExitStack()
         self._client: Client | None = None
         self._is_equipped = False
+        self._zygotes: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._planned_items = 0
 
     def __enter__(self) -> Self:
         return self
@@ -127,6 +134,16 @@ class Cluster:
         if not self._is_equipped:
             self._held.enter_context(kept)
             self._is_equipped = True
+
+    def with_kept_zygotes(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """The items, forked from the zygotes of a former round where it had items with the same imports.
+
+        Each set of zygotes is planned for the items of one round; a second set costs workers its imports once more,
+        which pays only for a much larger round.
+        """
+        if len(items) > _LARGER_ROUND * self._planned_items:
+            self._zygotes, self._planned_items = {item.preload: item.zygote for item in items}, len(items)
+        return [replace(item, zygote=self._zygotes.get(item.preload, item.zygote)) for item in items]
 
     def close(self) -> None:
         """End the connection, what the workers keep, and the workers that were started for it."""

@@ -229,7 +229,7 @@ def _run(
     try:
         slots = slots_of(client, patience_seconds)
         require_package(client)
-        batches = plan_batches(items, slots, alone=not executor.writes_ledger)
+        batches = plan_batches(connected.with_kept_zygotes(items), slots, alone=not executor.writes_ledger)
         connected.equip(_backends_kept(client, executor))
         _run_batches(client, executor, batches, counted)
     except CommClosedError as error:
