@@ -34,7 +34,7 @@ _REFERENCE_EXECUTIONS = 2
 #: Further executions of program and reference solution before an accusation counts.
 _CONFIRMATIONS = 3
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
-_BUDGET_SECONDS = 0.1
+_BUDGET_SECONDS = 0.05
 _BUDGET_SHARE = 0.25
 #: Number of the variant in which program and test have a process each.
 _SEPARATED = contradicting.VARIANTS

@@ -9,12 +9,12 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.imports import ModuleFiles, leading_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.survey import survey_imports
-from bigcodeflow.execution.zygote_plan import Modules, plan_zygotes
+from bigcodeflow.execution.zygote_plan import Modules, plan_zygotes, with_packages
 
 logger = logging.getLogger(__name__)
 
 #: A module that fewer items import is not worth measuring.
-_LEAST_ITEMS = 3
+_LEAST_ITEMS = 2
 
 
 def warmed(items: Sequence[WorkItem], environment: InstalledEnvironment) -> list[WorkItem]:
@@ -34,7 +34,7 @@ def starts_of(texts: Sequence[tuple[str, str]], environment: InstalledEnvironmen
     """
     files = ModuleFiles(environment)
     preloads = [leading_modules(program, test, files) for program, test in texts]
-    wanted = Counter(name for preload in preloads for name in preload)
+    wanted = Counter(name for preload in preloads for name in with_packages(preload))
 
     def begin(names: int) -> None:
         logger.warning("measuring the imports of %d modules, once in this environment", names)

@@ -19,6 +19,8 @@ _MOST_PAIRS = 60
 #: CPU that a zygote has to save over the whole run, beyond what its own imports cost.
 _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
+#: Executions to expect of an item: its own and, where it passes, that of its check.
+_EXECUTIONS = 2
 
 
 def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modules, Modules]:
@@ -28,14 +30,19 @@ def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modu
     """
     wanted = Counter(preloads)
     sets = _ModuleSets(survey)
-    closures = {preload: sets.closure(preload) for preload in wanted}
+    closures = {preload: sets.closure(with_packages(preload)) for preload in wanted}
     demand: Counter[int] = Counter()
     for preload, times in wanted.items():
-        demand[closures[preload]] += times
+        demand[closures[preload]] += _EXECUTIONS * times
     chosen = _choose(demand, sets)
     best = {closure: _largest(chosen, closure, sets) for closure in demand}
     names = {zygote: tuple(sorted(sets.importable(zygote))) for zygote in [*chosen, 0]}
     return {preload: names[best[closure]] for preload, closure in closures.items()}
+
+
+def with_packages(names: Iterable[str]) -> set[str]:
+    """The modules, and the packages that hold them, which their import imports too."""
+    return {".".join(parts[:end]) for parts in (name.split(".") for name in names) for end in range(1, len(parts) + 1)}
 
 
 class _ModuleSets:
