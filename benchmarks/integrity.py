@@ -13,6 +13,7 @@ FOLDER/runs.jsonl and not repeated.
 import argparse
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,26 +63,36 @@ def _units(blocks: int) -> list[Unit]:
 
 
 def _measured(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> dict[str, object]:
-    """CPU seconds of judging the block, and of the same with nothing left to do."""
+    """CPU seconds of judging the block less those of the same with nothing left to do, and what became of passes."""
     prepared = _prepared(unit, numbers, arguments)
     store = arguments.out / "store"
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(prepared, store)
     took = [_run(unit.kind, unit.side, numbers, store, arguments) for _ in range(2)]
-    return {"cpu_seconds": took[0].cpu_seconds - took[1].cpu_seconds, "source": took[0].cpu_source}
+    found = {"cpu_seconds": took[0].cpu_seconds - took[1].cpu_seconds, "source": took[0].cpu_source}
+    verdicts = pq.read_table(arguments.out / "results/verdicts.parquet")
+    found["statuses"] = Counter(verdicts["status"].to_pylist())
+    if unit.side != "before":
+        found["integrity"] = Counter(map(str, verdicts["integrity"].to_pylist()))
+    return found
 
 
 def _prepared(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> Path:
-    """A store with the ground truths, and with what a judge that checks knows of contradictions."""
-    folder: Path = arguments.out / f"prepared-{unit.kind}-{unit.side}-{unit.block}"
+    """A store with the ground truths, and with what a judge that checks such samples knows of contradictions."""
+    code = "before" if unit.side == "before" else "this"
+    folder: Path = arguments.out / f"prepared-{code}-{unit.block}"
+    aside, known = folder.with_name("aside"), folder / f"contradictions-known-{unit.kind}"
+    shutil.rmtree(aside, ignore_errors=True)
     if not folder.exists():
         # Without samples that pass: an empty function has the ground truths judged, and nothing checked.
-        _run("stub", unit.side, numbers, folder, arguments)
-        if unit.side == "on":
-            aside = folder.with_name("aside")
-            _run(unit.kind, unit.side, numbers, aside, arguments)
-            shutil.copytree(aside / "contradictions", folder / "contradictions", dirs_exist_ok=True)
-            shutil.rmtree(aside)
+        _run("stub", unit.side, numbers, aside, arguments)
+        aside.rename(folder)
+    if unit.side == "on" and not known.exists():
+        shutil.copytree(folder, aside)
+        _run(unit.kind, unit.side, numbers, aside, arguments)
+        shutil.copytree(aside / "contradictions", folder / "contradictions", dirs_exist_ok=True)
+        shutil.rmtree(aside)
+        known.touch()
     return folder
 
 
@@ -103,15 +114,17 @@ def _run(kind: str, side: str, numbers: list[int], store: Path, arguments: argpa
 
 
 def _report(rows: list[dict[str, object]]) -> None:
-    print("| samples | before | off | on | off / before | on / before |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| samples | before | off | on | off / before | on / before | passes checked | accused |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind in _KINDS:
         mean = {}
         for side in _SIDES:
-            mine = [row for row in rows if row["unit"][:2] == [kind, side] or row["unit"][:2] == (kind, side)]
+            mine = [row for row in rows if list(row["unit"][:2]) == [kind, side]]
             mean[side] = 1000 * sum(row["cpu_seconds"] for row in mine) / sum(row["samples"] for row in mine)
         cells = [f"{mean[side]:.0f} ms" for side in _SIDES]
         cells += [f"{mean[side] / mean['before']:.3f}" for side in ("off", "on")]
+        last = [row["integrity"] for row in rows if list(row["unit"][:2]) == [kind, "on"]]
+        cells += [str(max(one.get(name, 0) for one in last)) for name in ("checked", "tampered")]
         print(f"| {kind} | {' | '.join(cells)} |")
 
 
