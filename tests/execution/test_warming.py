@@ -150,6 +150,13 @@ def test_a_zygote_holds_nothing_that_its_items_do_not_load(
         assert list(zygote) == sorted(zygote)
 
 
+def test_a_package_is_kept_imported_for_its_modules() -> None:
+    """Whichever of its modules a program imports, Python imports the package first."""
+    survey = ImportSurvey({"nltk": frozenset({"nltk", "regex"})}, {"nltk": 0.4, "regex": 0.1})
+    preloads = [("nltk.stem",), ("nltk.corpus", "json"), ("json",)]
+    assert plan_zygotes(preloads, survey) == {preloads[0]: ("nltk",), preloads[1]: ("nltk",), preloads[2]: ()}
+
+
 def test_the_survey_program_has_no_syntax_of_a_later_python() -> None:
     """What runs inside the sandbox is read by Python 3.8."""
     folder = Path(sys.modules["bigcodeflow"].__path__[0]) / "sandbox"
