@@ -123,8 +123,8 @@ def _report(rows: list[dict[str, object]]) -> None:
             mean[side] = 1000 * sum(row["cpu_seconds"] for row in mine) / sum(row["samples"] for row in mine)
         cells = [f"{mean[side]:.0f} ms" for side in _SIDES]
         cells += [f"{mean[side] / mean['before']:.3f}" for side in ("off", "on")]
-        last = [row["integrity"] for row in rows if list(row["unit"][:2]) == [kind, "on"]]
-        cells += [str(max(one.get(name, 0) for one in last)) for name in ("checked", "tampered")]
+        checks = [row["integrity"] for row in rows if list(row["unit"][:2]) == [kind, "on"]]
+        cells += [str(max(one.get(name, 0) for one in checks)) for name in ("checked", "tampered")]
         print(f"| {kind} | {' | '.join(cells)} |")
 
 

@@ -107,6 +107,16 @@ def _executions(ledgers: Path) -> int:
     return sum(len(path.read_text().splitlines()) for path in ledgers.glob("*/*.jsonl"))
 
 
+def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[WorkItem]:
+    """What is executed from now on; it is executed all the same."""
+    executed: list[WorkItem] = []
+    genuine = rounds.execute_items
+    monkeypatch.setattr(
+        rounds, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
+    )
+    return executed
+
+
 def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path) -> None:
     """The verdict says which test, which line and which values; a wrong answer is only wrong."""
     rows, artifacts = _judged(_config(tmp_path, [_RIGHT, _LIES, f"{_SIGNATURE}    return 1\n"]))
@@ -125,11 +135,7 @@ def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path)
 def test_what_was_found_is_not_executed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run with the same programs and more of them takes over verdicts, checks and contradictions."""
     first, _ = _judged(_config(tmp_path, [_RIGHT, _LIES]))
-    executed = []
-    genuine = rounds.execute_items
-    monkeypatch.setattr(
-        rounds, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
-    )
+    executed = _recorded(monkeypatch)
     later, artifacts = _judged(_config(tmp_path, [_RIGHT, _LIES, f"{_SIGNATURE}    return 1\n"]))
     assert artifacts.execution.statistics["reused_verdicts"] == 2
     # The third task's ground truth is that of the first two; its sample is all that is new.
@@ -249,11 +255,7 @@ def test_a_check_is_ended_before_the_test_that_overruns_its_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes before it is checked all the same; the reference solution runs to its end."""
-    executed: list[WorkItem] = []
-    genuine = rounds.execute_items
-    monkeypatch.setattr(
-        rounds, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
-    )
+    executed = _recorded(monkeypatch)
     test = _TEST.replace("def test_text(self):", "def test_text(self):\n        __import__('time').sleep(0.6)")
     rows, _ = _judged(_config(tmp_path, [f"{_RIGHT}# mine\n"], tests=[test]))
     assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]

@@ -32,7 +32,7 @@ _CLUSTER_STARTS = 3
 #: Cores that one worker process serves: few processes share the libraries that they keep warm among many samples.
 _CORES_PER_PROCESS = 16
 _SECONDS_BETWEEN_LOOKS = 0.2
-#: Times the items of the round that zygotes were planned for, from which on they are planned anew.
+#: A round with more items than so many times those of the round that zygotes were planned for gets a plan of its own.
 _LARGER_ROUND = 2
 #: What E2B gives a sandbox unless its template says otherwise.
 _CORES_OF_CLOUD_SANDBOX = 2

@@ -20,7 +20,7 @@ _MOST_PAIRS = 60
 _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
 #: Executions to expect of an item: its own and, where it passes, that of its check.
-_EXECUTIONS = 2
+_EXECUTIONS_PER_ITEM = 2
 
 
 def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modules, Modules]:
@@ -33,7 +33,7 @@ def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modu
     closures = {preload: sets.closure(with_packages(preload)) for preload in wanted}
     demand: Counter[int] = Counter()
     for preload, times in wanted.items():
-        demand[closures[preload]] += _EXECUTIONS * times
+        demand[closures[preload]] += _EXECUTIONS_PER_ITEM * times
     chosen = _choose(demand, sets)
     best = {closure: _largest(chosen, closure, sets) for closure in demand}
     names = {zygote: tuple(sorted(sets.importable(zygote))) for zygote in [*chosen, 0]}

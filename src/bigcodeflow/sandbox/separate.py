@@ -112,7 +112,7 @@ class Partner:
         self._calls += 1
         try:
             call = pickled((name, imports, args, kwargs, sys.stdout is not sys.__stdout__, _state()))
-        except Exception as error:
+        except Exception as error:  # whatever an argument's own pickling raises
             raise UntransferableError(f"an argument: {error}") from None
         if _FOREIGN in call:
             raise UntransferableError("an argument: it is of a class of the test")
@@ -123,7 +123,7 @@ class Partner:
             number, answer = self._answer()
         try:
             return _decoded(answer)
-        except Exception as error:
+        except Exception as error:  # whatever a library raises of parts that the program made up
             raise UntransferableError(str(error)) from None
 
     def _answer(self) -> Any:
@@ -180,13 +180,13 @@ def serve_calls(connection: Connection, names: dict[str, Any]) -> None:
             after = _state()
             answer["state"] = None if after == state else values.encoded(after)
             answer["printed"] = _taken(printed.buffer)
-        except Exception as error:
+        except Exception as error:  # whatever the call or its result leads to, the test's process has to hear of it
             answer = {"untransferable": f"{type(error).__name__}: {error}"}
         if getpid() != own:
             return  # a process that the program forked, and that went on
         try:
             send(connection, number, answer)
-        except Exception as error:
+        except Exception as error:  # the answer is no JSON, or nested too deeply
             send(connection, number, {"untransferable": f"{type(error).__name__}: {error}"})
 
 
@@ -194,7 +194,7 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     before = pickled((args, kwargs))
     try:
         value = function(*args, **kwargs)
-    except BaseException as error:
+    except BaseException as error:  # what the program raises, the test is to see
         answer = {"raised": values.encoded_error(error)}
     else:
         answer = {"value": values.encoded(value)}
