@@ -82,6 +82,32 @@ PATHS = [path for path, _ in sections(RunConfig())]
 _NAMING = [path for paths in CONTENT.values() for path in paths]
 
 
+#: Recorded at version 0.1.0: every store in use holds artifacts under such keys.
+RECORDED_KEYS = {
+    "model": {
+        "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
+        "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
+        "sanitizing": "26785ed16b867ab52397a537e64b6dcaa5b53654155035bfe49095e86ea7896c",
+        "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
+        "execution": "0bf1b7834ab3e93f28ca75dff843efd7e809319ad0db200f427cd11dfb23c122",
+        "aggregation": "f4d59f46d37afe55f0d016d2f04781af5dccb50d88b48c30e6da6ef05918beec",
+    },
+    "recorded": {
+        "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
+        "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
+        "sanitizing": "5b6fd0b5c685ba27d0e18194c987ecc2a2b07c0ab399150b89c797dc208fe6e1",
+        "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
+        "execution": "8834e63fe378d0c8618fae83dafc7f440d293579237ccca5a66727ed52085b77",
+        "aggregation": "b4113eb577bd057101350ac13ab36cbbbf6d90a087a526d9fad8fcf48c45c969",
+    },
+}
+
+
+def test_keys_stay_what_stores_in_use_hold() -> None:
+    """Another key for the same settings would execute every sample of every store again."""
+    assert {"model": keys_of(MODEL_RUN), "recorded": keys_of(RECORDED_RUN)} == RECORDED_KEYS
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_every_setting_changes_a_key_or_is_neutral_for_a_stated_reason(path: str) -> None:
     """A setting in no key would let two runs that differ in it share an artifact, and one of them a wrong score."""
