@@ -26,16 +26,16 @@ from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import ExecutionConfig, RunConfig, load_settings
 from bigcodeflow.environments import Environment
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.judging import plan_ground_truths
-from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.resolving import Resolver
-from bigcodeflow.stages import dataset_stage
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.stages import dataset_stage
+from bigcodeflow.store import Store
 
 _SERVICES = {
     "http": ["-c", "from bigcodeflow.cli.main import main; main()", "serve"],

@@ -25,11 +25,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.importing import import_results
 from bigcodeflow.results import CATALOG_NAME, aggregate, rebuild_catalog
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.store import Store
 
 _TASKS = 1_140
 _STARTED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,14 +16,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow import datasets, foreign_text
-from bigcodeflow.calibration import calibrate
+from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, LimitsConfig
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.contradicting import VARIANTS, AlteredTest, contradict, read_recording, recording_text
-from bigcodeflow.execution.contradicting.assertions import name_of
-from bigcodeflow.execution.contradicting.syntax import assertions_in
+from bigcodeflow.execution.integrity import VARIANTS, AlteredTest, contradict, read_recording, recording_text
+from bigcodeflow.execution.integrity.assertions import name_of
+from bigcodeflow.execution.integrity.syntax import assertions_in
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 
@@ -162,7 +163,7 @@ def _trials(
 def assertion_lines(text: str) -> dict[int, str]:
     """The assertion that each line belongs to."""
     found = {}
-    for node in assertions_in(foreign_text.parse(text)):
+    for node in assertions_in(untrusted_text.parse(text)):
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
             found.setdefault(line, name_of(node))
     return found

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLES = f"samples/qwen2.5-coder-7b-instruct/Qwen2.5-Coder-7B-Instruct--{_RUN}.jsonl.gz"
 #: What a process of each kind has in its command line; the flow is the command itself.
-VICTIMS = {"flow": "", "worker": "multiprocessing.spawn", "sandbox": "keeper.py"}
+VICTIMS = {"flow": "", "worker": "multiprocessing.spawn", "sandbox": "supervisor.py"}
 #: Columns that two executions of the same program have in common; times, memory and addresses in traces differ.
 STABLE = (
     "task_id",

@@ -32,7 +32,7 @@ from bigcodeflow.execution.ledger import read_ledger
 
 #: Of a hundred kills, so many hit a zygote and a worker; the others hit samples.
 SHARES = {"zygote": 8, "worker": 2}
-#: PID namespaces around a process: the machine's, the outer sandbox's, the keeper's, and for a sample its cell's.
+#: PID namespaces around a process: the machine's, the outer sandbox's, the supervisor's, and for a sample its cell's.
 NAMESPACES_OF_ZYGOTE, NAMESPACES_OF_SAMPLE = 3, 4
 
 
@@ -72,7 +72,7 @@ def kind_of(process: psutil.Process) -> str:
     command = " ".join(process.cmdline())
     if "multiprocessing.spawn" in command:
         return "worker"
-    if "keeper.py" not in command:
+    if "supervisor.py" not in command:
         return ""
     status = Path(f"/proc/{process.pid}/status").read_text()
     numbers = next(line for line in status.splitlines() if line.startswith("NSpid")).split()[1:]

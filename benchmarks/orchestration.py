@@ -20,10 +20,10 @@ from typing import Any
 
 import httpx
 
-from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.outputs import write_outputs
-from bigcodeflow.stages import Progress, perform_all
+from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.stages import Progress, perform_all
+from bigcodeflow.store import ArtifactRef, Store
 
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 #: Pages of the UI, each with a text that is there once its data is.

@@ -25,8 +25,8 @@ from sandbox_meter import Measured, measure
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.errors import EnvironmentUnusableError, ExecutionError
 from bigcodeflow.execution.backends.bubblewrap import find_bubblewrap
 
 VERSION = "0.2.5"

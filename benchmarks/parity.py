@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bigcodeflow import stages
-from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.console import progress_listener
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
-from bigcodeflow.resolving import resolve
+from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline.resolution import resolve
+from bigcodeflow.store import Store
 
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLE_FILES = {

@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow import datasets
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.report.writing import MAX_BYTES
 from bigcodeflow.results import aggregate
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.store import Store
 
 _TASKS = 1_140
 _MOST_SECONDS = 15.0

@@ -39,8 +39,8 @@ from original import load_tasks, run_original
 from sandbox_meter import measure
 from sandbox_pass import Job
 
-from bigcodeflow.errors import BigCodeFlowError, ExecutionError
-from bigcodeflow.schemas import TASKS
+from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
+from bigcodeflow.core.schemas import TASKS
 
 SCALING = (148, 1_140, 11_400)
 #: Longer tests are left out of the scaling series, or ten times their sleeping would take hours.

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import load_settings
-from bigcodeflow.schemas import VERDICTS
-from bigcodeflow.stages import perform_all
+from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.store import ArtifactRef, Store
 from tests.store.s3 import new_bucket, s3_server
 
 

@@ -16,9 +16,17 @@ from pathlib import Path
 from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.cli.console import progress_listener
-from bigcodeflow.resolving import Resolver
-from bigcodeflow.stages import perform_all
-from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, last_runs, members_of, plan_of, reused_result
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.sweeps import (
+    SweepConfig,
+    SweepModel,
+    SweepSetting,
+    last_runs,
+    members_of,
+    plan_of,
+    reused_result,
+)
 from flows.sweep import sweep
 
 _SERVER_SECONDS = 240

@@ -6,12 +6,12 @@ from prefect import flow, runtime
 from prefect.context import FlowRunContext
 from prefect.states import Failed
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.outputs import in_own_folder, run_title, write_outputs
-from bigcodeflow.resolving import ResolvedRun, Resolver
-from bigcodeflow.stages import RunArtifacts
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
+from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.store import Store
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.aggregation import aggregate_verdicts
 from tasks.cached import artifact_of

@@ -3,8 +3,14 @@
 from prefect import flow, runtime
 from prefect.states import Failed
 
-from bigcodeflow.checking import EnvironmentCheck, EnvironmentCheckConfig, check_imports, check_settings, shortcomings
-from bigcodeflow.errors import BigCodeFlowError, EnvironmentUnusableError
+from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
+from bigcodeflow.pipeline.environment_check import (
+    EnvironmentCheck,
+    EnvironmentCheckConfig,
+    check_imports,
+    check_settings,
+    shortcomings,
+)
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.checking import show_check
 from tasks.progress import RunListener

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from prefect import flow
 from prefect.states import Failed
 
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.publishing import LeaderboardConfig, refuse_regressions, update_leaderboard
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.leaderboard import LeaderboardConfig, refuse_regressions, update_leaderboard
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.boards import show_leaderboard
 

@@ -3,10 +3,10 @@
 from prefect import flow, runtime
 from prefect.states import Failed
 
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.outputs import in_own_folder
-from bigcodeflow.rescoring import RescoreConfig, rescored
-from bigcodeflow.stages import RunArtifacts
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.outputs import in_own_folder
+from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
+from bigcodeflow.pipeline.stages import RunArtifacts
 from flows.benchmark import benchmark, moment_and_token
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from prefect import flow
 from prefect.states import Failed
 
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.retention import RetentionConfig, removable, remove
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from tasks.cleaning import show_removed
 
 DRY_RUN = RetentionConfig()

@@ -10,10 +10,10 @@ from prefect.logging import get_run_logger
 from prefect.states import Failed
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.resolving import Resolver
-from bigcodeflow.stages import RunArtifacts
-from bigcodeflow.sweeps import (
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.pipeline.sweeps import (
     Member,
     MemberResult,
     Plan,

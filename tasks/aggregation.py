@@ -3,9 +3,9 @@
 from prefect import task
 from prefect.client.schemas.objects import State
 
-from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.resolving import ResolvedRun
-from bigcodeflow.stages import aggregation_stage
+from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.pipeline.stages import aggregation_stage
+from bigcodeflow.store import ArtifactRef
 from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
 

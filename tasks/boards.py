@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.publishing import LeaderboardConfig, LeaderboardUpdate
+from bigcodeflow.pipeline.leaderboard import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.results.leaderboard import Board, Changes, boards
 from bigcodeflow.results.leaderboard.wording import change_line, entry_line, interval_of, points, score
 from bigcodeflow.results.titles import board_title

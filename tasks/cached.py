@@ -8,10 +8,10 @@ from prefect.cache_policies import NO_CACHE, CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Completed
 
-from bigcodeflow.artifacts import ArtifactRef, Store
-from bigcodeflow.errors import ExecutionError
-from bigcodeflow.resolving import ResolvedRun
-from bigcodeflow.stages import Stage, perform
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.pipeline.stages import Stage, perform
+from bigcodeflow.store import ArtifactRef, Store
 from tasks.progress import RunListener
 
 _RETRY_DELAY_SECONDS = 5.0

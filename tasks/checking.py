@@ -5,9 +5,9 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from bigcodeflow.checking import EnvironmentCheckConfig, Imports, Repeated
 from bigcodeflow.execution.control_checks import ControlResult, wording
 from bigcodeflow.execution.environment_check import UnjudgeableTask
+from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from tasks.tables import artifact_key, markdown_table
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from prefect.artifacts import create_table_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.retention import Removable, RetentionConfig, removed_rows, totals
+from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
 
 #: Rows of the table; a store may hold many thousands of artifacts, and an artifact of Prefect 512 KB.
 _MOST_ROWS = 500

@@ -8,10 +8,10 @@ from prefect import task
 from prefect.client.schemas.objects import State
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency
 
-from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.errors import GenerationError
-from bigcodeflow.resolving import ResolvedRun
-from bigcodeflow.stages import generation_stage
+from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.pipeline.stages import generation_stage
+from bigcodeflow.store import ArtifactRef
 from tasks.cached import STAGE_OPTIONS, perform_stage
 from tasks.naming import named
 

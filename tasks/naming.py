@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bigcodeflow.outputs import run_title
+from bigcodeflow.pipeline.outputs import run_title
 
 if TYPE_CHECKING:
     from bigcodeflow.config import RunConfig

@@ -9,7 +9,7 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.store import ArtifactRef
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import ArtifactError
-from bigcodeflow.outputs import Outputs, run_title
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.pipeline.outputs import Outputs, run_title
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
 from bigcodeflow.results.wording import (
@@ -25,7 +25,7 @@ from bigcodeflow.results.wording import (
     score_of,
     several_samples,
 )
-from bigcodeflow.stages import RunArtifacts
+from bigcodeflow.store import Store
 from tasks.breakdown import failure_rows, library_rows
 
 _MOST_TASKS_NAMED = 50

@@ -13,7 +13,7 @@ from prefect.artifacts import (
 )
 from prefect.logging import get_run_logger
 
-from bigcodeflow.sweeps import MemberResult, SweepConfig, result_rows
+from bigcodeflow.pipeline.sweeps import MemberResult, SweepConfig, result_rows
 from tasks.tables import artifact_key, markdown_table
 
 

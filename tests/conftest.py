@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.errors import EnvironmentUnusableError
 
 ROOT = Path(__file__).parents[1]
 REFERENCE_DATA = ROOT.parent / "shared" / "data"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key, write_atomically
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, write_atomically
 
 TABLE = pa.table({"task_id": ["a", "b"], "n": [1, 2]})
 SETTINGS = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.booleans()))

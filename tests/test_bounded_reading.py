@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.bounded_reading import read_apart
-from bigcodeflow.foreign_text import MOST_TEST_CHARACTERS, TooLargeError
+from bigcodeflow.core.bounded_reading import read_apart
+from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError
 from bigcodeflow.sanitizing import syntax_error
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.calibration import calibrate, executed_program
+from bigcodeflow.core.calibration import calibrate, executed_program
 
 PROMPT = "import os\ndef task_func(x):\n"
 FUTURE = "from __future__ import annotations\nimport math\ndef task_func(x):\n    return x\n"

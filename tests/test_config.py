@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from bigcodeflow.config import GenerationConfig, RunConfig, SamplesConfig, load_config
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.forms import Form, validated
-from bigcodeflow.rescoring import RescoreConfig
-from bigcodeflow.resources import shipped
-from bigcodeflow.sweeps.config import SweepConfig, SweepModel, SweepSetting
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.settings import SettingsModel, validated
+from bigcodeflow.pipeline.rescore import RescoreConfig
+from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting
 
 
 def _fields(model: type, path: str = "") -> list[tuple[str, object]]:
@@ -85,7 +85,7 @@ def test_a_wrong_setting_is_one_clear_line(override: str, told: list[str]) -> No
 
 @pytest.mark.parametrize("form", [RunConfig, RescoreConfig, SweepConfig, SweepModel, SweepSetting])
 @pytest.mark.parametrize("name", [".", "..", "...", "../above", "a/b", "/a"])
-def test_a_name_is_one_part_of_a_path(form: type[Form], name: str) -> None:
+def test_a_name_is_one_part_of_a_path(form: type[SettingsModel], name: str) -> None:
     """A name becomes part of file names, so it stands for no folder; dots within one are fine."""
     with pytest.raises(ConfigError, match=r"^told: name: must be letters.*not only dots \(given: "):
         validated(form, {"name": name}, "told")

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
+from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone, parse, storable
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
 from bigcodeflow.execution.imports import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.execution.items import work_item
-from bigcodeflow.foreign_text import REFUSALS, TooLargeError, fails_alone, parse, storable
 from bigcodeflow.generation.lines import read_samples
 from bigcodeflow.results.inspection.stories import Story
 from bigcodeflow.results.inspection.terminal import render_story
@@ -23,7 +24,6 @@ from bigcodeflow.results.inspection.writing import story_markdown
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.laziness import placeholder
-from bigcodeflow.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
 from tests.degenerate import GOOD, answers_within, degenerate_texts
 
 _PROMPT = "import os\nfrom random import choice\ndef task_func(x):"

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow import datasets, generation
-from bigcodeflow.artifacts import ArtifactRef, Store, artifact_key
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.importing.claims import claims_of_name
-from bigcodeflow.outputs import file_stem, model_name, write_sample_files
-from bigcodeflow.schemas import SAMPLES, SOLUTIONS
-from bigcodeflow.stages import Generated
+from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
+from bigcodeflow.pipeline.stages import Generated
+from bigcodeflow.store import ArtifactRef, Store, artifact_key
 
 _HUB = "bigcode/bigcodebench"
 #: What tells runs apart in one place or in several, among it what a file name cannot show plainly.

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bigcodeflow.artifacts import ArtifactRef
-from bigcodeflow.checking import EnvironmentCheckConfig, check_settings
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation.setting import identity
-from bigcodeflow.rescoring import RescoreConfig, rescored
-from bigcodeflow.resolving import Content, ResolvedRun, Resolver
-from bigcodeflow.stages import Stage, in_order
-from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
+from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, check_settings
+from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
+from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
+from bigcodeflow.pipeline.stages import Stage, in_order
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
+from bigcodeflow.store import ArtifactRef
 
 MODEL_RUN = load_settings({"samples": {"source": "model"}, "generation": {"model": "openai:m"}}, "test")
 RECORDED_RUN = load_settings({"samples": {"source": "oracle"}}, "test")

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.expectations import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantine_path
-from bigcodeflow.outputs import write_outputs
-from bigcodeflow.schemas import QUARANTINE
-from bigcodeflow.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.store import ArtifactRef, Store
 from tests.conftest import ROOT
 
 pytestmark = [

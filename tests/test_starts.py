@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow import starts
 from bigcodeflow.config import load_settings
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.starts import compare_starts
+from bigcodeflow.pipeline import warm_cold_check
+from bigcodeflow.pipeline.warm_cold_check import compare_starts
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
@@ -78,6 +78,6 @@ def test_executions_that_disagree_among_themselves_are_flaky(warm: list[str], co
         start: [{owner: (status, (("test_a", status),))} for status in statuses]
         for start, statuses in (("warm", warm), ("cold", cold))
     }
-    found = starts._difference(owner, runs)
+    found = warm_cold_check._difference(owner, runs)
     assert found.flaky is flaky
     assert found.tests == ("test_a",)

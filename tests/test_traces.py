@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from bigcodeflow.traces import raised
+from bigcodeflow.core.tracebacks import raised
 
 
 def trace_of(error):

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.errors import BigCodeFlowError, DatasetError
+from bigcodeflow.core.errors import BigCodeFlowError, DatasetError
 
 FOLDER = Path(__file__).resolve().parent
 ENTRY_POINT = "task_func"

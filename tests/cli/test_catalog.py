@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.cli.catalog import catalog
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 from bigcodeflow.cli.main import app
-from bigcodeflow.schemas import VERDICTS
+from bigcodeflow.core.schemas import VERDICTS
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.core.schemas import SAMPLES
 from tests.conftest import Command
 from tests.generation.providers.double import Fail, Received, Say, model_server
 from tests.generation.split_answers import solved_by_docstring

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.calibration import calibrate
+from bigcodeflow.core.calibration import calibrate
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.cli.space import _numbers, results_from_space
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 _NOBODY = "http://127.0.0.1:9"
 

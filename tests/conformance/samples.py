@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.calibration import calibrate
 from bigcodeflow.config import DatasetConfig, SamplesConfig, SanitizingConfig
+from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.items import WorkItem, work_item

@@ -3,7 +3,7 @@
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.execution.places import execution_environment, make_backend
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from tests.remote.docker_engine import engine
 
 from .conftest import AssertSame

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.places import execution_environment, make_backend
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from tests.remote.e2b_cloud import cloud, e2b_config
 
 from .conftest import AssertSame

@@ -7,8 +7,8 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.serving.settings import ServingSettings
 from tests.serving.services import KEY, Served, served
 

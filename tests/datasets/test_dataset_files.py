@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.schemas import HUB_COLUMNS, TASKS
 from bigcodeflow.datasets import FileSource, HubSource, known_task_ids, load_tasks, parse_source, resolve
 from bigcodeflow.datasets.files import read_rows
-from bigcodeflow.errors import DatasetError
-from bigcodeflow.schemas import HUB_COLUMNS, TASKS
 
 
 def _load(path: Path | str, **view: Any) -> pa.Table:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets import SourceRow, load_tasks, resolve, validate, validate_source
-from bigcodeflow.errors import DatasetError
-from bigcodeflow.schemas import HUB_COLUMNS
 
 
 def _rows(*tasks: dict[str, Any]) -> list[SourceRow]:

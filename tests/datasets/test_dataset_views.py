@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.datasets.views import parse_ids
-from bigcodeflow.errors import DatasetError
 
 _KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 

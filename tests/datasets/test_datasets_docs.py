@@ -7,8 +7,8 @@ import pytest
 
 from bigcodeflow import generation
 from bigcodeflow.config import DatasetConfig, SamplesConfig
+from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets import known_task_ids, load_tasks, parse_source, resolve, validate_source
-from bigcodeflow.schemas import HUB_COLUMNS
 
 _TEXT = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import known_task_ids, load_tasks, resolve
-from bigcodeflow.errors import DatasetError
 from tests.doubles.hub import HubDouble
 
 _REPO = "bigcode/bigcodebench"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.resources import shipped
 from tests.endtoend.service import Service
 
 Config = Callable[..., dict[str, Any]]

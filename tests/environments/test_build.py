@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import (
     EnvironmentDefinition,
     InstalledEnvironment,
@@ -20,7 +21,6 @@ from bigcodeflow.environments import (
 )
 from bigcodeflow.environments.definition import DataFile
 from bigcodeflow.environments.installed import environment_folder, read_manifest
-from bigcodeflow.errors import EnvironmentUnusableError
 
 WORDS = b"some words"
 

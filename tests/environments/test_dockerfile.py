@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.dockerfile import base_image_of, data_lent
-from bigcodeflow.errors import EnvironmentUnusableError
 
 WORDS, STOPWORDS = "corpora/words.zip", "corpora/stopwords.zip"
 

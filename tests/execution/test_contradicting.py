@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.execution.contradicting import (
+from bigcodeflow.execution.integrity import (
     VARIANTS,
     AlteredTest,
     contradict,

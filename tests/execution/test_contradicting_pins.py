@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bigcodeflow.execution.contradicting import VARIANTS, contradict, read_recording, recording_text
+from bigcodeflow.execution.integrity import VARIANTS, contradict, read_recording, recording_text
 from tests.doubles.written_tests import outcome, suite
 
 COMPUTED = """

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bigcodeflow.core.schemas import TASKS, VERDICTS
 from bigcodeflow.execution.control_checks import check_never_passes, check_oracle, check_tests_run, wording
-from bigcodeflow.schemas import TASKS, VERDICTS
 
 
 def _verdicts(**statuses: str) -> pa.Table:

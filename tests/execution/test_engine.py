@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
@@ -111,7 +111,7 @@ def _kill_one(text: str) -> Callable[[], bool]:
     [
         ("cold", "--die-with-parent", 3),
         ("warm", "--die-with-parent", 2),  # everything that is kept warm
-        ("warm", "keeper.py", 6),  # the keeper, a zygote, a cell or a sample
+        ("warm", "supervisor.py", 6),  # the supervisor, a zygote, a cell or a sample
         ("warm", "multiprocessing.spawn", 2),
     ],
 )

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.core.tracebacks import raised
 from bigcodeflow.execution.failure_kinds import KINDS, failure_kind, setup_names
-from bigcodeflow.traces import raised
 from tests.conftest import ROOT
 
 PROGRAM = """import random

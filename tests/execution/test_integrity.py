@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.execution import judging, rounds
-from bigcodeflow.execution.contradictions import RECORDED, Contradictions, Made
+from bigcodeflow.execution.integrity.contradictions import RECORDED, Contradictions, Made
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.store import ArtifactRef, Store
 
 pytestmark = [
     pytest.mark.sandbox,

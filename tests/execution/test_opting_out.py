@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.execution.judging import Planned, judge, plan_ground_truths, plan_solutions
 from bigcodeflow.execution.verdicts import renewed, verdict
-from bigcodeflow.schemas import SOLUTIONS, TASKS, VERDICTS
 
 from .conftest import LIMITS, RIGHT, item
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bigcodeflow.execution.overheard import Overheard, repeat
+from bigcodeflow.execution.worker_log_relay import Overheard, repeat
 
 LOGGER = logging.getLogger("bigcodeflow.some.room")
 

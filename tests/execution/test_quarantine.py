@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow import datasets
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import DatasetConfig, ExecutionConfig
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ArtifactError
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine, repeat_ground_truths
-from bigcodeflow.schemas import QUARANTINE
+from bigcodeflow.store import Store
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]

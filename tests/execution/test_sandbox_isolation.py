@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends import bubblewrap
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.verdicts import verdict

@@ -18,8 +18,8 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import warm as warm_module
 from bigcodeflow.execution.backends.descriptors import readable
-from bigcodeflow.execution.backends.keeper import Keeper, WarmthLostError
 from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.backends.supervisor import Supervisor, WarmthLostError
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict, worth_repeating
 
@@ -102,7 +102,7 @@ def test_a_sample_finds_no_library_that_it_did_not_ask_for(warm: LocalBackend, c
     """Modules that other samples' zygotes hold are not there, and those of its own are exactly the cold ones."""
     assert _status(warm, _with(LIBRARIES)) == "pass"
     names = "sorted(name for name in sys.modules if not name.startswith('_'))"
-    helpers = {"ctypes", "ctypes._endian"}  # the keeper calls the kernel through ctypes
+    helpers = {"ctypes", "ctypes._endian"}  # the supervisor calls the kernel through ctypes
     for libraries in ((), ("json",), LIBRARIES):
         found, expected = _look(warm, names, libraries), _look(cold, names, libraries)
         assert isinstance(found, list)
@@ -204,18 +204,18 @@ def test_a_keeper_that_was_killed_is_replaced(starter_environment: InstalledEnvi
         with ThreadPoolExecutor() as pool:
             disturbed = pool.submit(backend.execute, _with((), "import time\ntime.sleep(2)\n" + RIGHT))
             time.sleep(0.5)
-            os.kill(backend.kept_warm().keeper_pid, signal.SIGKILL)
+            os.kill(backend.kept_warm().supervisor_pid, signal.SIGKILL)
             assert worth_repeating(disturbed.result())
         assert _status(backend, _with(())) == "pass"
 
 
 def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnvironment) -> None:
-    """Keeper, zygotes, cells and what a sample left behind all end."""
+    """Supervisor, zygotes, cells and what a sample left behind all end."""
     backend = LocalBackend(starter_environment, LIMITS, warm=True)
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(4321)\n"
     assert _status(backend, _with(LIBRARIES, daemon + RIGHT)) == "pass"
-    keeper = backend.kept_warm().keeper_pid
-    inside = _descendants(keeper)
+    supervisor = backend.kept_warm().supervisor_pid
+    inside = _descendants(supervisor)
     assert len(inside) >= 3
     backend.close()
     deadline = time.monotonic() + 5
@@ -235,16 +235,16 @@ def _descendants(pid: int) -> list[int]:
 
 def test_a_cell_is_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
     """No process of a sample runs on after its outcome is known."""
-    keeper = warm.kept_warm().keeper_pid
-    before = len(_descendants(keeper))
+    supervisor = warm.kept_warm().supervisor_pid
+    before = len(_descendants(supervisor))
     stay = (
         "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(4321)\n"
     )
     warm.execute(_with((), stay + RIGHT))
-    deadline = time.monotonic() + 3  # ended processes wait for the keeper to collect them
-    while len(_descendants(keeper)) > before and time.monotonic() < deadline:
+    deadline = time.monotonic() + 3  # ended processes wait for the supervisor to collect them
+    while len(_descendants(supervisor)) > before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert len(_descendants(keeper)) == before
+    assert len(_descendants(supervisor)) == before
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_without_a_keeper_samples_start_cold(
     def refuse(*_arguments: object) -> None:
         raise WarmthLostError("no namespaces here")
 
-    monkeypatch.setattr(Keeper, "__init__", refuse)
+    monkeypatch.setattr(Supervisor, "__init__", refuse)
     with closing(LocalBackend(starter_environment, LimitsConfig(time_seconds=10), warm=True)) as backend:
         capabilities = backend.check()
         assert capabilities.isolated

@@ -18,9 +18,9 @@ from prefect.client.schemas.filters import (
 )
 from prefect.client.schemas.objects import State, TaskRun
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.stages import RunArtifacts
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.store import Store
 from flows.benchmark import benchmark
 
 PATIENCE_SECONDS = 30.0

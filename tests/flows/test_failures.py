@@ -14,12 +14,12 @@ from prefect import flow, task
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import get_settings_context
 
-from bigcodeflow.artifacts import ArtifactRef
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
-from bigcodeflow.resolving import ResolvedRun, resolve
-from bigcodeflow.resources import shipped
-from bigcodeflow.stages import Stage
+from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.pipeline.resolution import ResolvedRun, resolve
+from bigcodeflow.pipeline.stages import Stage
+from bigcodeflow.store import ArtifactRef
 from flows.benchmark import benchmark
 from flows.hooks import way_on
 from tasks.cached import STAGE_OPTIONS, artifact_of, perform_stage, worth_another_try

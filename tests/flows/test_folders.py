@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.outputs import in_own_folder, recorded_in
-from bigcodeflow.rescoring import RescoreConfig
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.pipeline.outputs import in_own_folder, recorded_in
+from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.results.runs import recorded_runs
 from flows.rescore import rescore
 from flows.sweep import sweep

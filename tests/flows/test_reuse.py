@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import ArtifactRef, Store
-from bigcodeflow.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.store import ArtifactRef, Store
 from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, all_stages, settings_in
 
 pytestmark = pytest.mark.flow

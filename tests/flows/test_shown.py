@@ -11,12 +11,12 @@ from prefect import flow
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
-from bigcodeflow.artifacts import ArtifactRef
 from bigcodeflow.config import RunConfig
-from bigcodeflow.outputs import Outputs
-from bigcodeflow.resolving import ResolvedRun
+from bigcodeflow.core.schemas import METRICS
+from bigcodeflow.pipeline.outputs import Outputs
+from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.results import GroundTruthFailure
-from bigcodeflow.schemas import METRICS
+from bigcodeflow.store import ArtifactRef
 from tasks.breakdown import failure_rows, library_rows
 from tasks.naming import named, run_title
 from tasks.progress import RunListener

@@ -18,10 +18,10 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import get_settings_context
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
-from bigcodeflow.sweeps import SweepConfig, SweepModel
+from bigcodeflow.store import Store
 from flows.sweep import sweep
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts

@@ -10,14 +10,14 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.checking import EnvironmentCheckConfig
-from bigcodeflow.publishing import LeaderboardConfig
-from bigcodeflow.rescoring import RescoreConfig
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
+from bigcodeflow.pipeline.leaderboard import LeaderboardConfig
+from bigcodeflow.pipeline.rescore import RescoreConfig
+from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results import leaderboard as boards
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.retention import RetentionConfig
+from bigcodeflow.store import Store
 from flows.check_environment import check_environment
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.schemas import TASKS
+from bigcodeflow.core.schemas import TASKS
 
 _REFERENCE = Path(__file__).parents[3] / "shared" / "data"
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, ReplyRecord
 from bigcodeflow.generation.exchange import Answer, Reply, Usage
 

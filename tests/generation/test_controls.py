@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import SamplesConfig
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation import fingerprint, load_samples
 from bigcodeflow.generation.controls import oracle, stub
-from bigcodeflow.schemas import SAMPLES
 
 
 def _load(source: str, tasks):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answers import AnswerLedger
 from bigcodeflow.generation.asking.engine import generate
 from bigcodeflow.generation.asking.progress import GenerationOutcome, GenerationProgress

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import load_settings
-from bigcodeflow.errors import ConfigError, GenerationError
+from bigcodeflow.core.errors import ConfigError, GenerationError
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.estimating import estimate
 from bigcodeflow.generation.model_answers import model_samples
 from bigcodeflow.generation.settling import settled
-from bigcodeflow.schemas import SAMPLES
 from tests.generation.providers.double import Fail, ModelServer, Received, Say, model_server
 
 TASKS = [

@@ -17,9 +17,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import GenerationConfig, OfflineConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, load_definition
 from bigcodeflow.environments.installed import environment_folder
-from bigcodeflow.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.exchange import Message, Prompt, Reply, Request, RequestError, Sampling
 

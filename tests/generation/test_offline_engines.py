@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from bigcodeflow.config import GenerationConfig, OfflineConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.exchange import Message, Prompt, Reply, Request, RequestError, Sampling
 from bigcodeflow.generation.providers import openai

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.asking.pacing import Expectation, Pace, Rate, Throttle
 from bigcodeflow.generation.asking.retrying import Circuit, RetryBudget, RetryPolicy, backoff_seconds
 from bigcodeflow.generation.asking.spending import Spending

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.exchange import Usage
 from bigcodeflow.generation.prices import Price, cost_usd, load_prices
 from bigcodeflow.generation.providers import PROVIDERS

@@ -3,7 +3,7 @@
 import pytest
 
 from bigcodeflow.config import PromptConfig
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.prompts import check_form, prompt_of, raw_text, stops_of
 
 TASK = {

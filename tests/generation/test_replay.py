@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import SamplesConfig
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation import fingerprint, load_samples
-from bigcodeflow.schemas import SAMPLES
 
 _KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 _ZERO, _ONE, _TWO = "BigCodeBench/0", "BigCodeBench/1", "BigCodeBench/2"

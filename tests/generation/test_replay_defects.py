@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import SamplesConfig
-from bigcodeflow.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.generation import fingerprint, load_samples
 
 _LONG = 17 << 20  # bytes; a line may have 16 MiB

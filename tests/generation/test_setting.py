@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.grid import settings_of
 from bigcodeflow.generation.setting import Setting, identity, ledger_key, sampling_of
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from bigcodeflow.execution.remote.links import LinkLostError
+from bigcodeflow.execution.remote.transports import LinkLostError
 
 
 class ProcessLink:

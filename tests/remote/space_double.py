@@ -19,9 +19,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.hosting import code_version
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.wire import line
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.protocol import line
+from bigcodeflow.execution.worker_preflight import code_version
 
 PORT, EXECUTIONS = int(sys.argv[1]), Path(sys.argv[2])
 SEEN: Counter[str] = Counter()
@@ -36,7 +36,7 @@ def _info(version: str) -> dict[str, Any]:
 def _outcome(number: str, told: str) -> str:
     with EXECUTIONS.open("a") as file:
         file.write(f"{number}\n")
-    outcome = wire.outcome_fields(Outcome(exit="exit 0", stdout=told))
+    outcome = protocol.outcome_fields(Outcome(exit="exit 0", stdout=told))
     return line({"type": "outcome", "number": number, "outcome": outcome}).decode()
 
 
@@ -70,7 +70,7 @@ _FAULTS: dict[str, Callable[[str], Iterable[str | None]]] = {
 
 def execute(messages: str) -> Iterator[str]:
     """The second time that an item is sent it is answered, whatever happened before."""
-    told = [wire.message_of(text) for text in Path(messages).read_bytes().splitlines()]
+    told = [protocol.message_of(text) for text in Path(messages).read_bytes().splitlines()]
     items = [(message["number"], message["item"]["program"]) for message in told if message["type"] == "item"]
     SEEN.update(number for number, _ in items)
     for number, program in items:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import load_definition
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.remote import docker_engine as ours
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
@@ -30,7 +30,7 @@ class TestCases(unittest.TestCase):
 _CLIENT = """
 import sys, time
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.execution.places import execution_environment, make_backend
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
 backend = make_backend(config, execution_environment(config), cores=1)
 backend.check()
@@ -186,8 +186,8 @@ def test_why_a_container_died_is_told(lab: Engine) -> None:
         config=config,
         share=ours.share_of(config, 1, info),
     )
-    from bigcodeflow.execution.remote.docker_link import ContainerLink
-    from bigcodeflow.execution.remote.links import LinkLostError
+    from bigcodeflow.execution.remote.docker_transport import ContainerLink
+    from bigcodeflow.execution.remote.transports import LinkLostError
 
     link = ContainerLink(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
     lines = link.lines()

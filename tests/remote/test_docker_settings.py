@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image, environment_of, image_tag
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.execution.places import execution_environment
+from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.remote import docker_engine as ours
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from e2b import Sandbox
 
-from bigcodeflow.errors import SandboxUnavailableError
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.execution.remote.e2b import E2BBackend
-from bigcodeflow.execution.remote.e2b_link import E2BLink
 from bigcodeflow.execution.remote.e2b_owners import own_metadata
-from bigcodeflow.execution.remote.links import LinkLostError
+from bigcodeflow.execution.remote.e2b_transport import E2BLink
+from bigcodeflow.execution.remote.transports import LinkLostError
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, soon, work_items
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.execution.places import execution_environment, make_backend
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.remote.e2b import E2BBackend
 from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
 from tests.doubles.e2b import E2BDouble, Fault
@@ -49,7 +49,7 @@ def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_wi
 _CLIENT = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from bigcodeflow.execution.places import execution_environment, make_backend
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from tests.remote.e2b_cloud import e2b_config
 from tests.remote.e2b_cloud import work_items
 config = e2b_config(e2b={"timeout_seconds": 60})

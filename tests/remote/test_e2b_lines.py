@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import E2BConfig
-from bigcodeflow.execution.remote.e2b_link import Outbox, whole_lines
 from bigcodeflow.execution.remote.e2b_prices import estimate
-from bigcodeflow.execution.remote.links import LinkLostError
+from bigcodeflow.execution.remote.e2b_transport import Outbox, whole_lines
+from bigcodeflow.execution.remote.transports import LinkLostError
 
 LINES = st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=20)
 

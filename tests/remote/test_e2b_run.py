@@ -9,10 +9,10 @@ import pytest
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
-from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.verdicts import verdict
 from tests.remote.e2b_cloud import cloud, e2b_config
 

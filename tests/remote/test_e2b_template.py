@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.dockerfile import DOCKERFILE, build_context
 from bigcodeflow.environments.templates import (
@@ -17,7 +18,6 @@ from bigcodeflow.environments.templates import (
     template_name,
     write_record,
 )
-from bigcodeflow.errors import EnvironmentUnusableError
 from tests.doubles.e2b import E2BDouble
 
 

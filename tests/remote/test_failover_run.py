@@ -9,10 +9,10 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
-from bigcodeflow.execution.places import execution_environment
 from tests.serving.services import KEY, TEST, ServiceProcess
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

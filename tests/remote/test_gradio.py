@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.remote import gradio
 from bigcodeflow.execution.remote.gradio import GradioBackend
 from tests.execution.conftest import LIMITS, RIGHT, item

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig, ServiceConfig
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.remote import gradio, spaces
 from bigcodeflow.execution.remote.gradio import GradioBackend

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import links, wire
+from bigcodeflow.execution.remote import protocol, transports
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.failover import FailoverBackend
-from bigcodeflow.execution.remote.links import Link, LinkLostError, OpenLink
+from bigcodeflow.execution.remote.transports import Link, LinkLostError, OpenLink
 from bigcodeflow.execution.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.remote.host_process import ProcessLink
@@ -81,7 +81,7 @@ def test_a_host_of_another_version_is_refused(
     starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one line that names both versions, and at once."""
-    monkeypatch.setattr(links, "code_version", lambda: "0.0.1, harness 0")
+    monkeypatch.setattr(transports, "code_version", lambda: "0.0.1, harness 0")
     with remote(ProcessLink) as backend, pytest.raises(SandboxUnavailableError, match=r"0\.0\.1, harness 0"):
         backend.check()
 
@@ -139,10 +139,10 @@ class ScriptedLink:
         self.closed = True
 
 
-READY = wire.line(
+READY = protocol.line(
     {"type": "ready", "capabilities": {"isolated": True, "layers": [], "warm": False}, "environment": {}, "slots": 8}
 )
-FORGED = wire.line({"type": "outcome", "number": 0, "outcome": {"frames": [{"event": "pass"}], "exit": "exit 0"}})
+FORGED = protocol.line({"type": "outcome", "number": 0, "outcome": {"frames": [{"event": "pass"}], "exit": "exit 0"}})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_nonsense_is_no_verdict(answer: bytes) -> None:
 
 def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sign of life for too long ends the waiting."""
-    monkeypatch.setattr(links, "_SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
     with remote(lambda: ScriptedLink(READY)) as backend:
         outcome = backend.execute(item(RIGHT))
     assert "silent" in outcome.exit

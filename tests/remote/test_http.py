@@ -11,11 +11,11 @@ from itertools import cycle, islice
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
+from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment, RemoteEnvironment
-from bigcodeflow.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.places import execution_environment, make_backend
 from bigcodeflow.execution.remote import http, http_calls
 from bigcodeflow.execution.remote.http import HttpBackend
 from bigcodeflow.serving.settings import ServingSettings

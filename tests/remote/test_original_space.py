@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow import importing
-from bigcodeflow.artifacts import ArtifactRef
 from bigcodeflow.config import DatasetConfig, ServiceConfig
+from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.execution import original_space
 from bigcodeflow.execution.original_space import SpaceQuestion, results_of_space
+from bigcodeflow.store import ArtifactRef
 from tests.remote.test_gradio_faults import Double
 from tests.serving.space_process import SpaceProcess
 

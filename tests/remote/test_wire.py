@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import wire
+from bigcodeflow.execution.remote import protocol
 
 # Lone surrogates are legal in what a model wrote.
 TEXTS = st.text(st.characters(codec=None))
@@ -51,31 +51,31 @@ OUTCOMES = st.builds(
 
 
 def travelled(message: dict) -> dict:
-    sent = wire.line(message)
+    sent = protocol.line(message)
     assert sent.isascii()
     assert sent.count(b"\n") == 1
-    return wire.message_of(sent)
+    return protocol.message_of(sent)
 
 
 @given(ITEMS)
 def test_an_item_arrives_as_it_was(item: WorkItem) -> None:
     """Whatever a model wrote."""
-    message = travelled({"type": "item", "number": 0, "item": wire.item_fields(item)})
-    assert wire.item_of(message["item"]) == item
+    message = travelled({"type": "item", "number": 0, "item": protocol.item_fields(item)})
+    assert protocol.item_of(message["item"]) == item
 
 
 @given(OUTCOMES)
 def test_an_outcome_arrives_as_it_was(outcome: Outcome) -> None:
     """Whatever a program printed."""
-    message = travelled({"type": "outcome", "number": 0, "outcome": wire.outcome_fields(outcome)})
-    assert wire.outcome_of(message["outcome"]) == outcome
+    message = travelled({"type": "outcome", "number": 0, "outcome": protocol.outcome_fields(outcome)})
+    assert protocol.outcome_of(message["outcome"]) == outcome
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"3", b'{"number": 1}', b'{"type": 3}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     """A host that says nonsense is not believed."""
-    with pytest.raises(wire.WireError):
-        wire.message_of(line)
+    with pytest.raises(protocol.WireError):
+        protocol.message_of(line)
 
 
 OUTCOME = asdict(Outcome(exit="exit 0"))
@@ -98,11 +98,11 @@ OUTCOME = asdict(Outcome(exit="exit 0"))
 )
 def test_an_outcome_of_another_form_is_refused(told: object) -> None:
     """Before a verdict is made of it."""
-    with pytest.raises(wire.WireError):
-        wire.outcome_of(told)
+    with pytest.raises(protocol.WireError):
+        protocol.outcome_of(told)
 
 
-ITEM = wire.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset({"os"})))
+ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset({"os"})))
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ ITEM = wire.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset
 )
 def test_an_item_of_another_form_is_refused(told: object) -> None:
     """Before anything is executed."""
-    with pytest.raises(wire.WireError):
-        wire.item_of(told)
+    with pytest.raises(protocol.WireError):
+        protocol.item_of(told)

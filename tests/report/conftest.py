@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.core.schemas import METRICS, SAMPLES
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.schemas import METRICS, SAMPLES
+from bigcodeflow.store import Store
 from tests.results.conftest import Tables
 
 STARTED = datetime(2026, 3, 1, 12, tzinfo=UTC)

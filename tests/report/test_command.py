@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.report import report
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.report.sections import Column, Section
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs, tables
 from bigcodeflow.report.samples import cause_of, exception_line, pack_samples
 from tests.report.conftest import TRACE, failing_test

@@ -1,6 +1,6 @@
 import pytest
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs
 
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.results.aggregation import aggregate
-from bigcodeflow.schemas import SOLUTIONS, TASKS, VERDICTS
 
 CODE_PROMPT = "import math\ndef task_func(x):\n"
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import ArtifactError, ExecutionError
+from bigcodeflow.core.errors import ArtifactError, ExecutionError
+from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import aggregate, ground_truth_failures
 from bigcodeflow.results.statistics import clustered_interval
-from bigcodeflow.schemas import METRICS
 
 
 def find(metrics, metric, slice_kind="all", slice_="all", *, k=None, variant="calibrated", sanitizer="parity"):

@@ -7,7 +7,7 @@ from datetime import datetime
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
 
 EVALUATED_AT = datetime(2025, 5, 7, 20, 56, 31)  # noqa: DTZ001 - the files carry local time without zone

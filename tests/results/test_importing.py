@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.calibration import calibrate
-from bigcodeflow.errors import ConfigError, SamplesError
+from bigcodeflow.core.calibration import calibrate
+from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.importing import import_results
 from bigcodeflow.importing.reading import read_results
 from bigcodeflow.results.runs import find_run, recorded_runs
+from bigcodeflow.store import Store
 from tests.conftest import ROOT
 
 STEM = "m--main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.results.runs import find_run, recorded_runs
+from bigcodeflow.store import Store
 from tests.results.test_importing import STARTER, STEM, TASKS, entry, metric, scores, take_in, write
 
 VALUES = {

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.config.templates import FORMS, template_sha256
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
 from bigcodeflow.results.leaderboard.measured import entry_of
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
 from bigcodeflow.results.splits import asked_splits, is_mismatched, split_mismatch
+from bigcodeflow.store import Store
 from tests.conftest import Command
 from tests.generation.providers.double import Received, Say, model_server
 from tests.store.s3 import new_bucket

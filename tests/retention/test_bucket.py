@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import Remote, Store
+from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from bigcodeflow.results.runs import STAGES, recorded_runs
-from bigcodeflow.retention import RetentionConfig, removable, remove
+from bigcodeflow.store import Remote, Store
 from tests.retention.test_retention import SCHEMAS
 from tests.store.s3 import new_bucket
 

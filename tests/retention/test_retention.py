@@ -10,13 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.generation.setting import ledger_key
+from bigcodeflow.pipeline.retention import (
+    Removable,
+    RetentionConfig,
+    removable,
+    remove,
+    removed_rows,
+    size_text,
+    totals,
+)
 from bigcodeflow.results.runs import STAGES, recorded_runs
-from bigcodeflow.retention import Removable, RetentionConfig, removable, remove, removed_rows, size_text, totals
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.store import Store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMAS = {
@@ -212,7 +220,7 @@ import os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 import shutil
-from bigcodeflow.retention import RetentionConfig, removable, remove
+from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 
 config = RetentionConfig(store=sys.argv[1], keep_runs_per_name=1)
 now = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.foreign_text import storable
+from bigcodeflow.core.untrusted_text import storable
 from bigcodeflow.sanitizing.answers import dedented, passages, readable, without_thinking
 
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import SanitizingConfig
-from bigcodeflow.errors import SamplesError
-from bigcodeflow.foreign_text import MOST_PROGRAM_CHARACTERS
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS
+from bigcodeflow.core.untrusted_text import MOST_PROGRAM_CHARACTERS
 from bigcodeflow.sanitizing import sanitize_samples
-from bigcodeflow.schemas import SAMPLES, SOLUTIONS, TASKS
 
 _RAW = "Sure:\nimport os\ndef task_func(x):\n    os.remove(x)\n    return np\n"
 

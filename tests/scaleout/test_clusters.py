@@ -7,15 +7,15 @@ import pytest
 from pydantic import ValidationError
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, load_settings
+from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ConfigError, EnvironmentUnusableError, ExecutionError
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.hosting import code_version, environment_here, require_code
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.planning import plan_batches
-from bigcodeflow.resolving import resolve
-from bigcodeflow.stages import execution_stage
+from bigcodeflow.execution.worker_preflight import code_version, environment_here, require_code
+from bigcodeflow.pipeline.resolution import resolve
+from bigcodeflow.pipeline.stages import execution_stage
 from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [
@@ -181,7 +181,7 @@ def test_a_cluster_class_that_cannot_be_made_is_named(
 
 def test_where_it_runs_is_no_part_of_a_key(starter_environment: InstalledEnvironment) -> None:
     """The same artifact from one machine and from a cluster."""
-    from bigcodeflow.artifacts import ArtifactRef
+    from bigcodeflow.store import ArtifactRef
 
     ref = ArtifactRef(stage="s", key="k", rows=0, sha256="0")
     cluster = {"cluster": {"type": "dask_jobqueue.SLURMCluster", "jobs": 4}}

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import ArtifactRef, Store
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.outputs import write_outputs
+from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.resolution import resolve
+from bigcodeflow.pipeline.stages import RunArtifacts, finished_run, perform_all
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.resolving import resolve
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.stages import RunArtifacts, finished_run, perform_all
+from bigcodeflow.store import ArtifactRef, Store
 from tests.conftest import ROOT
 from tests.scaleout.hosts import wait_for
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.store import Store
 from tests.scaleout.hosts import wait_for
 from tests.store.s3 import variables
 
@@ -23,7 +23,7 @@ _COUNT = 60
 _DRIVER, _DASK = "10.231.77.1", "10.231.77.2"
 _MAKE_BUCKET = "import fsspec; fsspec.filesystem('s3').mkdir('bucket')"
 _SEGMENTS = """
-from bigcodeflow.artifacts import Store
+from bigcodeflow.store import Store
 print(sum(".partial/" in name for name in Store("s3://bucket/store").remote.sizes("execution")))
 """
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from bigcodeflow.service.folder import ServiceFolder, ServiceRecord
-from bigcodeflow.service.processes import ProcessIdentity, end, marked
+from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord
+from bigcodeflow.prefect_service.processes import ProcessIdentity, end, marked
 
 COMMAND_SECONDS = 600
 _LONG_SECONDS = 3600.0

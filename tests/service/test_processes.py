@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.service.processes import ProcessIdentity, end, identify, marked, start
+from bigcodeflow.prefect_service.processes import ProcessIdentity, end, identify, marked, start
 from tests.service.services import wait_for
 
 STUBBORN = (

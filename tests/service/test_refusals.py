@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.errors import ConfigError, ServiceError
-from bigcodeflow.service.database import check_database, database_url, shown
-from bigcodeflow.service.deployments import deployment_names, deployments_file
-from bigcodeflow.service.folder import ServiceFolder, ServiceRecord, ServiceSettings
-from bigcodeflow.service.processes import identify
-from bigcodeflow.service.starting import Wanted, bring_up, settle
-from bigcodeflow.service.stopping import bring_down
+from bigcodeflow.core.errors import ConfigError, ServiceError
+from bigcodeflow.prefect_service.database import check_database, database_url, shown
+from bigcodeflow.prefect_service.deployments import deployment_names, deployments_file
+from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
+from bigcodeflow.prefect_service.processes import identify
+from bigcodeflow.prefect_service.starting import Wanted, bring_up, settle
+from bigcodeflow.prefect_service.stopping import bring_down
 from tests.service.services import Service, finished, free_port, wait_for
 
 NOTHING_ASKED = Wanted()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import httpx2
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
 from bigcodeflow.serving.app import Service
 from bigcodeflow.serving.server import ServiceServer, listening
 from bigcodeflow.serving.settings import ServingSettings

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.serving import guarding, jobs
 from bigcodeflow.serving.guarding import usable_key
 from bigcodeflow.serving.server import listening

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.hosting import code_version
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.workshop import Workshop
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.executor_pool import Workshop
+from bigcodeflow.execution.worker_preflight import code_version
 from bigcodeflow.serving.space_calls import Bounds, Calls
 from tests.execution.conftest import LIMITS, RIGHT, item
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sandbox
 
 BEGIN = {
     "type": "begin",
-    "protocol": wire.PROTOCOL,
+    "protocol": protocol.PROTOCOL,
     "code_version": code_version(),
     "limits": LIMITS.model_dump(),
     "start": "cold",
@@ -38,7 +38,7 @@ def calls(starter_environment: InstalledEnvironment) -> Iterator[Calls]:
 
 
 def _asked(number: str, work: WorkItem) -> dict:
-    return {"type": "item", "number": number, "item": wire.item_fields(work)}
+    return {"type": "item", "number": number, "item": protocol.item_fields(work)}
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def say(calls: Calls, tmp_path: Path) -> Say:
 
     def send(*messages: dict, most: int = 1000) -> list[dict]:
         path = tmp_path / "messages.jsonl"
-        path.write_bytes(b"".join(wire.line(message) for message in messages))
+        path.write_bytes(b"".join(protocol.line(message) for message in messages))
 
         async def ask() -> list[dict]:
             answers: list[dict] = []
             stream = calls.execute(path)
             async for piece in stream:
-                answers += [wire.message_of(line) for line in piece.encode().splitlines()]
+                answers += [protocol.message_of(line) for line in piece.encode().splitlines()]
                 if len(answers) >= most:
                     break
             await stream.aclose()
@@ -68,7 +68,7 @@ def test_every_item_is_answered_once_and_the_end_is_told(say: Say) -> None:
     """Outcomes come in any order, each with the number that its item had."""
     answers = say(BEGIN, *[_asked(f"a{number}", item(RIGHT)) for number in range(3)])
     assert sorted(one["number"] for one in answers if one["type"] == "outcome") == ["a0", "a1", "a2"]
-    assert all(wire.outcome_of(one["outcome"]).exit == "exit 0" for one in answers if one["type"] == "outcome")
+    assert all(protocol.outcome_of(one["outcome"]).exit == "exit 0" for one in answers if one["type"] == "outcome")
     assert [one["type"] for one in answers].count("end") == 1
     assert answers[-1]["type"] == "end"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.serving.space import Gate, SpaceSettings, make_app
 
 Ask = Callable[..., int]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import DatasetError
+from bigcodeflow.core.errors import DatasetError
 
 STARTER = Path(__file__).parents[2] / "data" / "starter"
 SOURCE = '''import os

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.config import load_config
-from bigcodeflow.stages import perform_all
+from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.store import Store
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default"), pytest.mark.timeout(600)]

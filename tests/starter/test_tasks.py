@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bigcodeflow.schemas import HUB_COLUMNS
+from bigcodeflow.core.schemas import HUB_COLUMNS
 
 DOMAINS = {"Computation", "General", "Visualization", "System", "Time", "Network", "Cryptography"}
 LIGHT_LIBRARIES = {"bs4", "dateutil", "matplotlib", "numpy", "pandas", "pytz", "requests", "yaml"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.store import Store
 
 from .s3 import FaultyProxy, faulty_proxy, new_bucket
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.artifacts import ArtifactRef, Store
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store import ArtifactRef, Store
 
 TABLE = pa.table({"task_id": ["a", "b"], "n": [1, 2]})
 Machine = Callable[[str], Store]

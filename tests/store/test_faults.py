@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.artifacts import remote as remote_module
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store import Store
+from bigcodeflow.store import remote as remote_module
 from tests.conftest import ROOT
 
 from .s3 import FaultyProxy, faulty_proxy, variables
@@ -66,7 +66,7 @@ def test_a_damaged_replica_is_brought_again(s3_machine: Machine, damage: str) ->
 _PUBLISHER = """
 import sys
 import pyarrow as pa
-from bigcodeflow.artifacts import Store
+from bigcodeflow.store import Store
 table = pa.table({"n": list(range(1000))})
 Store(sys.argv[1]).publish("execution", "key", table, settings={})
 """
@@ -126,7 +126,7 @@ def test_a_store_out_of_reach_is_no_miss(
 
 def _failure(location: str, *, prelude: str = "", **environment: str) -> str:
     """What a new process says when it opens a store."""
-    program = f"import sys\n{prelude}\nfrom bigcodeflow.artifacts import Store\nfrom bigcodeflow.errors import ArtifactError\n"
+    program = f"import sys\n{prelude}\nfrom bigcodeflow.store import Store\nfrom bigcodeflow.core.errors import ArtifactError\n"
     program += (
         "try:\n    Store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error:\n    print(error)\n"
     )

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import Lines, Store
-from bigcodeflow.artifacts.journal import Journal
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
 from bigcodeflow.generation.answers import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch.log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.exchange import Answer, Usage
+from bigcodeflow.store import Lines, Store
+from bigcodeflow.store.journal import Journal
 
 from .s3 import FaultyProxy, variables
 
@@ -73,7 +73,7 @@ def test_a_line_that_is_being_written_waits(s3_machine: Machine) -> None:
 
 _WRITER = """
 import sys, time
-from bigcodeflow.artifacts import Lines, Store, journal
+from bigcodeflow.store import Lines, Store, journal
 from bigcodeflow.execution.ledger import LedgerWriter
 store = Store(sys.argv[1])
 folder = store.workspace("execution", "key")
@@ -140,7 +140,7 @@ def test_a_network_that_is_down_stops_no_work(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Lines stay on this machine, which is said, and are kept as soon as the store can be reached."""
-    monkeypatch.setattr("bigcodeflow.artifacts.remote._PAUSES_SECONDS", ())
+    monkeypatch.setattr("bigcodeflow.store.remote._PAUSES_SECONDS", ())
     store = s3_machine("one")
     folder = store.workspace("execution", "key")
     proxy.fault = lambda _method, _path: "unavailable" if down else "pass"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.retention import clean
 from bigcodeflow.cli.sweep import sweep
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.schemas import TASKS
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import TASKS
+from bigcodeflow.store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.forms import validated
-from bigcodeflow.sweeps import SweepConfig, SweepModel, SweepSetting, folder_of, load_sweep, members_of
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import validated
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, folder_of, load_sweep, members_of
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12).filter(
     lambda name: name.strip(".")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.cli.sweep import sweep as command
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.outputs import write_outputs
-from bigcodeflow.resolving import Resolver
-from bigcodeflow.stages import perform_all
-from bigcodeflow.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
+from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
+from bigcodeflow.store import Store
 
 pytestmark = pytest.mark.sandbox
 

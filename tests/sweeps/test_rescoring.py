@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.errors import ArtifactError, ConfigError
-from bigcodeflow.rescoring import RescoreConfig, rescored
-from bigcodeflow.sweeps import SweepConfig, members_of
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
+from bigcodeflow.pipeline.sweeps import SweepConfig, members_of
 
 
 def recorded(folder: Path, name: str, config: RunConfig) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.cli.options import RecordedStore
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,8 @@ def catalog(
     Every run does so at its end; this is for a store that was moved, copied or thinned out. Open the file with any
     DuckDB client (duckdb -readonly FILE) or the DuckDB UI.
     """
-    from bigcodeflow.artifacts import Store
     from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+    from bigcodeflow.store import Store
 
     kept = Store(store)
     if kept.location == str(kept.root) and not kept.root.is_dir():

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from bigcodeflow.cli.console import Elided, notices, out
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.comparison.slices import By
 
 if TYPE_CHECKING:

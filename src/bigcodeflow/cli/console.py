@@ -10,9 +10,9 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from bigcodeflow import stages
-from bigcodeflow.artifacts import ArtifactRef
+from bigcodeflow.pipeline import stages
 from bigcodeflow.results.titles import elided
+from bigcodeflow.store import ArtifactRef
 
 out = Console(soft_wrap=False)
 notices = Console(stderr=True, highlight=False)

@@ -14,7 +14,7 @@ from bigcodeflow import environments
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.errors import BigCodeFlowError, SandboxUnavailableError
+from bigcodeflow.core.errors import BigCodeFlowError, SandboxUnavailableError
 
 _PACKAGES = ("prefect", "dask", "distributed", "duckdb", "polars", "pyarrow", "huggingface-hub")
 
@@ -88,9 +88,9 @@ def _environments() -> Iterator[Finding]:
 
 
 def _recorded_runs(store: Path) -> Iterator[Finding]:
-    from bigcodeflow.artifacts import Store
     from bigcodeflow.results.runs import recorded_runs
     from bigcodeflow.results.splits import split_mismatch
+    from bigcodeflow.store import Store
 
     try:
         runs = recorded_runs(store)

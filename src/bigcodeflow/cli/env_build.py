@@ -8,7 +8,7 @@ import typer
 
 from bigcodeflow import environments
 from bigcodeflow.cli.console import notices
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 NAME_HELP = "Name of the environment, such as starter, bigcodebench or vllm; see `bigcodeflow env list`."
 _ELSEWHERE = "Images and templates"

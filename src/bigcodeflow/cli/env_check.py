@@ -11,7 +11,7 @@ from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notices, out, progress_listener
 
 if TYPE_CHECKING:
-    from bigcodeflow.checking import EnvironmentCheck
+    from bigcodeflow.pipeline.environment_check import EnvironmentCheck
 
 
 def check(
@@ -51,8 +51,8 @@ def check(
 
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
-    from bigcodeflow.checking import EnvironmentCheck, EnvironmentCheckConfig, check_settings
-    from bigcodeflow.forms import validated
+    from bigcodeflow.core.settings import validated
+    from bigcodeflow.pipeline.environment_check import EnvironmentCheck, EnvironmentCheckConfig, check_settings
 
     given = {"environment": name, "dataset": dataset, "subset": subset, "ids": ids, "workers": workers}
     given |= {"store": str(store), "overrides": settings or ()}
@@ -71,7 +71,7 @@ def check(
 
 
 def _report_imports(name: str) -> bool:
-    from bigcodeflow.checking import check_imports
+    from bigcodeflow.pipeline.environment_check import check_imports
 
     imports = check_imports(name)
     for module, error in imports.failures.items():

@@ -9,7 +9,7 @@ import typer
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notices, out, progress_listener
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 
 def evaluate(
@@ -76,9 +76,9 @@ def evaluate(
 
 def evaluate_config(config: RunConfig) -> None:
     """Perform every stage in this process, write the outputs and show the summary."""
-    from bigcodeflow import stages
     from bigcodeflow.cli.results import finish
-    from bigcodeflow.outputs import in_own_folder
+    from bigcodeflow.pipeline import stages
+    from bigcodeflow.pipeline.outputs import in_own_folder
 
     started_at = datetime.now(UTC)
     config = in_own_folder(config, started_at)
@@ -91,7 +91,7 @@ def report_starts(config: RunConfig) -> None:
     """Judge every sample warm and cold; exit code 1 when a verdict depends on the start."""
     from rich.table import Table
 
-    from bigcodeflow.starts import compare_starts
+    from bigcodeflow.pipeline.warm_cold_check import compare_starts
 
     with progress_listener() as listener:
         comparison = compare_starts(config, listener)

@@ -7,9 +7,9 @@ from pathlib import Path
 from bigcodeflow.cli.console import notices
 from bigcodeflow.cli.results import finish, show_places, show_results
 from bigcodeflow.config import RunConfig
-from bigcodeflow.outputs import in_own_folder
-from bigcodeflow.resolving import resolve
-from bigcodeflow.stages import finished_run
+from bigcodeflow.pipeline.outputs import in_own_folder
+from bigcodeflow.pipeline.resolution import resolve
+from bigcodeflow.pipeline.stages import finished_run
 
 #: Set before Prefect is imported, and only where the user has set nothing.
 _PREFECT_SETTINGS = {
@@ -55,7 +55,7 @@ def use_running_server() -> None:
     state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
     if os.environ.get("PREFECT_API_URL") or not (state / "service.json").is_file():
         return
-    from bigcodeflow.service import ServiceFolder, running_server
+    from bigcodeflow.prefect_service import ServiceFolder, running_server
 
     settings = running_server(ServiceFolder(state))
     if settings is None:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.cli import model_options, options
 from bigcodeflow.cli.console import notices, out, progress_listener
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
+from bigcodeflow.store import Store
 
 
 def generate(
@@ -133,8 +133,8 @@ def write_samples(config: RunConfig) -> None:
 
 
 def _write(config: RunConfig) -> None:
-    from bigcodeflow import stages
-    from bigcodeflow.outputs import write_sample_files
+    from bigcodeflow.pipeline import stages
+    from bigcodeflow.pipeline.outputs import write_sample_files
 
     with progress_listener() as listener:
         found = stages.perform_generation(config, listener)

@@ -9,7 +9,7 @@ import typer
 
 from bigcodeflow.cli.console import notices, out, progress_listener
 from bigcodeflow.cli.options import RecordedStore, Split, Subset
-from bigcodeflow.errors import BigCodeFlowError, ConfigError, SamplesError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SamplesError
 
 
 def import_results(
@@ -57,7 +57,7 @@ def import_results(
             raise ConfigError("--from-space brings its own result file: name no other")
         from bigcodeflow.cli.space import results_from_space
         from bigcodeflow.importing import agreed, claims_of_options
-        from bigcodeflow.outputs import own_folder
+        from bigcodeflow.pipeline.outputs import own_folder
 
         # The space takes minutes; what it gives would then be refused.
         agreed(Path(samples), claims_of_options({"split": prompts, "subset": part}, samples=samples, name=name))
@@ -88,8 +88,8 @@ def _import_each(files: Sequence[Path], settings: dict[str, str], *, store: Path
 
 def _import(file: Path, settings: dict[str, str], *, store: Path, samples: str, name: str) -> None:
     from bigcodeflow import importing, results
-    from bigcodeflow.artifacts import Store
     from bigcodeflow.results.titles import title_of
+    from bigcodeflow.store import Store
 
     with progress_listener() as listener:
         run = importing.import_results(

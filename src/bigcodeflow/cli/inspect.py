@@ -9,7 +9,7 @@ import typer
 
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.cli.options import RecordedStore, Variant
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from bigcodeflow.results.inspection import Filters, Inspected
@@ -139,7 +139,7 @@ def _rerun(
     environment: str,
     allow_unisolated: bool,
 ) -> None:
-    from bigcodeflow.rerunning import rerun_sample
+    from bigcodeflow.pipeline.rerun import rerun_sample
     from bigcodeflow.results import inspection
 
     if len(rows) != 1:

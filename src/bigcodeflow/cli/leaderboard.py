@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.cli.options import RecordedStore, Split, Subset
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from bigcodeflow.results.leaderboard import Allowance, Changes, Entry, Place

@@ -28,7 +28,7 @@ from bigcodeflow.cli import (
     up,
 )
 from bigcodeflow.cli.console import notices
-from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError
 
 app = typer.Typer(
     name="bigcodeflow",

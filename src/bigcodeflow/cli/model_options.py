@@ -6,7 +6,7 @@ import typer
 import yaml
 
 from bigcodeflow.cli.options import flat_overrides
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 _GENERATION = "Generation"
 

@@ -9,7 +9,7 @@ import typer
 
 from bigcodeflow.cli.console import out
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table

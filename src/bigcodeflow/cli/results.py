@@ -4,11 +4,12 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from bigcodeflow import outputs, results
-from bigcodeflow.artifacts import Store
+from bigcodeflow import results
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.config import RunConfig
-from bigcodeflow.stages import RunArtifacts
+from bigcodeflow.pipeline import outputs
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.store import Store
 
 
 def show_results(config: RunConfig, artifacts: RunArtifacts) -> None:

@@ -31,8 +31,8 @@ def clean(
     That is: artifacts that no recorded run needs, unfinished work that nobody has gone on with, and, if asked for, old
     run records and answers. Runs in progress keep what they use.
     """
-    from bigcodeflow.forms import validated
-    from bigcodeflow.retention import RetentionConfig, removable, remove, removed_rows, totals
+    from bigcodeflow.core.settings import validated
+    from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove, removed_rows, totals
 
     given = {
         "store": str(store),

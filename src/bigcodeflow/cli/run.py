@@ -7,7 +7,7 @@ import typer
 from bigcodeflow.cli import model_options, options
 from bigcodeflow.cli.console import notices
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.errors import BigCodeFlowError, ConfigError, ExecutionError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
 
 
 def run(

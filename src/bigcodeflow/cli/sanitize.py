@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bigcodeflow.artifacts import write_atomically
-from bigcodeflow.calibration import executed_program
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notices, progress_listener
 from bigcodeflow.cli.inputs import load_inputs
 from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.core.calibration import executed_program
+from bigcodeflow.store import write_atomically
 
 
 class Mode(StrEnum):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bigcodeflow.cli.console import notices
 from bigcodeflow.config import ServiceConfig
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 
 def results_from_space(

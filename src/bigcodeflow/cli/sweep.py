@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from bigcodeflow.cli.console import Elided, notices, out
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bigcodeflow.sweeps import MemberResult, Plan, SweepConfig, SweepFailedError
+    from bigcodeflow.pipeline.sweeps import MemberResult, Plan, SweepConfig, SweepFailedError
 
 #: Columns of long texts, and how narrow a terminal may make them.
 _WRAPPED = {"run": 16, "to do": 20, "done": 12, "why": 8}
@@ -49,8 +49,8 @@ def sweep(
     only what is not finished. With a server running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the sweep
     appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
     """
-    from bigcodeflow.resolving import Resolver
-    from bigcodeflow.sweeps import brief_rows, last_runs, load_sweep, members_of, plan_of, plan_rows
+    from bigcodeflow.pipeline.resolution import Resolver
+    from bigcodeflow.pipeline.sweeps import brief_rows, last_runs, load_sweep, members_of, plan_of, plan_rows
 
     config = load_sweep(file, _values(settings or ()))
     places = {name: place for name, place in (("out", out_folder), ("store", store)) if place}
@@ -74,7 +74,7 @@ def _perform(
 ) -> "tuple[Sequence[MemberResult], str, SweepFailedError | None]":
     """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
     from bigcodeflow.cli.flow_run import prepare_prefect
-    from bigcodeflow.sweeps import SweepFailedError, folder_of, placed, reused_result, write_results
+    from bigcodeflow.pipeline.sweeps import SweepFailedError, folder_of, placed, reused_result, write_results
 
     if not prepare_prefect():
         if not any(plan.artifacts is None for plan in plans):

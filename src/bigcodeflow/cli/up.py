@@ -9,7 +9,7 @@ from rich.table import Table
 from bigcodeflow.cli.console import notices, out
 
 if TYPE_CHECKING:
-    from bigcodeflow.service import ServiceState
+    from bigcodeflow.prefect_service import ServiceState
 
 STATE = Path(".bigcodeflow")
 _State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar="BIGCODEFLOW_STATE")]
@@ -54,7 +54,7 @@ def up(
     Run it again at any time: what runs is left alone, what died is started, deployments follow updates of the package
     and of prefect.yaml. Options are remembered. Runs start in this folder.
     """
-    from bigcodeflow.service import ServiceFolder, Wanted, bring_up
+    from bigcodeflow.prefect_service import ServiceFolder, Wanted, bring_up
 
     folder = ServiceFolder(state)
     wanted = Wanted(host, port, database, deployments, runs, schedules)
@@ -77,7 +77,7 @@ def down(
     state: _State = STATE,
 ) -> None:
     """Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay."""
-    from bigcodeflow.service import ServiceFolder, bring_down
+    from bigcodeflow.prefect_service import ServiceFolder, bring_down
 
     folder = ServiceFolder(state)
     if not folder.exists:
@@ -89,7 +89,7 @@ def down(
 
 def status(state: _State = STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
-    from bigcodeflow.service import ServiceFolder, observe
+    from bigcodeflow.prefect_service import ServiceFolder, observe
 
     folder = ServiceFolder(state)
     found = observe(folder)
@@ -103,7 +103,7 @@ def status(state: _State = STATE) -> None:
 
 
 def _table(found: "ServiceState", logs: Path) -> Table:
-    from bigcodeflow.service.database import shown
+    from bigcodeflow.prefect_service.database import shown
 
     server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
     table = Table(show_header=False)

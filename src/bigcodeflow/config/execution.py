@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bigcodeflow.forms import Form
+from bigcodeflow.core.settings import SettingsModel
 
 Variant = Literal["calibrated", "raw"]
 Quarantine = Literal["off", "flag", "exclude"]
@@ -13,7 +13,7 @@ Integrity = Literal["passes", "off"]
 BackendName = Literal["local", "docker", "e2b", "gradio", "http"]
 
 
-class LimitsConfig(Form):
+class LimitsConfig(SettingsModel):
     """What one sample may use. The defaults are the original evaluator's."""
 
     time_seconds: float = Field(default=240.0, gt=0, le=86_400)
@@ -30,7 +30,7 @@ class LimitsConfig(Form):
     """Tail of standard output and of standard error that is kept, in KiB each."""
 
 
-class ClusterConfig(Form):
+class ClusterConfig(SettingsModel):
     """Where Dask's workers come from, if not from this machine. Nothing of this changes a verdict."""
 
     type: str = Field(default="", pattern=r"^([A-Za-z_]\w*(\.[A-Za-z_]\w*)+)?$")
@@ -54,7 +54,7 @@ class ClusterConfig(Form):
         return self
 
 
-class DockerConfig(Form):
+class DockerConfig(SettingsModel):
     """Containers that hold the sandboxes, for the backend docker. Nothing of this but the image changes a verdict."""
 
     image: str = ""
@@ -73,7 +73,7 @@ class DockerConfig(Form):
     """Processes and threads in each container."""
 
 
-class E2BConfig(Form):
+class E2BConfig(SettingsModel):
     """Sandboxes in E2B's cloud, for the backend e2b."""
 
     template: str = ""
@@ -87,7 +87,7 @@ class E2BConfig(Form):
     """What one sandbox costs, in USD an hour, for the estimate; 0 takes E2B's list price of its cores and memory."""
 
 
-class ServiceConfig(Form):
+class ServiceConfig(SettingsModel):
     """A service that executes, for the backends http (`bigcodeflow serve`) and gradio (an evaluator's space)."""
 
     url: str = ""
@@ -100,7 +100,7 @@ class ServiceConfig(Form):
     """How long to wait for one item, its time in the service's queue included."""
 
 
-class ExecutionConfig(Form):
+class ExecutionConfig(SettingsModel):
     """Where and how solutions are executed."""
 
     backend: BackendName = "local"

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from bigcodeflow.forms import Form
+from bigcodeflow.core.settings import SettingsModel
 
 
-class SamplingConfig(Form):
+class SamplingConfig(SettingsModel):
     """How a model chooses its words. A list makes a grid: every combination is a setting of its own.
 
     What is left empty is not sent, and the provider decides.
@@ -35,7 +35,7 @@ class SamplingConfig(Form):
     """Budget of tokens for reasoning; 0 switches it off where the provider can."""
 
 
-class PromptConfig(Form):
+class PromptConfig(SettingsModel):
     """What a model is asked with."""
 
     form: Literal["auto", "chat", "prefill", "direct"] = "auto"
@@ -49,7 +49,7 @@ class PromptConfig(Form):
     """Beginning of the answer where the form is prefill; empty takes the original's."""
 
 
-class RequestsConfig(Form):
+class RequestsConfig(SettingsModel):
     """How fast a provider is asked. Nothing of this changes an answer."""
 
     concurrency: int = Field(default=64, ge=1, le=4096)
@@ -70,7 +70,7 @@ class RequestsConfig(Form):
     """Use the provider's batch API, at half price and within 24 hours, where it has one."""
 
 
-class OfflineConfig(Form):
+class OfflineConfig(SettingsModel):
     """How a model is loaded here; for the providers vllm and transformers."""
 
     environment: str = ""
@@ -98,7 +98,7 @@ class OfflineConfig(Form):
     """Prompts that are handed over at once; 0 leaves it to the engine."""
 
 
-class GenerationConfig(Form):
+class GenerationConfig(SettingsModel):
     """Which model answers, and how it is asked; one that is named is asked, unless samples.source says otherwise."""
 
     model: str = ""

@@ -6,9 +6,9 @@ from typing import Any
 import yaml
 
 from bigcodeflow.config.run import RunConfig
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.forms import put, validated
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.settings import put, validated
 
 
 def load_config(preset: str | Path | None = None, overrides: tuple[str, ...] = ()) -> RunConfig:

@@ -7,8 +7,8 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config.execution import ExecutionConfig
 from bigcodeflow.config.generation import GenerationConfig
-from bigcodeflow.forms import NAME_PATTERN, Form
-from bigcodeflow.locations import located
+from bigcodeflow.core.locations import located
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel
 
 Split = Literal["complete", "instruct"]
 Subset = Literal["full", "hard"]
@@ -16,7 +16,7 @@ Sanitizer = Literal["none", "parity", "robust"]
 SafetyPolicy = Literal["off", "flag", "block"]
 
 
-class DatasetConfig(Form):
+class DatasetConfig(SettingsModel):
     """Which tasks are judged."""
 
     source: str = "starter"
@@ -41,7 +41,7 @@ class DatasetConfig(Form):
         return str(ids) if isinstance(ids, int) and not isinstance(ids, bool) else ids
 
 
-class SamplesConfig(Form):
+class SamplesConfig(SettingsModel):
     """Where the answers come from."""
 
     source: str = "starter"
@@ -51,7 +51,7 @@ class SamplesConfig(Form):
     generation.model names is asked where this is left at 'starter'."""
 
 
-class SanitizingConfig(Form):
+class SanitizingConfig(SettingsModel):
     """How a program is taken out of an answer."""
 
     mode: Sanitizer = "parity"
@@ -61,7 +61,7 @@ class SanitizingConfig(Form):
     """'off' does not look, 'flag' records risky calls, 'block' fails a sample that makes them."""
 
 
-class AggregationConfig(Form):
+class AggregationConfig(SettingsModel):
     """What is computed from the verdicts."""
 
     k: tuple[int, ...] = (1, 5, 10)
@@ -75,7 +75,7 @@ class AggregationConfig(Form):
         return k
 
 
-class RunConfig(Form):
+class RunConfig(SettingsModel):
     """Everything that one run of the pipeline can be told."""
 
     name: str = Field(default="run", min_length=1, max_length=200, pattern=NAME_PATTERN)

@@ -6,6 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
 from bigcodeflow.datasets.files import SUFFIXES, FileSource, raise_problems, read_rows
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
@@ -14,9 +17,6 @@ from bigcodeflow.datasets.source import ResolvedDataset, SourceRow, TaskSource
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.datasets.validation import validate
 from bigcodeflow.datasets.views import select
-from bigcodeflow.errors import DatasetError
-from bigcodeflow.resources import shipped
-from bigcodeflow.schemas import TASKS, table_of
 
 __all__ = [
     "DEFAULT_VERSION",

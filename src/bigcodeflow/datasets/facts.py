@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.resources import shipped
 
 UNKNOWN_LIBRARY_DOMAIN = "General"
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow.artifacts import file_sha256
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
 from bigcodeflow.datasets.source import ResolvedDataset, SourceRow
-from bigcodeflow.errors import DatasetError
-from bigcodeflow.foreign_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
+from bigcodeflow.store import file_sha256
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 _PROBLEMS_SHOWN = 20

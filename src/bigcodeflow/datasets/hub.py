@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets.source import ResolvedDataset
-from bigcodeflow.errors import DatasetError
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

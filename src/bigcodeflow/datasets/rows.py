@@ -4,10 +4,10 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets.facts import domains_of, hard_task_ids
 from bigcodeflow.datasets.source import SourceRow
 from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.schemas import HUB_COLUMNS
 
 TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
 

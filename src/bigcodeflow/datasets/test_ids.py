@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 
-from bigcodeflow import foreign_text
+from bigcodeflow.core import untrusted_text
 
 _TEST_CLASS = "TestCases"
 _PREFIX = "test"
@@ -21,7 +21,7 @@ _CALLABLE = "callable"
 _OTHER = "other"
 
 
-@foreign_text.remembered  # validation asks first, and the rows of the table once more
+@untrusted_text.remembered  # validation asks first, and the rows of the table once more
 def expected_test_ids(test: str) -> tuple[str, ...] | None:
     """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class.
 
@@ -44,7 +44,7 @@ def parse_quietly(source: str) -> ast.Module:
         SyntaxError: the text is not Python.
         ValueError: the text holds a NUL character.
     """
-    return foreign_text.parse(source)
+    return untrusted_text.parse(source)
 
 
 def bound_names(module: ast.Module) -> frozenset[str]:

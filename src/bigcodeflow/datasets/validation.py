@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets.rows import TEXT_COLUMNS, read_libs, text_list
 from bigcodeflow.datasets.source import SourceRow
 from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_quietly
-from bigcodeflow.schemas import HUB_COLUMNS
 
 _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
 # What the text of a hostile or broken program can raise when it is compiled.

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets.facts import UNKNOWN_LIBRARY_DOMAIN, library_domains
-from bigcodeflow.errors import DatasetError
 
 _Row = dict[str, Any]
 _RANGE = re.compile(r"(?:.*/)?(\d+)\s*-\s*(?:.*/)?(\d+)")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments.definition import DataFile, EnvironmentDefinition
 from bigcodeflow.environments.installed import (
     LOCK,
@@ -23,7 +24,6 @@ from bigcodeflow.environments.installed import (
     environment_folder,
     read_manifest,
 )
-from bigcodeflow.errors import EnvironmentUnusableError
 
 Say = Callable[[str], None]
 _DOWNLOAD_SECONDS = 120

@@ -8,8 +8,8 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from bigcodeflow.errors import EnvironmentUnusableError
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.resources import shipped
 
 Purpose = Literal["sandbox", "engine"]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.environments.definition import EnvironmentDefinition
-from bigcodeflow.errors import ArtifactError, EnvironmentUnusableError
-from bigcodeflow.resources import shipped
 
 DOCKERFILE = "deployments/sandbox/Dockerfile"
 #: Python that a definition asks for → the image that has it; the first is for those that ask for none.

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import bigcodeflow
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments.build import Say
 from bigcodeflow.environments.definition import EnvironmentDefinition, load_definition
 from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
 from bigcodeflow.environments.identity import RemoteEnvironment
 from bigcodeflow.environments.installed import FOLDER_DIGITS, LOCK, MANIFEST
-from bigcodeflow.errors import EnvironmentUnusableError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 #: Where environments lie in an image.

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.resources import cache_folder
 from bigcodeflow.environments.definition import EnvironmentDefinition, Purpose, definition_names, load_definition
-from bigcodeflow.errors import EnvironmentUnusableError
-from bigcodeflow.resources import cache_folder
 
 MANIFEST = "environment.json"
 LOCK = "requirements.lock"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import bigcodeflow
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.resources import cache_folder
 from bigcodeflow.environments.definition import EnvironmentDefinition
 from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
-from bigcodeflow.errors import EnvironmentUnusableError
-from bigcodeflow.resources import cache_folder
 
 Say = Callable[[str], None]
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
-from bigcodeflow.errors import ConfigError, ExecutionError
+from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.execution.items import WorkItem
 
 if TYPE_CHECKING:

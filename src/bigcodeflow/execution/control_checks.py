@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.execution.expectations import sha256_of_test
-from bigcodeflow.resources import shipped
 
 #: Controls that no task may let pass.
 MUST_NOT_PASS = ("stub", "cheat")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, InstalledEnvironment
-from bigcodeflow.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import (
     Cluster,
@@ -20,19 +21,18 @@ from bigcodeflow.execution.cluster import (
     slots_of,
 )
 from bigcodeflow.execution.fanout import fan_out
-from bigcodeflow.execution.hosting import environment_here, require_package
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
-from bigcodeflow.execution.overheard import repeat
-from bigcodeflow.execution.places import make_backend
 from bigcodeflow.execution.planning import Batch, plan_batches
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
 from bigcodeflow.execution.verdicts import lost_verdict, verdict, worth_repeating
+from bigcodeflow.execution.worker_log_relay import repeat
+from bigcodeflow.execution.worker_preflight import environment_here, require_package
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from bigcodeflow.execution.keeping import Keeping
+    from bigcodeflow.execution.worker_plugin import Keeping
 
 logger = logging.getLogger(__name__)
 
@@ -241,7 +241,7 @@ def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
     """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
     from distributed.comm.core import CommClosedError
 
-    from bigcodeflow.execution.keeping import Keeping, end_kept
+    from bigcodeflow.execution.worker_plugin import Keeping, end_kept
 
     make = executor.backend if executor.writes_ledger else executor.hosted_backend
     try:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ExecutionError
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 

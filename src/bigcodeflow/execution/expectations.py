@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bigcodeflow.resources import shipped
-from bigcodeflow.schemas import VERDICTS
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.schemas import VERDICTS
 
 _FACTS = "data/bigcodebench/durations.csv"
 _COLUMNS = ["task_id", "wall_seconds", "max_rss_mib"]

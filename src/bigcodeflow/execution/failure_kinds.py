@@ -22,8 +22,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bigcodeflow import foreign_text
-from bigcodeflow.traces import message, own_frames
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.tracebacks import message, own_frames
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -116,8 +116,8 @@ def _bound_names(text: str) -> frozenset[str]:
 
 def _parsed(text: str) -> list[ast.stmt]:
     try:
-        return foreign_text.parse(text).body
-    except foreign_text.REFUSALS:
+        return untrusted_text.parse(text).body
+    except untrusted_text.REFUSALS:
         return []
 
 
@@ -137,7 +137,7 @@ def _bound_by(node: ast.AST) -> set[str]:
     return {node.arg} if isinstance(node, ast.arg) else set()
 
 
-@foreign_text.fails_alone(lambda *_, **__: "exception")
+@untrusted_text.fails_alone(lambda *_, **__: "exception")
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
     """The kind of an exception that a test or a module ended with.
 

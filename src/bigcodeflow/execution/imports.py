@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bigcodeflow import foreign_text
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.environments import InstalledEnvironment
 
 _EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it is that of the sandbox's Python, not of this one
@@ -99,12 +99,12 @@ def imported_modules(*texts: str) -> frozenset[str]:
     return frozenset().union(*(_imports(text).everywhere for text in texts))
 
 
-@foreign_text.remembered  # a task's test stands beside every sample of it
-@foreign_text.fails_alone(lambda _text: _UNKNOWN)
+@untrusted_text.remembered  # a task's test stands beside every sample of it
+@untrusted_text.fails_alone(lambda _text: _UNKNOWN)
 def _imports(text: str) -> _Imports:
     try:
-        body = foreign_text.parse(text).body
-    except foreign_text.REFUSALS:
+        body = untrusted_text.parse(text).body
+    except untrusted_text.REFUSALS:
         return _UNKNOWN
     leading: list[str] = []
     whole = True

@@ -11,17 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bigcodeflow.artifacts import Lines, Store
-from bigcodeflow.calibration import calibrate, executed_program, stub_program
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
+from bigcodeflow.core.schemas import VERDICTS, table_of
+from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution import integrity
 from bigcodeflow.execution.cluster import Cluster
-from bigcodeflow.execution.contradictions import Contradictions
 from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.expectations import Expectations, expectations, fact_of
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.imports import imported_modules
+from bigcodeflow.execution.integrity import checks
+from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.ledger import final_keys, read_ledgers
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
@@ -33,8 +34,7 @@ from bigcodeflow.execution.rounds import (
     verdicts_of,
 )
 from bigcodeflow.execution.verdicts import blocked_verdict, renewed
-from bigcodeflow.schemas import VERDICTS, table_of
-from bigcodeflow.traces import failed_import
+from bigcodeflow.store import Lines, Store
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3
@@ -114,7 +114,7 @@ def plan_solutions(
 
 def plan_references(
     tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
-) -> dict[str, integrity.Reference]:
+) -> dict[str, checks.Reference]:
     """What passing samples are checked with, by task_id; none where the task's own solution does not pass here.
 
     Args:
@@ -126,12 +126,12 @@ def plan_references(
     costs = expectations((), ground_truth)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
-    def reference(task: dict[str, Any]) -> integrity.Reference:
+    def reference(task: dict[str, Any]) -> checks.Reference:
         def item_of(program: str | None, test: str) -> WorkItem:
             program = _own_program(task) if program is None else program
             return _item(program, task, frozenset(), costs, config=config, environment=environment, test=test)
 
-        return integrity.Reference(task, item_of, stub_program(task["code_prompt"]))
+        return checks.Reference(task, item_of, stub_program(task["code_prompt"]))
 
     return {task["task_id"]: reference(task) for task in tasks.to_pylist() if task["task_id"] in passing}
 
@@ -165,7 +165,7 @@ def _item(
 class Checking:
     """What passing samples are checked with."""
 
-    references: Mapping[str, integrity.Reference]
+    references: Mapping[str, checks.Reference]
     """By task_id."""
     known: Contradictions
     """What is known of altered tests."""
@@ -201,7 +201,7 @@ def judge(
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
     published = [renewed(row, distinct[row["verdict_key"]]) for row in _known_verdicts(known, set(distinct))]
-    earlier, published = integrity.findings_of(published), [integrity.unchecked(row) for row in published]
+    earlier, published = checks.findings_of(published), [checks.unchecked(row) for row in published]
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
     unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
     if policy.reruns:
@@ -221,8 +221,8 @@ def judge(
         require_none_missing(distinct.keys() - verdicts.keys(), ledger_folder)
         if checking:
             execute = partial(verdicts_of, **where, progress=progress, cluster=cluster)
-            findings = integrity.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
-            verdicts = integrity.applied(verdicts, findings)
+            findings = checks.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
+            verdicts = checks.applied(verdicts, findings)
     table = _table(planned, verdicts, config, environment)
     return table, counts | _counts(lines, table)
 
@@ -235,7 +235,7 @@ def contradiction_coverage(
     environment: Environment,
     store: Store,
     progress: Progress | None = None,
-) -> list[integrity.Coverage]:
+) -> list[checks.Coverage]:
     """How much of each task's test can be contradicted, of tasks whose own solution passes; what is known is reused.
 
     Args:
@@ -261,17 +261,17 @@ def contradiction_coverage(
             progress=progress,
             cluster=cluster,
         )
-        found = integrity.coverage(references.values(), known, execute)
+        found = checks.coverage(references.values(), known, execute)
     store.discard(ledger_folder)
     return found
 
 
 def _passes(
     planned: Sequence[Planned], verdicts: Mapping[str, dict[str, Any]], checking: Checking
-) -> list[integrity.Pass]:
+) -> list[checks.Pass]:
     """Distinct executions that passed, of tasks whose own solution does."""
     passed = {
-        plan.item.verdict_key: integrity.Pass(plan.item, checking.references[plan.task_id])
+        plan.item.verdict_key: checks.Pass(plan.item, checking.references[plan.task_id])
         for plan in planned
         if not plan.blocked_by
         and plan.task_id in checking.references
@@ -287,7 +287,7 @@ def _counts(lines: Sequence[dict[str, Any]], table: pa.Table) -> dict[str, int]:
         "executed": len(final),
         "executed_twice": len(final) - len(final_keys(final)),
         # A pass whose check did not come to an end is no verdict yet.
-        "infra_errors": sum(status == "infra_error" or check == integrity.UNCHECKED for status, check in columns),
+        "infra_errors": sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns),
     }
 
 

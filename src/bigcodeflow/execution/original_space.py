@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.config import ServiceConfig, Split, Subset
-from bigcodeflow.errors import ConfigError, ExecutionError, SamplesError
+from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
+from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.remote.spaces import Space
@@ -86,8 +86,8 @@ def results_of_space(
 
 def _asked(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
     """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
-    from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
     from bigcodeflow.execution.remote.spaces import Space, SpaceBusyError
+    from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
 
     deadline, losses = time.monotonic() + service.timeout_seconds, 0
     while True:

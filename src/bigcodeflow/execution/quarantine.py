@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow.artifacts import Lines, Store, locked
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment
-from bigcodeflow.errors import ArtifactError
 from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.environment_check import explain
 from bigcodeflow.execution.expectations import sha256_of_test
@@ -23,7 +23,7 @@ from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.rounds import execute_with_retries
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.schemas import QUARANTINE, table_of
+from bigcodeflow.store import Lines, Store, locked
 
 _STAGE = "quarantine"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.environments import Environment
-from bigcodeflow.errors import ExecutionError
 from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.items import WorkItem

@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bigcodeflow.artifacts import write_atomically
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.sandbox import protocol
+from bigcodeflow.store import write_atomically
 
 logger = logging.getLogger(__name__)
 

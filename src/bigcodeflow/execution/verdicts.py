@@ -6,12 +6,12 @@ failure_kind is one of ``failure_kinds.KINDS``; empty for a pass, and only for a
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from bigcodeflow.core.tracebacks import failed_import, raised
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.observing import SIGKILL_EXITS
 from bigcodeflow.execution.failure_kinds import failure_kind
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.sandbox.protocol import LAST_EVENTS
-from bigcodeflow.traces import failed_import, raised
 
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that an honest test never has, because the tests read statically contain none of them.

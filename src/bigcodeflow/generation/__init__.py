@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bigcodeflow.config import SamplesConfig
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.generation.grid import settings_of
 from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
 from bigcodeflow.generation.setting import identity, ledger_key, named, require_one_setting
-from bigcodeflow.resources import shipped
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.model_answers import model_samples

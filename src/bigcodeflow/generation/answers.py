@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.exchange import Answer, Reply, Request, Usage
 
 _LOCK = "lock"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.calibration import stub_program
+from bigcodeflow.core.calibration import stub_program
+from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation.cheats import cheat
-from bigcodeflow.schemas import SAMPLES, table_of
 
 
 def oracle(task: Mapping[str, Any]) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.errors import SamplesError
-from bigcodeflow.foreign_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"

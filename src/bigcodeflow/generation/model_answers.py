@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.config import GenerationConfig, Split
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord
 from bigcodeflow.generation.asking.engine import SharedLimit, generate

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.generation import engines
 from bigcodeflow.generation.exchange import Answer, FinishReason, Reply, Request, RequestError, Sampling, Usage
 from bigcodeflow.generation.worker_process import WorkerProcess

@@ -8,9 +8,9 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.generation.exchange import Usage
-from bigcodeflow.resources import shipped
 
 _MILLION = 1_000_000
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation.lines import Defect, SampleLine, read_samples
-from bigcodeflow.schemas import SAMPLES, table_of
 
 _DEFECTS_SHOWN = 20
 

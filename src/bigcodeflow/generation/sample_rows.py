@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, RecordedAnswer, ReplyRecord
 from bigcodeflow.generation.exchange import Request
 from bigcodeflow.generation.prompts import raw_text
-from bigcodeflow.schemas import SAMPLES, table_of
 
 
 def samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:

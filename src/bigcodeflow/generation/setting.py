@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, SamplingConfig, Split
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import prompts
 from bigcodeflow.generation.exchange import PromptForm, Request, Sampling
 from bigcodeflow.generation.grid import varied_parameters

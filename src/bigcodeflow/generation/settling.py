@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, Split
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.exchange import PromptForm, Request, Sampling
 from bigcodeflow.generation.prompts import check_form

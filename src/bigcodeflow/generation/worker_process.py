@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import GenerationError
 
 _CHUNK_BYTES = 1 << 16
 _ENDING_SECONDS = 30.0

@@ -10,8 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS, hard_task_ids
-from bigcodeflow.errors import SamplesError
 
 Value = str | int | float | bool
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.calibration import calibrate
 from bigcodeflow.config import Variant
+from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.importing.claims import Claim, agreed
 from bigcodeflow.importing.reading import Entry, ResultsFile, raise_defects
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.errors import SamplesError
-from bigcodeflow.foreign_text import storable
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.untrusted_text import storable
 
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 _DEFECTS_SHOWN = 20

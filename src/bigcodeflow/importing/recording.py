@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bigcodeflow.artifacts import Store, artifact_key
 from bigcodeflow.config import RunConfig
-from bigcodeflow.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import Claim, Value, agreed
 from bigcodeflow.importing.reading import ResultsFile
 from bigcodeflow.results.runs import recorded_runs
+from bigcodeflow.store import Store, artifact_key
 
 #: Leaves room in a file name for what stands around it.
 NAME_LENGTH = 120

@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow import datasets, generation, results, stages
-from bigcodeflow.artifacts import ArtifactRef, Store
+from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
 from bigcodeflow.importing.claims import Claim, Value, agreed, claims_of_name, claims_of_samples
 from bigcodeflow.importing.matching import Matched, check_samples, match
 from bigcodeflow.importing.reading import ResultsFile, raise_defects, read_results
 from bigcodeflow.importing.recording import NAME_LENGTH, refuse_other_claims, write_record
 from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_truths, scores_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
-from bigcodeflow.resolving import Content, ResolvedRun, Resolver
-from bigcodeflow.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
+from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
+from bigcodeflow.store import ArtifactRef, Store
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2

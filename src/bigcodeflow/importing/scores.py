@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import Claim
 from bigcodeflow.importing.reading import Entry, read_json, stem_of
 from bigcodeflow.results.statistics import pass_at_k

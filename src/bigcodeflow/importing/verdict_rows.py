@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigcodeflow.artifacts import artifact_key
+from bigcodeflow.core.schemas import UNKNOWN
+from bigcodeflow.core.tracebacks import raised
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.failure_kinds import setup_names
-from bigcodeflow.execution.integrity import UNCHECKED
+from bigcodeflow.execution.integrity.checks import UNCHECKED
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
-from bigcodeflow.schemas import UNKNOWN
-from bigcodeflow.traces import raised
+from bigcodeflow.store import artifact_key
 
 #: What the columns of an imported verdict say where this project executed nothing.
 BACKEND = "imported"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report.charts import MOST_COLOURS, ScorePoint
 from bigcodeflow.report.comparison import PAIR_COLUMNS, comparison_sections, not_compared, pair_rows
 from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, slice_chart

@@ -11,9 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.artifacts import write_atomically
+from bigcodeflow.core.resources import cache_folder
 from bigcodeflow.report.samples import PackedSamples
-from bigcodeflow.resources import cache_folder
+from bigcodeflow.store import write_atomically
 
 _ASSETS = Path(__file__).with_name("assets")
 #: Read as one script, each after what it uses.

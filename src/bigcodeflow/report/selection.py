@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison.reading import Reader, reader
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles

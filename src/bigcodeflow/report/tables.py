@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.report.selection import ReportedRun
 from bigcodeflow.results import models
 from bigcodeflow.results.models import Row
-from bigcodeflow.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

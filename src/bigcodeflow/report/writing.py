@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bigcodeflow
-from bigcodeflow.artifacts import write_atomically
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import judged, overview, tables
 from bigcodeflow.report.packing import TEXT_LIMITS, TextLimit
 from bigcodeflow.report.page import charting_library, render_page
@@ -15,6 +14,7 @@ from bigcodeflow.report.samples import PackedSamples, pack_samples
 from bigcodeflow.report.sections import Section
 from bigcodeflow.report.selection import ReportedRun
 from bigcodeflow.results.comparison import Comparison
+from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

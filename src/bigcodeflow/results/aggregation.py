@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow.errors import ExecutionError
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.results import models
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.statistics import (
@@ -18,7 +19,6 @@ from bigcodeflow.results.statistics import (
     mg_pass_at_k,
     pass_hat_k,
 )
-from bigcodeflow.schemas import METRICS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.artifacts import write_atomically
-from bigcodeflow.calibration import executed_program
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.calibration import executed_program
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
 from bigcodeflow.results.models import Row
+from bigcodeflow.store import write_atomically
 
 #: What each status is called in the original's files; every status that is not listed is a fail there.
 _EXPORTED_STATUS = {"pass": "pass", "timeout": "timeout", "infra_error": "infra_error"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import NormalDist, fmean, variance
 from typing import NamedTuple
 
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison.common_tasks import common_tasks, counts
 from bigcodeflow.results.comparison.sides import Side, TaskCounts
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.titles import board_title, elided, fits, named_model, title_of, told_apart
+from bigcodeflow.store import Store
 
 _FOLDER = "runs"
 #: Sources of samples that are no model's answers: what they score says something of the judge only.

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.templates import FORMS, template_sha256
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.runs import RecordedRun
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bigcodeflow.config import SafetyPolicy
-from bigcodeflow.foreign_text import REFUSALS, TooLargeError, fails_alone
+from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone
 from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 
 #: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from bigcodeflow import foreign_text
+from bigcodeflow.core import untrusted_text
 
 #: The sandbox's Python.
 FEATURE_VERSION = (3, 10)
@@ -28,9 +28,9 @@ def parse(text: str) -> ast.Module:
     """The syntax tree of a program under Python 3.10's grammar.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: as :func:`bigcodeflow.foreign_text.parse`.
+        SyntaxError, ValueError, RecursionError, MemoryError: as :func:`bigcodeflow.core.untrusted_text.parse`.
     """
-    tree = foreign_text.parse(text, feature_version=FEATURE_VERSION)
+    tree = untrusted_text.parse(text, feature_version=FEATURE_VERSION)
     if sys.version_info >= (3, 12):
         line = newer_fstring_line(text)
         if line:
@@ -42,7 +42,7 @@ def parse_or_none(text: str) -> ast.Module | None:
     """The syntax tree of a program, or None where the text is not one."""
     try:
         return parse(text)
-    except foreign_text.REFUSALS:
+    except untrusted_text.REFUSALS:
         return None
 
 

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from bigcodeflow.foreign_text import fails_alone
+from bigcodeflow.core.untrusted_text import fails_alone
 from bigcodeflow.sanitizing.statements import Statement, statements_of
 
 _YOUR_CODE = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from bigcodeflow import foreign_text
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.sanitizing.grammar import parse_or_none
 
 #: Names that every module has without binding them.
@@ -39,9 +39,9 @@ class Statement:
     @cached_property
     def _names(self) -> _Names:
         try:
-            with foreign_text.parser():
+            with untrusted_text.parser():
                 table = symtable.symtable(self.text, "<statement>", "exec")
-        except foreign_text.REFUSALS:
+        except untrusted_text.REFUSALS:
             every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
             return _Names(every, every, every)
         return _names_in(table)

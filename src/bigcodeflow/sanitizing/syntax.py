@@ -2,7 +2,7 @@
 
 import re
 
-from bigcodeflow import foreign_text
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.sanitizing.grammar import parse
 
 #: Of a message; the parser puts a program's own names into some.
@@ -11,7 +11,7 @@ _MOST_CHARACTERS = 300
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
-@foreign_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
+@untrusted_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
     """Why a program does not compile, with its line (1-based); empty: it compiles.
 
@@ -22,7 +22,7 @@ def syntax_error(program: str) -> str:
         return unreadable
     try:
         tree = parse(program)
-        with foreign_text.parser():
+        with untrusted_text.parser():
             # What the grammar permits, the compiler may not, such as a return outside a function.
             compile(tree, "<solution>", "exec", dont_inherit=True)
     except SyntaxError as error:

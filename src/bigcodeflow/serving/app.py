@@ -20,16 +20,16 @@ from starlette.responses import Response
 import bigcodeflow
 from bigcodeflow.execution.backends.base import Capabilities
 from bigcodeflow.execution.environment_check import absent_modules
-from bigcodeflow.execution.integrity import UNCHECKED, Finding, applied
+from bigcodeflow.execution.integrity.checks import UNCHECKED, Finding, applied
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.workshop import Workshop
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.executor_pool import Workshop
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.serving import guarding
 from bigcodeflow.serving.checks import PassChecks
 from bigcodeflow.serving.jobs import ATTEMPTS, Batch, BusyError, Finished, Jobs, StoppingError
 from bigcodeflow.serving.models import BatchRequest, Health, Info, Prepared, PrepareRequest, Problem, Result, Verdict
-from bigcodeflow.serving.orders import Orders, RefusedError, read_batch, read_programs
+from bigcodeflow.serving.request_parsing import Orders, RefusedError, read_batch, read_programs
 from bigcodeflow.serving.settings import ServingSettings
 from bigcodeflow.serving.streaming import LineStream
 
@@ -91,7 +91,7 @@ class Service:
     async def lines(self, batch: Batch, orders: Orders) -> AsyncIterator[bytes]:
         """The results of a batch as they come; a blank line is a sign of life."""
         planned = asyncio.ensure_future(self._planned(orders))
-        while not (await asyncio.wait([planned], timeout=wire.ALIVE_SECONDS))[0]:
+        while not (await asyncio.wait([planned], timeout=protocol.ALIVE_SECONDS))[0]:
             yield b"\n"
         items = planned.result()
         names = [order.id for order in orders.items]
@@ -103,7 +103,7 @@ class Service:
                 yield b"\n"
                 continue
             if not orders.judged_here:
-                yield wire.line({"id": found[0], "outcome": wire.outcome_fields(found[1].outcome)})
+                yield protocol.line({"id": found[0], "outcome": protocol.outcome_fields(found[1].outcome)})
                 continue
             order, item = by_name[found[0]]
             row = self._verdict(found[1], item)
@@ -113,7 +113,7 @@ class Service:
             else:
                 yield _verdict_line(found[0], row)
         while checked:
-            ended, _ = await asyncio.wait(checked, timeout=wire.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait(checked, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for check in ended:
                 name, row = checked.pop(check)
                 yield _verdict_line(name, applied({"": row}, {"": check.result()})[""])
@@ -168,7 +168,7 @@ class Service:
 
 
 def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
-    return wire.line({"id": name, "verdict": {column: row[column] for column in Verdict.model_fields}})
+    return protocol.line({"id": name, "verdict": {column: row[column] for column in Verdict.model_fields}})
 
 
 def service_of(request: Request) -> Service:

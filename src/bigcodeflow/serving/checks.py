@@ -6,13 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from bigcodeflow.calibration import stub_program
-from bigcodeflow.execution.contradictions import Contradictions
-from bigcodeflow.execution.integrity import Finding, Pass, Reference, check_passes
+from bigcodeflow.core.calibration import stub_program
+from bigcodeflow.execution.integrity.checks import Finding, Pass, Reference, check_passes
+from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
 from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.serving.orders import Order
+from bigcodeflow.serving.request_parsing import Order
 
 #: Checks that are made at the same time; each has several executions under way.
 _AT_ONCE = 4

@@ -13,8 +13,8 @@ from fastapi.security import HTTPAuthorizationCredentials
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.serving.orders import RefusedError
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.serving.request_parsing import RefusedError
 
 #: How long a request may take to arrive.
 _BODY_SECONDS = 120.0

@@ -9,11 +9,11 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from bigcodeflow.errors import ExecutionError
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.wire import ALIVE_SECONDS
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
+from bigcodeflow.execution.remote.protocol import ALIVE_SECONDS
 from bigcodeflow.execution.verdicts import worth_repeating
 
 #: How long what ended is kept for a client that lost its connection and asks again, and how much of it.

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ConfigError
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
 from bigcodeflow.serving.app import Service, make_app
 from bigcodeflow.serving.settings import ServingSettings
 

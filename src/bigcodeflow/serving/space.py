@@ -17,9 +17,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import find_environment
-from bigcodeflow.errors import BigCodeFlowError, ConfigError
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
 from bigcodeflow.serving.guarding import OneLength, is_loopback, is_own_name
 from bigcodeflow.serving.space_calls import Bounds, Calls
 

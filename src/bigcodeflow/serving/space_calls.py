@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import ValidationError
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
-from bigcodeflow.execution.hosting import code_version, require_code
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
+from bigcodeflow.execution.worker_preflight import code_version, require_code
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -135,7 +135,7 @@ class Calls:
             while not ended:
                 messages = await _next(said)
                 ended = any(message["type"] == "end" for message in messages)
-                yield b"".join(wire.line(message) for message in messages).decode("ascii")
+                yield b"".join(protocol.line(message) for message in messages).decode("ascii")
             await reading
         finally:
             call.leave()
@@ -144,7 +144,7 @@ class Calls:
 async def _next(said: asyncio.Queue[dict[str, Any]]) -> list[dict[str, Any]]:
     """All that is there, or a sign of life."""
     try:
-        messages = [await asyncio.wait_for(said.get(), wire.ALIVE_SECONDS)]
+        messages = [await asyncio.wait_for(said.get(), protocol.ALIVE_SECONDS)]
     except TimeoutError:
         return [{"type": "alive"}]
     while not said.empty():
@@ -182,12 +182,12 @@ class _Call:
             self._calls.executions.leave(number)
 
     def _begin(self, lines: list[bytes]) -> None:
-        messages = [wire.message_of(line) for line in lines]
+        messages = [protocol.message_of(line) for line in lines]
         if not messages or messages[0]["type"] != "begin":
-            raise wire.WireError("a file of messages starts with begin")
-        if messages[0].get("protocol") != wire.PROTOCOL:
-            raise wire.WireError(
-                f"this space speaks protocol {wire.PROTOCOL}, the client {messages[0].get('protocol')}"
+            raise protocol.WireError("a file of messages starts with begin")
+        if messages[0].get("protocol") != protocol.PROTOCOL:
+            raise protocol.WireError(
+                f"this space speaks protocol {protocol.PROTOCOL}, the client {messages[0].get('protocol')}"
             )
         require_code(str(messages[0].get("code_version")))
         kind = _kind_of(messages[0])
@@ -198,25 +198,29 @@ class _Call:
             if message["type"] == "prepare":
                 self._prepare(message)
             elif message["type"] != "item":
-                raise wire.WireError(f"a space takes no message of type {message['type']!r}")
+                raise protocol.WireError(f"a space takes no message of type {message['type']!r}")
         for number, item in items:
             self._execute(number, item, kind)
 
     def _require_within(self, kind: Kind, items: list[WorkItem]) -> None:
         bounds = self._calls.bounds
         if len(items) > bounds.items:
-            raise wire.WireError(f"{len(items):,} items are more than the {bounds.items:,} of one call")
+            raise protocol.WireError(f"{len(items):,} items are more than the {bounds.items:,} of one call")
         if kind.limits.memory_mib > bounds.memory_mib:
-            raise wire.WireError(f"this space gives an item at most {bounds.memory_mib:,} MiB: lower limits.memory_mib")
+            raise protocol.WireError(
+                f"this space gives an item at most {bounds.memory_mib:,} MiB: lower limits.memory_mib"
+            )
         if any(item.time_seconds > bounds.seconds for item in items):
-            raise wire.WireError(f"this space gives an item at most {bounds.seconds:g} s: lower limits.time_seconds")
+            raise protocol.WireError(
+                f"this space gives an item at most {bounds.seconds:g} s: lower limits.time_seconds"
+            )
 
     def _prepare(self, message: dict[str, Any]) -> None:
         try:
             tests = message["tests"]
             texts = [(str(program), str(tests[index])) for program, index in message["programs"]]
         except (KeyError, TypeError, ValueError, IndexError):
-            raise wire.WireError("prepare has tests, and programs with the index of their test") from None
+            raise protocol.WireError("prepare has tests, and programs with the index of their test") from None
         starts = self._calls.workshop.prepare(texts)
         self._say({"type": "prepared", "number": message.get("number"), "starts": starts})
 
@@ -237,7 +241,7 @@ class _Call:
             outcome = Outcome(exit=f"{NOT_STARTED}{error}")
         else:
             outcome = future.result()
-        self._say({"type": "outcome", "number": number, "outcome": wire.outcome_fields(outcome)})
+        self._say({"type": "outcome", "number": number, "outcome": protocol.outcome_fields(outcome)})
         self._answered()
 
     def _answered(self) -> None:
@@ -254,22 +258,22 @@ def _object_of(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise wire.WireError("kind is no JSON object")
+        raise protocol.WireError("kind is no JSON object")
     return value
 
 
 def _kind_of(message: dict[str, Any]) -> Kind:
     start = message.get("start")
     if start not in {"warm", "cold"}:
-        raise wire.WireError(f"start {start!r} is neither warm nor cold")
+        raise protocol.WireError(f"start {start!r} is neither warm nor cold")
     try:
         return Kind(LimitsConfig.model_validate(message.get("limits")), "warm" if start == "warm" else "cold")
     except ValidationError as error:
-        raise wire.WireError(f"the client's limits cannot be used: {' '.join(str(error).split())}") from None
+        raise protocol.WireError(f"the client's limits cannot be used: {' '.join(str(error).split())}") from None
 
 
 def _item_of(message: dict[str, Any]) -> tuple[str, WorkItem]:
     number = message.get("number")
     if not isinstance(number, str) or not number:
-        raise wire.WireError("an item has a number that is a text of its own")
-    return number, wire.item_of(message.get("item"))
+        raise protocol.WireError("an item has a number that is a text of its own")
+    return number, protocol.item_of(message.get("item"))

@@ -7,8 +7,8 @@ from typing import Any
 import gradio
 import pyarrow as pa
 
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.serving.space_runs import DATASETS, Runs, Told, Wish
 from bigcodeflow.serving.space_uploads import upload_field, uploaded
 

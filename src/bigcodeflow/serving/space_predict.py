@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio
 
-from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.serving.space_runs import Runs, Told, Wish
 from bigcodeflow.serving.space_uploads import upload_field, uploaded
 

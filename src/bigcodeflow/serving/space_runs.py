@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow import outputs, results, stages
-from bigcodeflow.artifacts import ArtifactRef, Store
+from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.store import ArtifactRef, Store
 
 if TYPE_CHECKING:
     from bigcodeflow.serving.space import SpaceSettings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch.log import FILE_NAME, BatchLog, Entry, open_batch_log
 from bigcodeflow.generation.batch.wanted import Wanted, cut
 from bigcodeflow.generation.exchange import RequestError

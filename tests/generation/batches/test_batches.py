@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch.driver import BatchProgress, Collected, cancel_batches, run_batches
 from bigcodeflow.generation.batch.log import open_batch_log
 from bigcodeflow.generation.exchange import Request

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.providers import PROVIDERS, Endpoint, find_key, open_provider, provider_info
 from tests.generation.providers.conftest import KEY
 

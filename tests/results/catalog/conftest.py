@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.store import Store
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import duckdb
 
-from bigcodeflow.artifacts import artifact_key
+from bigcodeflow.store import artifact_key
 
 STAGES = {"tasks": "dataset", "solutions": "sanitizing", "verdicts": "execution", "ground_truth": "execution"}
 VIEWS = {

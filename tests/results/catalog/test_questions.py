@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
-from bigcodeflow.schemas import SAMPLES
 from tests.conftest import ROOT
 from tests.results.catalog.stored import VIEWS, ask, publish, record
 

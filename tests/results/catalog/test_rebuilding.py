@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.catalog import LeftOut, describe_catalog, rebuild_catalog
 from tests.results.catalog.stored import ask, publish, record
 

@@ -6,9 +6,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.comparison import compare, open_sides
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.store import Store
 
 MOMENT = "2026-01-01T00:00:{:02d}+00:00"
 

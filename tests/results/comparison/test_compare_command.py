@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.console import out
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.comparison.significance import mcnemar
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison import By, Method, open_sides
 from bigcodeflow.results.comparison.resampling import mean_interval
 from bigcodeflow.results.comparison.score_interval import score_interval

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.console import out
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison import Method, open_sides
 from bigcodeflow.results.runs import find_run
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bigcodeflow.cli.console import out
 from bigcodeflow.cli.plan import plan
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison import open_sides
 from bigcodeflow.results.planning import (
     MOST_SAMPLES,

@@ -4,10 +4,10 @@ import shlex
 
 import pytest
 
-from bigcodeflow.artifacts import Store
 from bigcodeflow.results.comparison import Method, compare, open_sides
 from bigcodeflow.results.inspection import Filters, inspected
 from bigcodeflow.results.runs import find_run
+from bigcodeflow.store import Store
 from tests.store.s3 import new_bucket
 
 

@@ -5,9 +5,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.artifacts import Store, artifact_key
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.schemas import SAMPLES
+from bigcodeflow.store import Store, artifact_key
 
 STAGES = {"dataset": "tasks", "sanitizing": "solutions", "execution": "verdicts", "ground_truth": "ground_truth"}
 HOSTILE = "\x1b[2J\x1b]0;owned\x07[red]bold[/red] | <b>`````"

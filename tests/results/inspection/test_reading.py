@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.inspection import Filters, inspected
 from bigcodeflow.results.inspection.wording import passages
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from bigcodeflow.core.errors import ArtifactError, ConfigError, EnvironmentUnusableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import ArtifactError, ConfigError, EnvironmentUnusableError
-from bigcodeflow.rerunning import rerun_sample
+from bigcodeflow.pipeline.rerun import rerun_sample
 from bigcodeflow.results.runs import find_run
 
 PLACE = {"task_id": "Demo/1", "sample_index": 0, "variant": "calibrated", "sanitizer": "parity"}

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bigcodeflow.artifacts import Store, artifact_key
 from bigcodeflow.config import RunConfig
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.leaderboard.gate import Allowance
+from bigcodeflow.store import Store, artifact_key
 from tests.conftest import ROOT
 from tests.results.leaderboard.hub import WritableHub
 

@@ -8,7 +8,7 @@ import yaml
 from typer.testing import CliRunner
 
 from bigcodeflow.cli.leaderboard import Allow, app, diff
-from bigcodeflow.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.results.leaderboard import MAX_DROP_POINTS, Allowance
 from bigcodeflow.results.leaderboard.history import snapshot_paths
 from tests.results.leaderboard.conftest import HARD

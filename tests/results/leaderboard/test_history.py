@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.leaderboard import find_snapshot, record_snapshot, snapshot_of
 from bigcodeflow.results.leaderboard.history import read_snapshot, snapshot_paths
 

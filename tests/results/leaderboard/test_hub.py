@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 
-from bigcodeflow.errors import PublishingError
+from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.results.leaderboard import publish, record_snapshot
 from bigcodeflow.results.leaderboard.hub import repository_files
 

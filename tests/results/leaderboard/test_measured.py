@@ -8,7 +8,7 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.leaderboard import Allowance, boards, entry_of, measured_entries, published_entries
 from bigcodeflow.results.leaderboard.benchmark import other_tests, task_ids
 from bigcodeflow.results.leaderboard.settings import model_of, setting_of

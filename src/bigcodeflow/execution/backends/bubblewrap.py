@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import SandboxUnavailableError
 
 HARNESS_FOLDER = "/harness"
 TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- the sandbox's own, as are the next two
@@ -22,7 +22,7 @@ HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
 _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
 #: Nobody's id. Sandboxes run under ids counted up from here, so that the process limit counts each alone.
 _FIRST_UID = 0x7000_0000
-#: User and group of a sample inside a warm sandbox's cell; sandbox/keeper.py maps it.
+#: User and group of a sample inside a warm sandbox's cell; sandbox/supervisor.py maps it.
 SAMPLE_ID = 1000
 _SYSTEM_FILES = (
     "/etc/alternatives",
@@ -130,7 +130,7 @@ def command(
     return [*arguments, str(environment.python), "-I", f"{HARNESS_FOLDER}/harness.py"]
 
 
-def keeper_command(
+def supervisor_command(
     *,
     environment: InstalledEnvironment,
     harness_folder: Path,
@@ -139,9 +139,9 @@ def keeper_command(
     as_root: bool,
     settings: str,
 ) -> list[str]:
-    """Argument vector that runs the keeper of a warm sandbox, which makes the samples' own namespaces inside.
+    """Argument vector that runs the supervisor of a warm sandbox, which makes the samples' own namespaces inside.
 
-    It shows what ``command`` shows, and leaves the keeper the privileges that namespaces ask for: as root for the
+    It shows what ``command`` shows, and leaves the supervisor the privileges that namespaces ask for: as root for the
     moment until it has become nobody, as an ordinary user in the user namespace only.
 
     Args:
@@ -150,13 +150,13 @@ def keeper_command(
         limits: sizes of what is writable.
         data_fds: files to make inside, path → descriptor that holds the content.
         as_root: whether the caller is root.
-        settings: the keeper's, as JSON.
+        settings: the supervisor's, as JSON.
     """
     namespaces = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *namespaces, "--cap-add", "ALL"]
     # A /proc with masked files would forbid the cells one of their own: they mask what they show themselves.
     arguments += _shown(environment, harness_folder, limits, data_fds, masks=())
-    return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/keeper.py", settings]
+    return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/supervisor.py", settings]
 
 
 def identity_files(uid: int) -> dict[str, bytes]:

@@ -11,15 +11,15 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends import bubblewrap, cgroups
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Look, Outcome, unobserved
 from bigcodeflow.execution.backends.cold import ColdProcess
 from bigcodeflow.execution.backends.descriptors import memory_file
-from bigcodeflow.execution.backends.keeper import WarmthLostError
 from bigcodeflow.execution.backends.observing import SIGKILL_EXITS, Bounds, Sandboxed, observe, process_limits
 from bigcodeflow.execution.backends.slot_groups import SlotGroups
+from bigcodeflow.execution.backends.supervisor import WarmthLostError
 from bigcodeflow.execution.backends.warm import WarmSandbox
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.sandbox import protocol, seccomp

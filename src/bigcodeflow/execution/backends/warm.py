@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.descriptors import receive
-from bigcodeflow.execution.backends.keeper import Cell, Keeper, UnforkableError, WarmthLostError, Zygote, pid_of
 from bigcodeflow.execution.backends.observing import End
 from bigcodeflow.execution.backends.slot_groups import SlotGroups
+from bigcodeflow.execution.backends.supervisor import Cell, Supervisor, UnforkableError, WarmthLostError, Zygote, pid_of
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.backends.cgroups import SlotGroup
@@ -119,17 +119,17 @@ class _Kept:
 
 
 class WarmSandbox:
-    """A keeper with its zygotes, made as they are asked for; used by all threads of a worker."""
+    """A supervisor with its zygotes, made as they are asked for; used by all threads of a worker."""
 
     def __init__(
         self, environment: InstalledEnvironment, limits: LimitsConfig, harness_folder: Path, groups: SlotGroups
     ) -> None:
-        """Start the keeper and a zygote without libraries.
+        """Start the supervisor and a zygote without libraries.
 
         Raises:
             WarmthLostError: they do not start here.
         """
-        self._keeper = Keeper(environment, limits, harness_folder)
+        self._supervisor = Supervisor(environment, limits, harness_folder)
         self._groups = groups
         self._lock = threading.Lock()
         self._uses = 0
@@ -140,13 +140,13 @@ class WarmSandbox:
 
     @property
     def alive(self) -> bool:
-        """Whether the keeper still runs; without it nothing else does."""
-        return self._keeper.alive
+        """Whether the supervisor still runs; without it nothing else does."""
+        return self._supervisor.alive
 
     @property
-    def keeper_pid(self) -> int:
+    def supervisor_pid(self) -> int:
         """Process that everything else depends on."""
-        return self._keeper.pid
+        return self._supervisor.pid
 
     @property
     def zygotes(self) -> dict[frozenset[str], Zygote]:
@@ -163,7 +163,7 @@ class WarmSandbox:
         """
         wanted = frozenset(modules)
         with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
-            cell = self._keeper.cell()
+            cell = self._supervisor.cell()
             try:
                 process = WarmProcess(zygote, cell, self._groups)
                 try:
@@ -176,7 +176,7 @@ class WarmSandbox:
 
     def close(self) -> None:
         """End everything."""
-        self._keeper.close()
+        self._supervisor.close()
         with self._lock:
             kept = [entry.zygote for entry in self._kept.values() if entry.zygote]
             self._kept.clear()
@@ -208,7 +208,7 @@ class WarmSandbox:
 
     def _made(self, modules: frozenset[str]) -> Zygote:
         if not modules:
-            return self._keeper.zygote()
+            return self._supervisor.zygote()
         base, zygote = self._nearest(modules)
         return zygote.fork(sorted(modules - base))
 

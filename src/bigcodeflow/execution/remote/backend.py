@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bigcodeflow.config import LimitsConfig, Start
-from bigcodeflow.errors import SandboxUnavailableError
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Look, Outcome, unobserved
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.links import Connection, HostRefusedError, LinkLostError, OpenLink
+from bigcodeflow.execution.remote.transports import Connection, HostRefusedError, LinkLostError, OpenLink
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.images import environment_of, image_tag
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import Place
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.places import Place
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.docker_engine import (
     Engine,
@@ -19,8 +19,8 @@ from bigcodeflow.execution.remote.docker_engine import (
     require_runtime,
     share_of,
 )
-from bigcodeflow.execution.remote.docker_link import ContainerLink
-from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
+from bigcodeflow.execution.remote.docker_transport import ContainerLink
+from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:

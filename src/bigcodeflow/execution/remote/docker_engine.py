@@ -14,8 +14,8 @@ from docker.errors import DockerException, NotFound  # type: ignore[import-untyp
 from docker.utils import kwargs_from_env, version_lt  # type: ignore[import-untyped]
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.errors import BigCodeFlowError
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.resources import shipped
 
 #: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
 _OLDEST_API = "1.40"

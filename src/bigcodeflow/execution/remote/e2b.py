@@ -11,16 +11,16 @@ from typing import cast
 from e2b import Sandbox, Template
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.templates import TemplateRecord, read_record, template_name, write_record
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.execution.places import Place
+from bigcodeflow.execution.backend_registry import Place
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.e2b_faults import TemplateAbsentError, translated
-from bigcodeflow.execution.remote.e2b_link import E2BLink
 from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
 from bigcodeflow.execution.remote.e2b_prices import estimate
-from bigcodeflow.execution.remote.links import Connection, HostRefusedError, LinkLostError
+from bigcodeflow.execution.remote.e2b_transport import E2BLink
+from bigcodeflow.execution.remote.transports import Connection, HostRefusedError, LinkLostError
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import httpx
 from connectrpc.errors import ConnectError
 from e2b import AuthenticationException, RateLimitException, SandboxException, ServiceBusyException
 
-from bigcodeflow.errors import ExecutionError
-from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
 
 logger = logging.getLogger(__name__)
 

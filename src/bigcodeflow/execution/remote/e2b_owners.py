@@ -11,7 +11,7 @@ from e2b import Sandbox, SandboxQuery
 from e2b.sandbox.sandbox_api import SandboxInfo
 
 from bigcodeflow.execution.remote.e2b_faults import FAULTS, told
-from bigcodeflow.execution.remote.links import HostRefusedError
+from bigcodeflow.execution.remote.transports import HostRefusedError
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import Environment
-from bigcodeflow.errors import SandboxUnavailableError
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Look, Outcome, unobserved
 from bigcodeflow.execution.items import WorkItem
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig, ServiceConfig, Start
+from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
-from bigcodeflow.errors import EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import Place
 from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Look, Outcome, unobserved
-from bigcodeflow.execution.hosting import code_version
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.places import Place
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
+from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.spaces import FileRefusedError, Space, SpaceBusyError
+from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
+from bigcodeflow.execution.worker_preflight import code_version
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class _Waiting:
             self.outcome.set_result(outcome)
 
     def line(self) -> bytes:
-        return wire.line({"type": "item", "number": self.number, "item": wire.item_fields(self.item)})
+        return protocol.line({"type": "item", "number": self.number, "item": protocol.item_fields(self.item)})
 
 
 class GradioBackend:
@@ -103,7 +103,7 @@ class GradioBackend:
             return items
         try:
             starts = [start for part in _parts(items) for start in self._planned(part)]
-        except (LinkLostError, HostRefusedError, wire.WireError) as error:
+        except (LinkLostError, HostRefusedError, protocol.WireError) as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
         return [
@@ -185,7 +185,7 @@ class GradioBackend:
             except SpaceBusyError as error:
                 told, busy = str(error), busy + 1
                 continue  # the patience of the items themselves ends it
-            except (LinkLostError, wire.WireError) as error:
+            except (LinkLostError, protocol.WireError) as error:
                 told = str(error)
             except FileRefusedError as error:
                 self._send_parts(left, str(error))
@@ -219,7 +219,7 @@ class GradioBackend:
         with self._session() as space:
             for message in _answers(space, text, lambda: bool(_unsettled(batch)) and not self._closed.is_set()):
                 if message["type"] == "outcome" and (waiting := by_number.get(str(message.get("number")))):
-                    waiting.settle(wire.outcome_of(message.get("outcome")))
+                    waiting.settle(protocol.outcome_of(message.get("outcome")))
 
     def _planned(self, part: Sequence[WorkItem]) -> list[Any]:
         tests = list(dict.fromkeys(item.test for item in part))
@@ -229,7 +229,7 @@ class GradioBackend:
         deadline = time.monotonic() + _PREPARE_SECONDS
         starts: list[Any] = []
         with self._session() as space:
-            for answer in _answers(space, self._begin() + wire.line(message), lambda: time.monotonic() < deadline):
+            for answer in _answers(space, self._begin() + protocol.line(message), lambda: time.monotonic() < deadline):
                 if answer["type"] == "prepared":
                     starts = list(answer["starts"])
         if len(starts) != len(part):
@@ -237,8 +237,8 @@ class GradioBackend:
         return starts
 
     def _begin(self) -> bytes:
-        begin = {"type": "begin", "protocol": wire.PROTOCOL, "code_version": code_version()}
-        return wire.line(begin | {"limits": self._limits.model_dump(), "start": self._start})
+        begin = {"type": "begin", "protocol": protocol.PROTOCOL, "code_version": code_version()}
+        return protocol.line(begin | {"limits": self._limits.model_dump(), "start": self._start})
 
     @contextmanager
     def _session(self) -> Iterator[Space]:
@@ -297,7 +297,7 @@ def _answers(space: Space, text: bytes, wanted: Any) -> Iterator[dict[str, Any]]
     for piece in space.converse(text, wanted=wanted):
         *lines, rest = (rest + piece).split("\n")
         for line in lines:
-            message = wire.message_of(line.encode())
+            message = protocol.message_of(line.encode())
             if message["type"] == "refused":
                 raise FileRefusedError(f"{space.label}: {message.get('message')}")
             yield message

@@ -16,12 +16,12 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.environments import find_environment
-from bigcodeflow.errors import BigCodeFlowError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
-from bigcodeflow.execution.hosting import require_code
-from bigcodeflow.execution.remote import wire
-from bigcodeflow.execution.remote.workshop import Kind, Workshop
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
+from bigcodeflow.execution.worker_preflight import require_code
 
 
 class Host:
@@ -38,7 +38,7 @@ class Host:
         threading.Thread(target=self._tell_life, name="alive", daemon=True).start()
         try:
             for line in messages:
-                self._take(wire.message_of(line))
+                self._take(protocol.message_of(line))
         except BigCodeFlowError as error:
             self._say({"type": "refused", "message": str(error)})
             return 1
@@ -54,20 +54,22 @@ class Host:
             case "prepare":
                 threading.Thread(target=self._prepare, args=(message,), name="prepare", daemon=True).start()
             case "item":
-                number, item = message.get("number"), wire.item_of(message.get("item"))
+                number, item = message.get("number"), protocol.item_of(message.get("item"))
                 done = self._workshop.submit(item, self._kind)
                 done.add_done_callback(lambda future: self._answer(number, future))
             case other:
-                raise wire.WireError(f"a host takes no message of type {other!r}")
+                raise protocol.WireError(f"a host takes no message of type {other!r}")
 
     def _begin(self, message: dict[str, Any]) -> None:
-        if message.get("protocol") != wire.PROTOCOL:
-            raise wire.WireError(f"the host speaks protocol {wire.PROTOCOL}, the client {message.get('protocol')}")
+        if message.get("protocol") != protocol.PROTOCOL:
+            raise protocol.WireError(
+                f"the host speaks protocol {protocol.PROTOCOL}, the client {message.get('protocol')}"
+            )
         require_code(str(message.get("code_version")))
         try:
             self._kind = Kind(LimitsConfig.model_validate(message.get("limits")), message["start"])
         except (ValidationError, KeyError) as error:
-            raise wire.WireError(f"the client's limits cannot be used: {' '.join(str(error).split())}") from None
+            raise protocol.WireError(f"the client's limits cannot be used: {' '.join(str(error).split())}") from None
         self._say({"type": "ready"} | self._workshop.described(self._workshop.check(self._kind)))
 
     def _prepare(self, message: dict[str, Any]) -> None:
@@ -81,16 +83,16 @@ class Host:
         error = future.exception()
         # An item that got no answer would be waited for until its client gives the whole host up.
         outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else future.result()
-        self._say({"type": "outcome", "number": number, "outcome": wire.outcome_fields(outcome)})
+        self._say({"type": "outcome", "number": number, "outcome": protocol.outcome_fields(outcome)})
 
     def _tell_life(self) -> None:
-        while not self._ended.wait(wire.ALIVE_SECONDS):
+        while not self._ended.wait(protocol.ALIVE_SECONDS):
             self._say({"type": "alive"})
 
     def _say(self, message: dict[str, Any]) -> None:
         with self._writing:
             try:
-                self._answers.write(wire.line(message))
+                self._answers.write(protocol.line(message))
                 self._answers.flush()
             except OSError:  # nobody listens any more; the input ends as well
                 self._ended.set()
@@ -111,7 +113,7 @@ def main() -> int:
     try:
         environment = find_environment(told.environment)
     except BigCodeFlowError as error:
-        answers.write(wire.line({"type": "refused", "message": str(error)}))
+        answers.write(protocol.line({"type": "refused", "message": str(error)}))
         answers.flush()
         return 1
     workshop = Workshop(environment, cores=told.cores, slots_per_core=told.slots_per_core, isolated=not told.unisolated)

@@ -13,13 +13,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
+from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
-from bigcodeflow.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.execution.backend_registry import Place
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Look, Outcome, unobserved
-from bigcodeflow.execution.hosting import code_version
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.places import Place
-from bigcodeflow.execution.remote import wire
+from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.http_calls import (
     AwayError,
     BusyError,
@@ -31,6 +30,7 @@ from bigcodeflow.execution.remote.http_calls import (
     ServiceCalls,
     StrangerError,
 )
+from bigcodeflow.execution.worker_preflight import code_version
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ def _wait_of(after_seconds: float) -> float:
 
 def _fields_of(item: WorkItem, *, key: str) -> dict[str, Any]:
     """What the service has to know of an item; its tests are judged here."""
-    told = wire.item_fields(item)
+    told = protocol.item_fields(item)
     names = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after", "separate")
     return {name: told[name] for name in names} | {"key": key, "expected_tests": [], "task_modules": []}
 
@@ -223,12 +223,12 @@ def _portions(items: Sequence[WorkItem], most_bytes: int) -> Iterator[tuple[list
     programs: list[tuple[str, int]] = []
     size_bytes = 0
     for item in items:
-        own = len(wire.line({"program": item.program, "test": len(items)})) + (
-            0 if item.test in tests else len(wire.line({"": item.test}))
+        own = len(protocol.line({"program": item.program, "test": len(items)})) + (
+            0 if item.test in tests else len(protocol.line({"": item.test}))
         )
         if programs and size_bytes + own > most_bytes:
             yield list(tests), programs
-            tests, programs, size_bytes = {}, [], len(wire.line({"": item.test}))
+            tests, programs, size_bytes = {}, [], len(protocol.line({"": item.test}))
         programs.append((item.program, tests.setdefault(item.test, len(tests))))
         size_bytes += own
     yield list(tests), programs

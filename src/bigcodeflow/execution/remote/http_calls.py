@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from bigcodeflow.errors import ConfigError, ExecutionError
+from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.remote import wire
+from bigcodeflow.execution.remote import protocol
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
@@ -120,7 +120,7 @@ class ServiceCalls:
             CallError: there is none.
         """
         told = [{"program": program, "test": test} for program, test in programs]
-        content = wire.line({"tests": tests, "programs": told})
+        content = protocol.line({"tests": tests, "programs": told})
         planned = self._object("POST", "/v1/prepare", content, _PREPARE_SECONDS).get("starts")
         try:
             starts = [(tuple(map(str, one["preload"])), tuple(map(str, one["zygote"]))) for one in planned or ()]
@@ -141,7 +141,7 @@ class ServiceCalls:
         Raises:
             CallError: there is none.
         """
-        content = wire.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
+        content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
         patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
         found: Outcome | None = None
         try:
@@ -290,8 +290,8 @@ def _outcome_of(line: bytes) -> Outcome:
     if not isinstance(told, dict) or told.get("id") != _ITEM:
         raise LostError("it answers something else than it was asked")
     try:
-        return wire.outcome_of(told.get("outcome"))
-    except wire.WireError as error:
+        return protocol.outcome_of(told.get("outcome"))
+    except protocol.WireError as error:
         raise LostError(str(error)) from None
 
 

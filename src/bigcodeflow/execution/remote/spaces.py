@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.config import ServiceConfig
-from bigcodeflow.execution.remote.links import HostRefusedError, LinkLostError
+from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
 
 # Read by the client when it is made: a run tells nobody that it happens.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answers import ReplyRecord
 
 #: How long a reply waits for others to be synced with.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.exchange import Usage
 
 Price = Callable[[Usage, str | None], float | None]

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch.log import BatchLog, Entry, LoggedBatch, open_batch_log
 from bigcodeflow.generation.batch.wanted import Left, Wanted, cut
 from bigcodeflow.generation.exchange import Reply, Request, RequestError

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from bigcodeflow.errors import GenerationError
+from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.exchange import Request
 
 FILE_NAME = "batches.jsonl"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.providers.base import Endpoint, Provider
 
 __all__ = ["PROVIDERS", "Endpoint", "Provider", "ProviderInfo", "find_key", "open_provider", "provider_info"]

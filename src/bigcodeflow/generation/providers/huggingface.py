@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 from huggingface_hub import AsyncInferenceClient, ChatCompletionOutput
 
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.exchange import PromptForm, Reply, Request, Sampling
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.replies import completion_reply

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow.artifacts import Store
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.describing import comment_on
 from bigcodeflow.results.catalog.sources import (
@@ -31,6 +30,7 @@ from bigcodeflow.results.catalog.sources import (
 from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
 from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
 from bigcodeflow.results.splits import is_mismatched
+from bigcodeflow.store import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

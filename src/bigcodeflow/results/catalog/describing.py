@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.sources import STAGE_TABLES, quoted
 from bigcodeflow.results.catalog.tables import GRAINS, LEFT_OUT, RUNS, VIEWS

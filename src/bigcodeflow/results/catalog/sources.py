@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, UNKNOWN, VERDICTS
 from bigcodeflow.results import models
-from bigcodeflow.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, UNKNOWN, VERDICTS
+from bigcodeflow.store import Store
 
 
 class StageTable(NamedTuple):

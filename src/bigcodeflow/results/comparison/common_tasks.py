@@ -5,7 +5,7 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison.sides import Side, TaskCounts
 from bigcodeflow.results.splits import split_mismatch
 

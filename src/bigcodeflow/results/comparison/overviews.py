@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.comparison.common_tasks import counts
 from bigcodeflow.results.comparison.reading import Reader, reader

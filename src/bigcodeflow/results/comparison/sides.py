@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results import models
 from bigcodeflow.results.comparison.reading import Reader, reader
 from bigcodeflow.results.models import Row

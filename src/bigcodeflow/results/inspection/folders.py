@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from bigcodeflow.artifacts import write_atomically
-from bigcodeflow.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.inspection.reading import Filters, Inspected
 from bigcodeflow.results.inspection.stories import Story
 from bigcodeflow.results.inspection.tables import samples_csv, samples_json, samples_markdown
 from bigcodeflow.results.models import Row
+from bigcodeflow.store import write_atomically
 
 _UNSAFE = re.compile(r"[^\w.+-]")
 _RULER = "=" * 50 + "\n"

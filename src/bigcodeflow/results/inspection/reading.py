@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
 from bigcodeflow.results import models
 from bigcodeflow.results.inspection.stories import Story, story_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
-from bigcodeflow.schemas import SAMPLES, SOLUTIONS, VERDICTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

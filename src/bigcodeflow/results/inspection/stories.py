@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bigcodeflow.calibration import executed_program
+from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 

@@ -2,7 +2,7 @@
 
 import re
 
-from bigcodeflow.traces import exception_line
+from bigcodeflow.core.tracebacks import exception_line
 
 #: Control characters but line feed and tab; marks that reverse, hide or break the reading of what surrounds them.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import yaml
 
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.leaderboard.benchmark import HUB_DATASETS
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.leaderboard.wording import interval_of, score
-from bigcodeflow.schemas import UNKNOWN
 
 CardFormat = Literal["eval-results", "model-index"]
 

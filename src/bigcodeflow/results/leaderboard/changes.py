@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow.artifacts import Store
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.comparison.resampling import Range, mean_interval
 from bigcodeflow.results.leaderboard.entries import Entry
-from bigcodeflow.schemas import UNKNOWN
+from bigcodeflow.store import Store
 
 #: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator
 #: varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from bigcodeflow.artifacts import Store, locked
-from bigcodeflow.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.leaderboard.entries import Entry, content_sha256, ordered
+from bigcodeflow.store import Store, locked
 
 _FOLDER = "leaderboard"
 _LOCK = ".leaderboard.lock"

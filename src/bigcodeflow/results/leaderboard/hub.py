@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from bigcodeflow.errors import PublishingError
+from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.results.leaderboard.formats import files, to_markdown
 from bigcodeflow.results.leaderboard.history import Snapshot
 

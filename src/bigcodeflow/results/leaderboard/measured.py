@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bigcodeflow
-from bigcodeflow.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.leaderboard.entries import Entry, RunLink
 from bigcodeflow.results.leaderboard.gate import Allowance, Evidence, Shortcoming, shortcomings
 from bigcodeflow.results.leaderboard.settings import model_of, setting_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
-from bigcodeflow.schemas import UNKNOWN
 
 
 class Refusal(NamedTuple):

@@ -6,11 +6,11 @@ from pathlib import Path
 from string import Template
 from typing import Literal, NamedTuple
 
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.leaderboard.boards import Board, Place, boards
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.leaderboard.history import Snapshot
 from bigcodeflow.results.leaderboard.wording import day, interval_of, judged_by, points, score
-from bigcodeflow.schemas import UNKNOWN
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bigcodeflow.errors import ArtifactError
-from bigcodeflow.resources import shipped
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.resources import shipped
 from bigcodeflow.results.leaderboard.benchmark import BOARDS, N_TASKS
 from bigcodeflow.results.leaderboard.entries import Entry
 

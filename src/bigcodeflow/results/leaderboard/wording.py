@@ -1,9 +1,9 @@
 """How entries are worded, in the terminal, in Markdown and in HTML alike; what is unknown is an empty text."""
 
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.leaderboard.changes import Change
 from bigcodeflow.results.leaderboard.entries import Entry
 from bigcodeflow.results.titles import title_of
-from bigcodeflow.schemas import UNKNOWN
 
 _SHOWN_SHA = 12
 

@@ -1,0 +1,143 @@
+"""Where solutions are executed: one place for each backend that a configuration can name."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from bigcodeflow.config import BackendName, ExecutionConfig
+from bigcodeflow.config.reads import CONTENT
+from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
+from bigcodeflow.execution.backends.base import Backend
+from bigcodeflow.store import write_atomically
+
+logger = logging.getLogger(__name__)
+
+#: Settings by which a backend finds its environment.
+_NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
+
+
+class Place(NamedTuple):
+    """What makes a backend usable."""
+
+    environment: Callable[[ExecutionConfig], Environment]
+    """The environment there. Raises SandboxUnavailableError where the place cannot be reached, and
+    EnvironmentUnusableError where it lacks the environment."""
+    backend: Callable[[ExecutionConfig, Environment, float, bool], Backend]
+    """A backend for a worker process: configuration, environment, cores to keep busy, whether samples are isolated."""
+
+
+def execution_environment(config: ExecutionConfig) -> Environment:
+    """The environment that the configured backend executes in, or its fallback's where that backend is down.
+
+    Raises:
+        EnvironmentUnusableError: it is not there, or the fallback has other libraries.
+        SandboxUnavailableError: no backend that the configuration names can be reached.
+    """
+    try:
+        environment = _environment(config)
+    except SandboxUnavailableError as error:
+        if not config.fallback:
+            raise
+        logger.warning("backend %s takes over: %s", config.fallback, error)
+        return _environment(_second(config))
+    if isinstance(environment, RemoteEnvironment):
+        write_atomically(_memory(config), json.dumps(asdict(environment)).encode())
+    return environment
+
+
+def remembered_environment(config: ExecutionConfig) -> Environment | None:
+    """The environment of the configured backend as it was when a run last asked; None where none did. Asks nobody.
+
+    Raises:
+        EnvironmentUnusableError: the backend is local, and the environment is not there.
+    """
+    if config.backend == "local":
+        return _environment(config)
+    try:
+        found = json.loads(_memory(config).read_bytes())
+        return RemoteEnvironment(**found | {"missing_data": tuple(found["missing_data"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # never asked, or by another version
+
+
+def _memory(config: ExecutionConfig) -> Path:
+    """Where it is kept what a backend answered to these settings."""
+    named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
+    return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
+
+
+def make_backend(config: ExecutionConfig, environment: Environment, *, cores: float, isolated: bool = True) -> Backend:
+    """The backend that the configuration names, with its fallback.
+
+    Args:
+        config: which, and how.
+        environment: what ``execution_environment`` gave.
+        cores: cores that its samples may keep busy.
+        isolated: false runs samples as bare processes on this machine.
+
+    Raises:
+        EnvironmentUnusableError: the fallback has other libraries.
+    """
+    if not config.fallback:
+        return _place(config.backend).backend(config, environment, cores, isolated)
+    from bigcodeflow.execution.remote.failover import FailoverBackend
+
+    second = _second(config)
+    other = _environment(second)
+    fallback = _place(second.backend).backend(second, other, cores, isolated)
+    # Not by the sha alone: a service that has this machine's environment would never be asked.
+    if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
+        return fallback  # the first was down when the work was planned, so that all of it is the second's
+    _require_same_libraries(config, environment, other)
+    first = _place(config.backend).backend(config, environment, cores, isolated)
+    return FailoverBackend(first, fallback, other)
+
+
+def _second(config: ExecutionConfig) -> ExecutionConfig:
+    return config.model_copy(update={"backend": config.fallback, "fallback": ""})
+
+
+def _require_same_libraries(config: ExecutionConfig, first: Environment, second: Environment) -> None:
+    if not first.lock_sha256 or first.lock_sha256 != second.lock_sha256:
+        raise EnvironmentUnusableError(
+            f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
+            "otherwise: build both from one lock, or leave execution.fallback empty"
+        )
+
+
+def _environment(config: ExecutionConfig) -> Environment:
+    return _place(config.backend).environment(config)
+
+
+def _place(name: BackendName | str) -> Place:
+    if name == "local":
+        return Place(lambda config: find_environment(config.environment), _local)
+    try:
+        module = import_module(f"bigcodeflow.execution.remote.{name}")
+    except ImportError as error:
+        raise ConfigError(
+            f"execution.backend {name} needs a package that is not installed ({error.name}): "
+            f"pip install 'bigcodeflow[{_EXTRAS.get(name, name)}]'"
+        ) from None
+    return cast("Place", module.PLACE)
+
+
+#: Extra of the package that brings a backend's SDK, where it has another name.
+_EXTRAS = {"gradio": "gradio-client"}
+
+
+def _local(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
+    from bigcodeflow.execution.admission import Admission, AdmittedBackend
+    from bigcodeflow.execution.backends.local import LocalBackend
+
+    installed = cast("InstalledEnvironment", environment)
+    local = LocalBackend(installed, config.limits, isolated=isolated, warm=isolated and config.start == "warm")
+    return AdmittedBackend(local, Admission(cores))

@@ -1,0 +1,269 @@
+"""Contradictions of every kind of assertion that unittest, mocks, NumPy and pandas have."""
+
+import ast
+from collections.abc import Callable, Iterator
+
+from bigcodeflow.execution.integrity import truths
+from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, leaves
+from bigcodeflow.execution.integrity.operands import NEGATION, OPERAND, Writer
+from bigcodeflow.execution.integrity.source import Change
+from bigcodeflow.execution.integrity.truths import number_of, tolerance_of
+
+_Maker = Callable[[Writer, ast.Call], list[Change]]
+
+#: Exceptions that no result of a task is. No class can derive from both of the first line, which keep their values in
+#: memory of their own: nothing that is raised stands for all of them.
+_EXCEPTIONS = (
+    ("TabError", "UnicodeTranslateError"),
+    ("BufferError", "ReferenceError", "FloatingPointError", "StopAsyncIteration"),
+)
+#: Exceptions that programs do raise, for where another one is expected: a class of many kinds is one of them as well.
+_COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
+_SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
+_SILENT = "(lambda *given, **named: None)"
+_PLACES, _DECIMAL = 7, 6
+_EQUALITY_KINDS = {
+    "assertEqual": "",
+    "assertEquals": "",
+    "assertListEqual": "list",
+    "assertTupleEqual": "tuple",
+    "assertSetEqual": "set",
+    "assertDictEqual": "dict",
+    "assertCountEqual": "list",
+    "assertItemsEqual": "list",
+    "assertSequenceEqual": "list",
+    "assertMultiLineEqual": "str",
+    "assertDictContainsSubset": "dict",
+    "assertAlmostEqual": "number",
+    "assertAlmostEquals": "number",
+    "assert_equal": "",
+    "assert_array_equal": "array",
+    "assert_array_almost_equal": "array",
+    "assert_almost_equal": "number",
+    "assert_approx_equal": "number",
+    "assert_allclose": "array",
+    "assert_frame_equal": "frame",
+    "assert_series_equal": "frame",
+    "assert_index_equal": "array",
+    "assert_string_equal": "str",
+}
+
+
+def name_of(node: ast.Call | ast.Assert) -> str:
+    """The assertion's name, such as 'assertEqual'; 'assert' for the statement."""
+    if isinstance(node, ast.Assert):
+        return "assert"
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
+def contradictions(writer: Writer) -> list[Change]:
+    """Changes of an assertion after which nothing satisfies both it and what it was."""
+    node = writer.node
+    if isinstance(node, ast.Assert):
+        return truths.contradicted(writer, node.test)
+    make = _MAKERS.get(name_of(node))
+    return make(writer, node) if make and not any(isinstance(one, ast.Starred) for one in node.args) else []
+
+
+def compared_operands(node: ast.Call | ast.Assert) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Pairs of operands that an assertion wants to be equal."""
+    if isinstance(node, ast.Call) and name_of(node) in _EQUALITY_KINDS:
+        if len(node.args) > 1:
+            yield node.args[0], node.args[1]
+        return
+    condition: ast.expr | None = None
+    if isinstance(node, ast.Assert):
+        condition = node.test
+    elif name_of(node) == "assertTrue" and node.args:
+        condition = node.args[0]
+    match condition:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            yield left, right
+
+
+def _pair(make: Callable[[Writer, ast.expr, ast.expr], list[Change]]) -> _Maker:
+    return lambda writer, call: make(writer, *call.args[:2]) if len(call.args) > 1 else []
+
+
+def _one(make: Callable[[Writer, ast.expr], list[Change]]) -> _Maker:
+    return lambda writer, call: make(writer, call.args[0]) if call.args else []
+
+
+def _equal(writer: Writer, call: ast.Call) -> list[Change]:
+    if not call.args[1:]:
+        return []
+    name = name_of(call)
+    return writer.unequal(*call.args[:2], tolerance=_tolerance(call, name), kind=_EQUALITY_KINDS[name])
+
+
+def _tolerance(call: ast.Call, name: str) -> Tolerance:
+    given = {one.arg: one.value for one in call.keywords}
+    if name.startswith("assertAlmost"):
+        positional = dict(enumerate(call.args))
+        places = number_of(given.get("places", positional.get(2)), _PLACES, 0)
+        delta = given.get("delta", positional.get(4))
+        return Tolerance(number_of(delta, 0.5 * 10**-places))
+    if name in {"assert_almost_equal", "assert_array_almost_equal"}:
+        third = dict(enumerate(call.args)).get(2)
+        return Tolerance(1.5 * 10 ** -number_of(given.get("decimal", third), _DECIMAL, 0))
+    if name == "assert_approx_equal":
+        return Tolerance(0, 0.1)
+    if name == "assert_allclose":
+        return tolerance_of(call, Tolerance(0, 1e-7))
+    if name in {"assert_frame_equal", "assert_series_equal", "assert_index_equal"}:
+        return tolerance_of(ast.Call(call.func, [], call.keywords), Tolerance(1e-3, 1e-3))
+    return EXACT
+
+
+def _ordered(sign: int, *, strict: bool) -> _Maker:
+    return _pair(lambda writer, left, right: truths.ordered(writer, left, right, sign=sign, strict=strict))
+
+
+def _compared(operator: ast.cmpop) -> _Maker:
+    return _pair(lambda writer, left, right: truths.compared(writer, left, operator, right, holds=True))
+
+
+def _truth(*, holds: bool) -> _Maker:
+    return _one(lambda writer, node: truths.contradicted(writer, node, holds=holds))
+
+
+def _raising(writer: Writer, call: ast.Call) -> list[Change]:
+    return [*_other_exception(writer, call), *_nothing_raised(writer, call)]
+
+
+def _nothing_raised(writer: Writer, call: ast.Call) -> list[Change]:
+    """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
+    if len(call.args) > 1:
+        return writer.source.change(call.args[1], _SILENT, OPERAND)
+    blocks = (part for part in ast.walk(writer.site.scope.node) if isinstance(part, ast.With | ast.AsyncWith))
+    for block in blocks:
+        if not any(item.context_expr is call for item in block.items) or len(block.body) != 1:
+            continue
+        calls = [part for part in ast.walk(block.body[0]) if isinstance(part, ast.Call)]
+        programs = [one for one in calls if isinstance(one.func, ast.Name) and writer.site.scope.depends(one.func)]
+        if len(programs) == 1:
+            return writer.source.change(programs[0].func, _SILENT, OPERAND)
+    return []
+
+
+def _other_exception(writer: Writer, call: ast.Call) -> list[Change]:
+    expected = call.args[0] if call.args else next((one.value for one in call.keywords), None)
+    if expected is None:
+        return []
+    named = ast.unparse(expected)
+    known = [_COMMON] if named in _SPECIFIC else []
+    others = [one for one in writer.seed.choice([*_EXCEPTIONS, *known]) if one not in named]
+    if not others or not isinstance(expected, ast.Tuple):
+        return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]), OPERAND)
+    chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))
+    return writer.source.change(expected, f"({', '.join(chosen)},)", OPERAND)
+
+
+def _other_warning(writer: Writer, call: ast.Call) -> list[Change]:
+    return writer.source.change(call.args[0], "BytesWarning", OPERAND) if call.args else []
+
+
+def _other_log(writer: Writer, call: ast.Call) -> list[Change]:
+    given = {one.arg: one.value for one in call.keywords}
+    level = given.get("level", call.args[1] if len(call.args) > 1 else None)
+    if level is not None:
+        return writer.source.change(level, str(writer.seed.randint(80, 99)), OPERAND)
+    return writer.altered(call.args[0], far=True) if call.args else []
+
+
+def _other_arguments(writer: Writer, call: ast.Call) -> list[Change]:
+    """Another argument in the call that a mock has to have seen."""
+    arguments = [*call.args, *(one.value for one in call.keywords if name_of(call) != "assert_has_calls")]
+    held = [one for one in arguments if not writer.site.scope.depends(one) and any(True for _ in leaves(one))]
+    if held:
+        is_any = name_of(call) in {"assert_any_call", "assert_has_calls", "assert_any_await"}
+        return writer.altered(writer.seed.choice(held), far=is_any)
+    if name_of(call) == "assert_has_calls" and call.args:
+        return writer.source.change(call.args[0], f"[*{writer.enclosed(call.args[0])}, (({len(held) + 7},),)]", OPERAND)
+    start, end = writer.source.span(call.func)[1], writer.source.span(call)[1]
+    given = writer.source.slice(start, end)
+    inside = given.partition("(")[2]
+    added = writer.seed.randint(1, 99)
+    text = f"({added}, {inside.lstrip(' ')}" if inside.strip() != ")" else f"({added})"
+    return writer.source.replace(start, end, text, OPERAND)
+
+
+def _never_called(writer: Writer, call: ast.Call) -> list[Change]:
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    if writer.seed.randrange(2):
+        return writer.never_called(call.func.value)
+    return _renamed(writer, call.func, "assert_not_called" if "await" not in call.func.attr else "assert_not_awaited")
+
+
+def _called(writer: Writer, call: ast.Call) -> list[Change]:
+    return _renamed(writer, call.func, name_of(call).replace("not_", ""))
+
+
+def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Change]:
+    end = writer.source.span(function)[1]
+    return writer.source.replace(end - len(getattr(function, "attr", "")), end, name, OPERAND)
+
+
+def _pattern(writer: Writer, call: ast.Call) -> list[Change]:
+    return truths.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
+
+
+def _no_pattern(writer: Writer, call: ast.Call) -> list[Change]:
+    return writer.source.change(call.args[1], "'^'", OPERAND) if len(call.args) > 1 else []
+
+
+def _raises_regex(writer: Writer, call: ast.Call) -> list[Change]:
+    if writer.seed.randrange(2):
+        return _pattern(writer, call) or _other_exception(writer, call)
+    return _other_exception(writer, call)
+
+
+def _different(writer: Writer, call: ast.Call) -> list[Change]:
+    return _compared(ast.NotEq())(writer, call) or [
+        change._replace(rank=NEGATION) for change in _renamed(writer, call.func, name_of(call).replace("Not", ""))
+    ]
+
+
+def _array_less(writer: Writer, call: ast.Call) -> list[Change]:
+    return truths.ordered(writer, *call.args[:2], sign=-1, strict=False) if len(call.args) > 1 else []
+
+
+_MAKERS: dict[str, _Maker] = {
+    **dict.fromkeys(_EQUALITY_KINDS, _equal),
+    "assertTrue": _truth(holds=True),
+    "assert_": _truth(holds=True),
+    "assertFalse": _truth(holds=False),
+    "assertIn": _compared(ast.In()),
+    "assertNotIn": _compared(ast.NotIn()),
+    "assertIs": _compared(ast.Is()),
+    "assertIsNot": _compared(ast.IsNot()),
+    "assertNotEqual": _different,
+    "assertNotEquals": _different,
+    "assertNotAlmostEqual": _compared(ast.NotEq()),
+    "assertGreater": _ordered(1, strict=True),
+    "assertGreaterEqual": _ordered(1, strict=False),
+    "assertLess": _ordered(-1, strict=True),
+    "assertLessEqual": _ordered(-1, strict=False),
+    "assert_array_less": _array_less,
+    "assertIsNone": _one(truths.none_contradicted),
+    "assertIsNotNone": _one(truths.something_contradicted),
+    "assertIsInstance": _pair(lambda writer, _, expected: writer.other_type(expected)),
+    "assertNotIsInstance": _pair(lambda writer, _, given: writer.source.change(given, "object", OPERAND)),
+    "assertRegex": _pattern,
+    "assertRegexpMatches": _pattern,
+    "assertNotRegex": _no_pattern,
+    "assertRaises": _raising,
+    "raises": _raising,
+    "assertRaisesRegex": _raises_regex,
+    "assertRaisesRegexp": _raises_regex,
+    "assertWarns": _other_warning,
+    "assertWarnsRegex": _other_warning,
+    "assertLogs": _other_log,
+    **dict.fromkeys(
+        ("assert_called_with", "assert_called_once_with", "assert_any_call", "assert_has_calls"), _other_arguments
+    ),
+    **dict.fromkeys(("assert_awaited_with", "assert_awaited_once_with", "assert_any_await"), _other_arguments),
+    **dict.fromkeys(("assert_called", "assert_called_once", "assert_awaited", "assert_awaited_once"), _never_called),
+    **dict.fromkeys(("assert_not_called", "assert_not_awaited"), _called),
+}

@@ -1,0 +1,266 @@
+"""Near misses of literals: another value of the same type, written the same way."""
+
+import ast
+import math
+import random
+import re
+import string
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from bigcodeflow.core import untrusted_text
+
+_CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
+_DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")
+#: Calls whose arguments are the data that they hold. Altering them alters the value.
+_CONSTRUCTOR_NAMES = (
+    "array asarray DataFrame Series Index Counter OrderedDict datetime date Timestamp to_datetime set list tuple dict"
+    " frozenset deque Decimal Fraction Path PurePath join tensor float int str bytes float64 float32 int64 call"
+    " namedtuple matrix csr_matrix Polygon Point"
+)
+_CONSTRUCTORS = frozenset(_CONSTRUCTOR_NAMES.split())
+_DATA_KEYWORDS = frozenset({"data", "args", "columns", "index", "name"})
+_ALL_KEYWORDS = frozenset({"dict", "Counter", "OrderedDict", "datetime", "date", "call"})
+_MOST_TRIES = 60
+
+
+class Tolerance(NamedTuple):
+    """Distance within which two numbers count as equal."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+    def around(self, value: float) -> float:
+        """Distance that counts as equal to a value."""
+        return self.absolute + self.relative * abs(value)
+
+
+EXACT = Tolerance()
+
+
+def evaluated(node: ast.expr) -> tuple[Any] | None:
+    """The value of a literal, in a tuple; None where it is not one."""
+    try:
+        return (ast.literal_eval(node),)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def leaves(node: ast.expr) -> Iterator[ast.expr]:
+    """Innermost literals of an expected value: constants, f-strings and empty displays."""
+    match node:
+        case ast.Constant(value=value) if value is not Ellipsis and not isinstance(value, complex):
+            yield node
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())) | ast.JoinedStr():
+            yield node
+        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            yield node
+        case ast.Call(func=ast.Name(id="set" | "list" | "dict" | "tuple" | "Counter"), args=[], keywords=[]):
+            yield node
+        case ast.Call():
+            yield from _argument_leaves(node)
+        case ast.BinOp() if not _decides(node):
+            return
+        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict() | ast.BinOp() | ast.UnaryOp():
+            for part in ast.iter_child_nodes(node):
+                if isinstance(part, ast.expr) and not isinstance(part, ast.Starred):
+                    yield from leaves(part)
+
+
+def _decides(operation: ast.BinOp) -> bool:
+    """Whether another literal always means another value: ``x % 10`` and ``x % 11`` may be equal."""
+    match operation:
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            return True
+        case ast.BinOp(op=ast.Div(), right=ast.Constant(value=str())):
+            return True
+    return all(isinstance(part, ast.Constant | ast.BinOp | ast.operator | ast.unaryop) for part in ast.walk(operation))
+
+
+def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name not in _CONSTRUCTORS:
+        return
+    keywords = [one.value for one in call.keywords if one.arg in _DATA_KEYWORDS or name in _ALL_KEYWORDS]
+    for argument in [*call.args, *keywords]:
+        parts: list[ast.expr] = [argument]
+        if isinstance(argument, ast.Dict) and name == "Counter":
+            parts = argument.values  # a key that is counted zero times makes no difference
+        for part in parts:
+            yield from (one for one in leaves(part) if name != "DataFrame" or _is_cell(one))
+
+
+def _is_cell(node: ast.expr) -> bool:
+    """Whether a literal is one value: an empty column that is filled no longer fits the others."""
+    return isinstance(node, ast.Constant | ast.UnaryOp | ast.JoinedStr)
+
+
+def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
+    """A literal that looks like the given one and is another; None where there is none.
+
+    Args:
+        node: one of ``leaves``.
+        segment: how it is written.
+        seed: what chooses.
+        tolerance: how far numbers have to be apart: three times as far at least.
+    """
+    found = evaluated(node)
+    text: str | None = None
+    match found:
+        case (bool() as value,):
+            text = str(not value)
+        case (int() as value,):
+            least = 3 * tolerance.around(value)
+            is_near = 0 < least < 1 and seed.random() < 0.5  # noqa: PLR2004 -- of two kinds
+            text = f"{value + least * seed.uniform(1.1, 2):.9g}" if is_near else str(_near_int(value, seed, least))
+        case (float() as value,):
+            text = _near_float(value, segment, seed, 3 * tolerance.around(value))
+        case (str() | bytes() as value,):
+            text = _altered_text(segment, seed) or _longer(value, segment, seed)
+        case (None,):
+            text = seed.choice(("0", "''"))
+        case _:
+            text = _altered_text(segment, seed) if isinstance(node, ast.JoinedStr) else _filled(node, seed)
+    return text
+
+
+def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
+    """A literal of the same look that no honest result holds by chance; None where there is none."""
+    if isinstance(node, ast.JoinedStr):
+        return _with_word(segment, seed)
+    match evaluated(node):
+        case (bool() | None,):
+            return str(seed.randint(10**8, 10**9))
+        case (int() as value,):
+            return str(value + seed.choice((-1, 1) if value < 0 else (1,)) * seed.randint(10**8, 10**9))
+        case (float() as value,):
+            return repr(round(value + seed.randint(10**8, 10**9) + seed.random(), 3))
+        case (str() | bytes() as value,):
+            return _longer(value, segment, seed)
+    return _filled(node, seed)
+
+
+def beyond(segment: str, seed: random.Random, sign: int, digits: int = 11) -> str:
+    """A number that no result exceeds (sign 1) or falls below (sign -1), written as the given one is."""
+    number = sign * seed.randint(10 ** (digits - 1), 10**digits)
+    return f"{number}.{seed.randint(1, 9)}" if "." in segment else str(number)
+
+
+def word(seed: random.Random, length: int = 5) -> str:
+    """A word that no text holds by chance."""
+    sounds = ("bcdfghjklmnpqrstvwxz", "aeiou")
+    return "".join(seed.choice(sounds[index % 2]) for index in range(length)) + seed.choice("qxz")
+
+
+def _near_int(value: int, seed: random.Random, least: float) -> int:
+    near = [value + sign * step for step in range(1, 10) for sign in (1, -1)]
+    fitting = [one for one in near if (one >= 0) == (value >= 0) and abs(one - value) >= least]
+    return (
+        seed.choice(fitting) if fitting else value + (-1 if value < 0 else 1) * (math.ceil(least) + seed.randint(1, 9))
+    )
+
+
+def _near_float(value: float, segment: str, seed: random.Random, least: float) -> str | None:
+    decimals = max(1, len(segment.partition(".")[2]))
+    # Mostly as near as the assertion can tell: a comparison that was made lenient takes it for equal.
+    far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
+    near = max(least, abs(value) * 1e-9, 1e-300, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
+    shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
+    moved = value - shift if value < 0 else value + shift
+    if not math.isfinite(moved):
+        return None
+    if "e" in segment.lower():
+        return f"{moved:.5e}"
+    for more in range(20):
+        text = f"{moved:.{decimals + more}f}"
+        if abs(float(text) - value) >= least and float(text) != value:
+            return text
+    return repr(moved)
+
+
+def _altered_text(segment: str, seed: random.Random) -> str | None:
+    """The string with one letter or digit replaced by another of its class."""
+    date = _DATE.search(segment)
+    if date:
+        positions = [date.start(1)]  # another year is a date as well
+    else:
+        positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
+        seed.shuffle(positions)
+    before = _pieces(segment)
+    for position in positions[:_MOST_TRIES]:
+        other = _other(segment[position], seed)
+        text = f"{segment[:position]}{other}{segment[position + 1 :]}"
+        if before and _differ_by_one(before, _pieces(text)):
+            return text
+    return None
+
+
+def _other(character: str, seed: random.Random) -> str:
+    own = next(one for one in _CLASSES if character in one)
+    return seed.choice([one for one in own if one != character])
+
+
+def _differ_by_one(before: tuple[str, str], after: tuple[str, str] | None) -> bool:
+    if after is None or before[1] != after[1] or len(before[0]) != len(after[0]):
+        return False
+    differing = [pair for pair in zip(before[0], after[0], strict=True) if pair[0] != pair[1]]
+    return len(differing) == 1 and all(one.isalnum() for one in differing[0])
+
+
+def _pieces(segment: str) -> tuple[str, str] | None:
+    """Text of a string literal, and everything about it that has to stay; None where it is not one string."""
+    try:
+        parsed = untrusted_text.parse(f"({segment}\n)").body[0]
+    except untrusted_text.REFUSALS:
+        return None
+    match parsed:
+        case ast.Expr(value=ast.Constant(value=str() as value)):
+            return value, "str"
+        case ast.Expr(value=ast.Constant(value=bytes() as content)):
+            return content.decode("latin-1"), "bytes"
+        case ast.Expr(value=ast.JoinedStr(values=values)):
+            texts = [part.value for part in values if isinstance(part, ast.Constant)]
+            fields = [ast.dump(part) if isinstance(part, ast.FormattedValue) else "text" for part in values]
+            return "\0".join(map(str, texts)), repr(fields)
+    return None
+
+
+def _longer(value: str | bytes, segment: str, seed: random.Random) -> str | None:
+    """The string with a word inside it."""
+    inserted = _with_word(segment, seed)
+    if inserted:
+        return inserted
+    if isinstance(value, bytes):
+        return repr(value + word(seed).encode())
+    return repr(value + word(seed))
+
+
+def _with_word(segment: str, seed: random.Random) -> str | None:
+    before = _pieces(segment)
+    positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
+    seed.shuffle(positions)
+    for position in positions[:_MOST_TRIES]:
+        added = word(seed)
+        added = added.upper() if segment[position].isupper() else added
+        text = f"{segment[: position + 1]}{added}{segment[position + 1 :]}"
+        after = _pieces(text)
+        if before and after and before[1] == after[1] and len(after[0]) == len(before[0]) + len(added):
+            return text
+    return None
+
+
+def _filled(node: ast.expr, seed: random.Random) -> str | None:
+    """An empty display or call with one plausible element."""
+    number = str(seed.randint(1, 9))
+    match node:
+        case ast.List():
+            return f"[{number}]"
+        case ast.Tuple():
+            return f"({number},)"
+        case ast.Dict():
+            return f"{{{word(seed)[:3]!r}: {number}}}"
+        case ast.Call(func=ast.Name(id="dict" | "Counter" as name)):
+            return f"{name}({word(seed)[:3]}={number})"
+        case ast.Call(func=ast.Name(id=name)):
+            return f"{name}([{number}])"
+    return None

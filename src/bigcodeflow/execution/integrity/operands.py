@@ -1,0 +1,242 @@
+"""How the operands of an assertion are altered, so that nothing satisfies both what stood there and what stands now."""
+
+import ast
+import random
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.execution.integrity import literals
+from bigcodeflow.execution.integrity.kinds import kind_of, other_value
+from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves
+from bigcodeflow.execution.integrity.reading import Site
+from bigcodeflow.execution.integrity.source import Change, Source
+
+#: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
+LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
+_MOST_LEAVES = 12
+#: Digits of a number that no length reaches, and no other result.
+_COUNT_DIGITS, _DIGITS = 8, 11
+
+
+class Writer:
+    """Makes the changes of one assertion of one test text."""
+
+    def __init__(self, source: Source, site: Site, seed: random.Random, pins: Mapping[str, str]) -> None:
+        self.source, self.site, self.seed, self._pins = source, site, seed, pins
+        self.in_place = False  # whether only the assertion itself may be altered, not where its names are assigned
+
+    @property
+    def node(self) -> ast.Call | ast.Assert:
+        """The assertion."""
+        return self.site.node
+
+    def enclosed(self, node: ast.expr) -> str:
+        """The node as it is written, in brackets where an operator after it would divide it."""
+        text = self.source.segment(node)
+        is_whole = isinstance(node, _ATOMS) and not (isinstance(node, ast.Tuple) and not text.startswith("("))
+        return text if is_whole else f"({text})"
+
+    # Equality ---------------------------------------------------------------------------------------------------
+
+    def unequal(
+        self, first: ast.expr, second: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "", far: bool = False
+    ) -> list[Change]:
+        """Alter the expected one of two operands that have to be equal."""
+        expected = self.expected(first, second)
+        pinned = self._near_pin(expected, tolerance)
+        if pinned:
+            return pinned
+        if not self.site.scope.depends(expected):
+            changes = self.altered(expected, tolerance=tolerance, far=far)
+            changes = changes or self._at_definition(expected, tolerance=tolerance, far=far)
+            if changes:
+                return changes
+        kind = kind_of(second if expected is first else first, self.site.scope) or kind
+        return [] if far else self.another(expected, tolerance=tolerance, kind=kind)
+
+    def expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
+        """The operand that the other is compared with: a literal, else what does not depend on the program."""
+        for is_expected in (lambda one: evaluated(one) is not None, self._is_data):
+            for operand in (second, first):
+                if is_expected(operand):
+                    return operand
+        depends = self.site.scope.depends
+        return first if depends(second) and not depends(first) else second
+
+    def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Change]:
+        """Write an expression for another value in a node's place."""
+        known = kind_of(node, self.site.scope) or kind
+        if kind == "elements":  # as many as there were: other lengths are an error where arrays are compared
+            known = "elements" if known == "list" else "array"
+        text = other_value(known, self.enclosed(node), self.seed, tolerance)
+        return self.source.change(node, text, OPERAND if known else EXPRESSION)
+
+    def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Change]:
+        """Alter one literal inside a node."""
+        found = list(leaves(node))
+        self.seed.shuffle(found)
+        for leaf in found[:_MOST_LEAVES]:
+            segment = self.source.segment(leaf)
+            make = literals.far_miss(leaf, segment, self.seed) if far else None
+            text = make if far else literals.near_miss(leaf, segment, self.seed, tolerance)
+            changes = self.source.change(leaf, text, LITERAL) if text else []
+            if changes and self._differs(node, changes):
+                return changes
+        return []
+
+    def all_far(self, node: ast.expr) -> list[Change]:
+        """Alter every element of a display, so that nothing is an element of both."""
+        elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            return self.all_far(node.args[0])
+        changes = [self.altered(one, far=True) if one else [] for one in elements]
+        if not changes or not all(changes):
+            return []
+        return self.source.combined(node, [change for one in changes for change in one])
+
+    def same(self, first: ast.expr, second: ast.expr) -> list[Change]:
+        """Make two operands equal that have to differ."""
+        changes = []
+        for node, other in ((second, first), (first, second)):
+            if isinstance(other, ast.Name | ast.Attribute | ast.Subscript):
+                changes += self.source.change(node, ast.unparse(other), OPERAND)
+        depends = self.site.scope.depends
+        if changes or depends(first) or depends(second):
+            return changes[:1]  # what is computed twice may differ from itself
+        return self.source.change(second, ast.unparse(first), EXPRESSION)
+
+    def _is_data(self, node: ast.expr) -> bool:
+        return any(True for _ in leaves(node)) and not self.site.scope.depends(node)
+
+    def _differs(self, node: ast.expr, changes: list[Change]) -> bool:
+        """Whether the whole value differs where it can be told: {1, 2} and {2, 2, 1} do not."""
+        inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
+        before = evaluated(inner)
+        if before is None:
+            return True
+        text = self.source.combined(inner, changes)[0].text
+        after = evaluated_text(text)
+        as_set = isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"set", "frozenset"}
+        try:
+            return after is not None and (set(before[0]) != set(after[0]) if as_set else before != after)
+        except TypeError:
+            return True
+
+    def _near_pin(self, node: ast.expr, tolerance: Tolerance) -> list[Change]:
+        """A near miss of the value that was recorded for an expression."""
+        literal = self._pins.get(pin_id(node))
+        if literal is None or self.site.scope is not self.site.caller:
+            return []
+        parsed = expression_of(literal)
+        own = Writer(Source(literal), self.site, self.seed, {})
+        changes = own.altered(parsed, tolerance=tolerance) if parsed else []
+        return self.source.change(node, own.source.altered(changes), LITERAL) if changes else []
+
+    def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Change]:
+        """Alter the literal that a name stands for: where it is assigned, or in the call of the helper."""
+        scope, caller = self.site.scope, self.site.caller
+        if self.in_place or not isinstance(node, ast.Name) or not scope.only_compared(node.id):
+            return []
+        definition, owner = scope.definition(node), scope
+        if node.id in self.site.bound:
+            definition, owner = self.site.bound[node.id], caller
+            if isinstance(definition, ast.Name) and caller.is_read_once(definition.id):
+                definition = caller.definition(definition)
+        if definition is None or owner.depends(definition):
+            return []
+        return self.altered(definition, tolerance=tolerance, far=far)
+
+    # Membership, order, type ------------------------------------------------------------------------------------
+
+    def not_member(self, element: ast.expr, container: ast.expr) -> list[Change]:
+        """Alter one side of ``element in container`` so that it no longer holds."""
+        depends = self.site.scope.depends
+        if not depends(element):
+            changes = self.altered(element, far=True) or self._at_definition(element, tolerance=EXACT, far=True)
+            if changes:
+                return changes
+        if not depends(container):
+            changes = self.all_far(container)
+            definition = self.site.scope.definition(container) if isinstance(container, ast.Name) else None
+            is_free = not self.in_place and self.site.scope.only_compared(getattr(container, "id", ""))
+            if not changes and definition and is_free:
+                changes = self.all_far(definition)
+            if changes:
+                return changes
+        own = kind_of(element, self.site.scope) == "str"
+        text = self.enclosed(element) if own else f"str({self.source.segment(element)})"
+        text = f"{text} + {literals.word(self.seed)!r}"
+        return self.source.change(element, text, OPERAND)
+
+    def member(self, element: ast.expr, container: ast.expr) -> list[Change]:
+        """Alter the container of ``element not in container`` so that it holds the element."""
+        text = f"[{ast.unparse(element)}, *{self.enclosed(container)}]"
+        return self.source.change(container, text, OPERAND)
+
+    def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Change]:
+        """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
+        segment = self.source.segment(node)
+        found = evaluated(node)
+        digits = _COUNT_DIGITS if "len(" in ast.unparse(other) else _DIGITS
+        if found and isinstance(found[0], int | float):
+            return self.source.change(node, literals.beyond(segment, self.seed, sign, digits), OPERAND)
+        kind = kind_of(node, self.site.scope) or kind_of(other, self.site.scope)
+        if kind not in {"", "number", "array"}:
+            return []
+        text = f"{self.enclosed(node)} {'+' if sign > 0 else '-'} {literals.beyond('', self.seed, 1, digits)}"
+        return self.source.change(node, text, OPERAND if kind else EXPRESSION)
+
+    def other_type(self, node: ast.expr) -> list[Change]:
+        """A type that no instance of the given one has, nor of a class derived from it."""
+        types = node.elts if isinstance(node, ast.Tuple) else [node]
+        named = {getattr(one, "attr", getattr(one, "id", "")) for one in types}
+        if named <= {*_ORDINARY, *_FAMILIAR}:
+            kept = [one for one in _ORDINARY if one not in named and not (one == "int" and "bool" in named)]
+        elif _PROTOCOL.search(ast.unparse(node)):
+            kept = ["slice", "property"]
+        else:
+            kept = [one for one in _RARE if one not in named]
+        return self.source.change(node, self.seed.choice(kept), OPERAND)
+
+    def never_called(self, mock: ast.expr) -> list[Change]:
+        """Another mock of the same class in the place of one that was called."""
+        return self.source.change(mock, f"type({self.source.segment(mock)})()", OPERAND)
+
+    def negated(self, node: ast.expr) -> list[Change]:
+        """The opposite of a condition."""
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return self.source.change(node, f"bool({self.source.segment(inner)})", NEGATION)
+        return self.source.change(node, f"not {self.enclosed(node)}", NEGATION)
+
+
+#: Types of which no value has two, since each keeps its own in memory, and classes that derive from none of them.
+_ORDINARY = ("str", "int", "float", "list", "dict", "tuple", "set", "bytes")
+_FAMILIAR = ("bool", "DataFrame", "Series", "ndarray", "Axes", "Figure")
+#: Abstract classes that containers of Python count as instances of.
+_PROTOCOL = re.compile("Iter|Sequence|Collection|Container|Sized|Reversible|Set|Hashable|object|abc")
+#: Types that no class of a library derives from, for classes that may derive from an ordinary one.
+_RARE = ("bytearray", "memoryview", "range", "frozenset", "slice")
+
+
+def pin_id(node: ast.expr) -> str:
+    """Identity of an expression whose value is recorded."""
+    return f"{node.lineno}:{node.col_offset}"
+
+
+def expression_of(text: str) -> ast.expr | None:
+    """The expression that a text is; None where it is none."""
+    try:
+        body = untrusted_text.parse(text).body
+    except untrusted_text.REFUSALS:
+        return None
+    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+
+
+def evaluated_text(text: str) -> tuple[Any] | None:
+    """The value of a literal's text, in a tuple."""
+    parsed = expression_of(f"({text}\n)")
+    return None if parsed is None else evaluated(parsed)

@@ -1,0 +1,185 @@
+"""A link to one E2B sandbox: its host's standard streams, over the SDK."""
+
+import logging
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from e2b import CommandHandle, Sandbox, SandboxException, SandboxNotFoundException
+
+from bigcodeflow.execution.remote.e2b_faults import FAULTS, translated, unhurried, words
+from bigcodeflow.execution.remote.transports import LinkLostError
+
+logger = logging.getLogger(__name__)
+
+#: The interpreter with bigcodeflow in a template, deployments/sandbox/Dockerfile.
+HOST_PYTHON = "/opt/bigcodeflow/bin/python"
+#: A template's ENV holds while it is built only.
+_VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+#: One call takes 64 MiB, but whoever stands between need not; a plan of many programs is larger than this.
+_BYTES_PER_CALL = 1 << 20
+_STDERR_TAIL = 400
+_BAD_REQUEST = 400
+
+
+class E2BLink:
+    """A sandbox with a running host; the sandbox is extended as long as the link is open, and killed with it."""
+
+    def __init__(
+        self, sandbox: Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
+    ) -> None:
+        """Start the host; the sandbox is killed where that fails.
+
+        Args:
+            sandbox: a new one.
+            environment: name of the environment in it.
+            timeout_seconds: after which E2B kills it, unless it is extended.
+            ended: told once how many seconds it was held.
+
+        Raises:
+            LinkLostError: the host does not start.
+        """
+        self.label = f"E2B sandbox {sandbox.sandbox_id}"
+        self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
+        self._begun = time.monotonic()
+        self._closed = threading.Event()
+        self._closing = threading.Lock()
+        self._stderr = ""
+        self._outbox = Outbox(self._post)
+        try:
+            with translated():
+                self._host = unhurried(lambda: _started_host(sandbox, environment))
+        except BaseException:
+            self.close()
+            raise
+        threading.Thread(target=self._extend, name=f"extend-{sandbox.sandbox_id}", daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        """Hand over whole lines; what several threads say at the same time goes in one call.
+
+        Raises:
+            LinkLostError: the sandbox or its host is gone.
+        """
+        self._outbox.put(data)
+
+    def lines(self) -> Iterator[bytes]:
+        """The host's lines.
+
+        Raises:
+            LinkLostError: at the end; its text says how that came.
+        """
+        try:
+            yield from whole_lines(self._output())
+        except FAULTS as error:
+            raise LinkLostError(f"its stream broke off ({words(error)})") from error
+        told_last = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
+        raise LinkLostError(f"its host ended{told_last}")
+
+    def close(self) -> None:
+        """Kill the sandbox; where E2B cannot be reached, it ends by its time-out."""
+        with self._closing:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+        try:
+            self.sandbox.kill()
+        except FAULTS as error:
+            logger.warning(
+                "%s could not be killed and will end by itself within %d s: %s",
+                self.label,
+                self._timeout_seconds,
+                words(error),
+            )
+        self._ended(time.monotonic() - self._begun)
+
+    def _output(self) -> Iterator[bytes]:
+        for out, err, _ in self._host:
+            if err:
+                self._stderr = (self._stderr + err)[-_STDERR_TAIL:]
+            if out:
+                yield out.encode()
+
+    def _post(self, data: bytes) -> None:
+        for start in range(0, len(data), _BYTES_PER_CALL):
+            piece = data[start : start + _BYTES_PER_CALL]
+            try:
+                unhurried(lambda piece=piece: self._host.send_stdin(piece))  # type: ignore[misc]
+            except FAULTS as error:
+                raise LinkLostError(f"{self.label} takes no input ({words(error)})") from error
+
+    def _extend(self) -> None:
+        """Keep the sandbox; three tries fit into its time-out."""
+        while not self._closed.wait(self._timeout_seconds / 3):
+            try:
+                self.sandbox.set_timeout(self._timeout_seconds)
+            except SandboxNotFoundException:
+                return  # its stream has ended as well, and says so
+            except FAULTS as error:
+                logger.info("%s could not be extended: %s", self.label, words(error))
+                if isinstance(error, SandboxException) and error.status_code == _BAD_REQUEST:
+                    return  # as old as the plan lets a sandbox become; its items will begin again in another
+
+
+class Outbox:
+    """Hands over what several threads have to say, in order and in few calls; used by all of them at once."""
+
+    def __init__(self, post: Callable[[bytes], None]) -> None:
+        """Begin empty.
+
+        Args:
+            post: hands bytes over; called by one thread at a time, and not again after it failed.
+        """
+        self._post = post
+        self._waiting: list[bytes] = []
+        self._put = self._posted = 0
+        self._adding, self._posting = threading.Lock(), threading.Lock()
+        self._failed: LinkLostError | None = None
+
+    def put(self, data: bytes) -> None:
+        """Return when the data are handed over.
+
+        Raises:
+            LinkLostError: they, or something before them, could not be.
+        """
+        with self._adding:
+            self._waiting.append(data)
+            self._put += 1
+            mine = self._put
+        with self._posting:
+            if self._failed:
+                raise self._failed
+            if self._posted >= mine:
+                return  # they went along with another thread's
+            with self._adding:
+                batch, self._waiting = self._waiting, []
+                last = self._put
+            try:
+                self._post(b"".join(batch))
+            except LinkLostError as error:
+                self._failed = error
+                raise
+            self._posted = last
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a stream that is cut anywhere; a last one without its end is none."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*parts, end))
+            parts = []
+        parts.append(rest)
+
+
+def _started_host(sandbox: Sandbox, environment: str) -> CommandHandle[None]:
+    return sandbox.commands.run(
+        f"exec {HOST_PYTHON} -m bigcodeflow.execution.remote.host --environment {shlex.quote(environment)}",
+        background=True,
+        stdin=True,
+        envs=_VARIABLES,
+        cwd="/tmp",  # noqa: S108 -- the sandbox's own
+        timeout=0,
+        retain_output=False,
+    )

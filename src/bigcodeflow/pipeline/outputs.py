@@ -1,0 +1,300 @@
+"""What a finished run leaves for people: result files, the run record, and the catalog over the store."""
+
+import hashlib
+import itertools
+import json
+import logging
+import re
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow import datasets, generation, results
+from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
+from bigcodeflow.config.reads import NEUTRAL
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import leaves
+from bigcodeflow.pipeline.stages import Generated, RunArtifacts
+from bigcodeflow.results.titles import title_of
+from bigcodeflow.store import ArtifactRef, Store, write_atomically
+
+_SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")
+#: Says whose results a folder holds: the run's record, with its name.
+_RUN_FILE = "run.json"
+#: What every run's folder holds; one without a record was left by an earlier version.
+_RESULTS = ("metrics.parquet", "report.html")
+#: Settings with which a run may replace its own results.
+_NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
+_FOREIGN = re.compile(r"[^\w.\-+]+")
+_NAME_LENGTH = 120
+#: A commit fits; with all that stands around them, a name stays below the 255 bytes of a file system.
+_REVISION_LENGTH = 40
+_MODEL_LENGTH = 88
+#: The dataset of the original, whose version of today needs no mention.
+_BENCHMARK = "bigcode/bigcodebench"
+#: Samples of any source, where only the settings beside it count.
+_ANY = SamplesConfig(source="oracle")
+
+logger = logging.getLogger(__name__)
+
+
+class Outputs(NamedTuple):
+    """Where a run's results lie."""
+
+    files: tuple[Path, ...]
+    catalog: Path
+    record: str
+    """Name of the run's record in the store."""
+
+
+def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
+    """Path of a folder that no other run has, which tells when it began and of what it is.
+
+    Args:
+        parent: the folder that holds it.
+        title: what people call the run.
+        moment: when it began.
+        token: tells runs of one moment apart, and is the same for every attempt of one run; empty takes a new one.
+    """
+    stamp = moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
+    name = _FOREIGN.sub("-", title)[:_NAME_LENGTH].strip("-")
+    return f"{parent}/{stamp}-{name}-{token or uuid.uuid4().hex[-8:]}"
+
+
+def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
+    """The run with the folder that its results go to: the one it names, or one of its own in results/runs.
+
+    Args:
+        config: the run.
+        moment: when it began.
+        token: see :func:`own_folder`.
+
+    Raises:
+        ConfigError: the folder that it names holds the results of another run.
+    """
+    if config.out:
+        _refuse_other_results(config)
+        return config
+    name = model_name(config) if config.name == "run" else config.name
+    title = f"{name}-{config.dataset.subset}-{config.dataset.split}"
+    return config.model_copy(update={"out": own_folder("results/runs", title, moment, token)})
+
+
+def recorded_in(folder: str) -> str:
+    """Name of the record of the run whose results a folder holds; empty where it holds none that can be told."""
+    try:
+        return str(json.loads((Path(folder).expanduser() / _RUN_FILE).read_bytes())["record"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
+def _refuse_other_results(config: RunConfig) -> None:
+    """A folder with files of two runs would mix their results, and lose the report of the first."""
+    folder = Path(config.out).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"out: {folder} is a file: name a folder, or leave out empty for one of its own")
+    try:
+        held = json.loads((folder / _RUN_FILE).read_bytes())
+        whose, differing = f"run {held['record'] or held['run']}", _differing(held["config"], config)
+    except (OSError, ValueError, TypeError, KeyError):
+        if not any((folder / name).exists() for name in (_RUN_FILE, *_RESULTS)):
+            return
+        whose, differing = "a run that it does not name", []
+    else:
+        if not differing:
+            return
+    told = f" (other: {', '.join(differing)})" if differing else ""
+    raise ConfigError(
+        f"out: {folder} holds the results of {whose}{told}: name another folder, or leave out empty for one of its own"
+    )
+
+
+def _differing(held: dict[str, Any], config: RunConfig) -> list[str]:
+    """Paths of the settings by which two runs may find different things."""
+    one, other = _told(RunConfig.model_validate(held)), _told(config)
+    return sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path))
+
+
+def _told(config: RunConfig) -> dict[str, Any]:
+    told = {".".join(path): value for path, value in leaves(config.model_dump(mode="json"))}
+    return {path: value for path, value in told.items() if not f"{path}.".startswith(_NEUTRAL)}
+
+
+def file_stem(config: RunConfig) -> str:
+    """Beginning of the result files' names: the sample file's own name, the original's for a model, or the run's."""
+    source = config.samples.source
+    benchmark = f"bigcodebench{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
+    if source == "model":
+        return f"{_model_part(config)}--{benchmark}--{_setting_part(config)}-sanitized_calibrated"
+    if source == "starter" or source in generation.CONTROLS:
+        name = source if config.name == "run" else config.name
+        return f"{name}--{benchmark}"
+    name = Path(source).name
+    suffix = next((suffix for suffix in _SAMPLE_SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(suffix)
+
+
+def _model_part(config: RunConfig) -> str:
+    """Model and revision as the original writes them; a folder counts by its last name."""
+    _, model = generation.named(config.generation)
+    try:
+        name = Path(model).name if Path(model).is_dir() else model.replace("/", "--")
+    except OSError:  # too long for a path
+        name = model.replace("/", "--")
+    revision = config.generation.offline.revision.replace("/", "-") or "main"
+    revision = revision[:_REVISION_LENGTH]
+    return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}"
+
+
+def _setting_part(config: RunConfig) -> str:
+    """Provider, temperature and number of samples as the original writes them, and a hash of all that these leave open.
+
+    The hash is absent where everything else is the original's, so that such names are the original's own.
+    """
+    provider, _ = generation.named(config.generation)
+    temperature = config.generation.sampling.temperature
+    told = "default" if temperature is None else format(temperature, "g")
+    setting = _identity(config)
+    text = json.dumps(setting, sort_keys=True)
+    own = (
+        "" if setting == _told_by_name(config, provider, told) else f"-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    )
+    return f"{provider}-{told}-{config.generation.n_samples}{own}"
+
+
+def _identity(config: RunConfig) -> dict[str, Any]:
+    """What makes two sample files of one split, subset and number of samples differ."""
+    view = config.dataset.model_dump(mode="json", include={"source", "ids", "libraries", "domains"})
+    if view["source"] == f"{_BENCHMARK}@{datasets.DEFAULT_VERSION}":
+        view["source"] = _BENCHMARK
+    asked = generation.identity(config.generation)
+    return {"dataset": view, "generation": asked, "sanitizing": config.sanitizing.model_dump(mode="json")}
+
+
+def _told_by_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
+    """The identity that somebody would read in the file name alone; a part that could be read otherwise is none."""
+    model, _, revision = _model_part(config).rpartition("--")
+    ambiguous = "-" in provider or model.endswith("-") or revision.startswith("-") or not model
+    asked = GenerationConfig(
+        model="" if ambiguous else f"{provider}:{model.replace('--', '/')}",
+        sampling=SamplingConfig(temperature=None if temperature == "default" else float(temperature)),
+        offline=OfflineConfig(revision="" if revision == "main" else revision),
+    )
+    return _identity(RunConfig(dataset=DatasetConfig(source=_BENCHMARK), samples=_ANY, generation=asked))
+
+
+def model_name(config: RunConfig) -> str:
+    """The model as the original's file names state it: what stands before '--bigcodebench'."""
+    return file_stem(config).partition("--bigcodebench")[0]
+
+
+def run_title(config: RunConfig) -> str:
+    """What people call the run: model, subset and split, and its own name where somebody gave it one."""
+    source, view = config.samples.source, config.dataset
+    model = source if source == "starter" or source in generation.CONTROLS else model_name(config)
+    # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID, of which only the end says more than the title.
+    _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
+    own = rest or config.name.removeprefix("run")
+    title = title_of(model, view.subset, view.split)
+    return title_of(model, view.subset, view.split, own.lstrip("-+")) if own not in ("", model) else title
+
+
+def write_sample_files(config: RunConfig, found: Generated) -> tuple[Path, ...]:
+    """Write a model's samples into ``config.out``: the original's JSONL, and the samples table as Parquet.
+
+    A file of that name with other content is kept beside them.
+    """
+    store, out, stem = Store(config.store), Path(config.out).expanduser(), file_stem(config)
+    answers = store.read(found.generation, ["raw_text"])["raw_text"].to_pylist()
+    solutions = store.read(found.sanitizing, ["task_id", "solution"]).to_pylist()
+    lines = [json.dumps({**row, "raw_solution": answer}) + "\n" for row, answer in zip(solutions, answers, strict=True)]
+    return (
+        _write_beside(out / f"{stem}.jsonl", "".join(lines).encode()),
+        _write_beside(out / f"{stem}.samples.parquet", store.path(found.generation).read_bytes()),
+    )
+
+
+def _write_beside(target: Path, content: bytes) -> Path:
+    """Write a file; one of another content that has its name is kept under a numbered one."""
+    if target.is_file() and target.read_bytes() != content:
+        backups = (target.with_name(f"{target.name}.~{number}~") for number in itertools.count(1))
+        kept = target.rename(next(backup for backup in backups if not backup.exists()))
+        logger.warning("%s held other content, which is kept in %s", target, kept)
+    return write_atomically(target, content)
+
+
+def write_outputs(
+    config: RunConfig, artifacts: RunArtifacts, store: Store, *, started_at: datetime, evaluated_at: datetime
+) -> Outputs:
+    """Write the original's result files, verdicts.parquet, metrics.parquet and the run's record into ``config.out``.
+
+    Where that is empty, they go to a folder of their own. The run is recorded in the store and the catalog is built
+    anew, so that it shows up there.
+
+    Raises:
+        ConfigError: the folder holds the results of another run.
+    """
+    config = in_own_folder(config, started_at)
+    folder = Path(config.out).expanduser()
+    content = _record(config, artifacts, started_at, evaluated_at)
+    # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
+    _claim(folder, content, "")
+    files: list[Path] = []
+    for variant in config.execution.variants:
+        files += _exports(config, artifacts, store, variant=variant, evaluated_at=evaluated_at)
+    for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
+        files.append(write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes()))
+    stamp = started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    record = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(content, indent=2).encode()).stem
+    _claim(folder, content, record)
+    return Outputs(tuple(files), results.rebuild_catalog(store.location), record)
+
+
+def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
+    """Say whose results a folder holds; without the name of a record they are not whole yet."""
+    write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
+
+
+def _exports(
+    config: RunConfig, artifacts: RunArtifacts, store: Store, *, variant: str, evaluated_at: datetime
+) -> list[Path]:
+    out = Path(config.out).expanduser()
+    stem = file_stem(config)
+    if variant == "raw" and "calibrated" in config.execution.variants:
+        stem += "-uncalibrated"
+    sanitizer = config.sanitizing.mode
+    return [
+        results.write_eval_results(
+            out / f"{stem}_eval_results.json",
+            tasks=store.path(artifacts.dataset),
+            solutions=store.path(artifacts.sanitizing),
+            verdicts=store.path(artifacts.execution),
+            variant=variant,
+            sanitizer=sanitizer,
+            evaluated_at=evaluated_at,
+        ),
+        results.write_pass_at_k(
+            out / f"{stem}_pass_at_k.json",
+            metrics=store.read(artifacts.aggregation),
+            ground_truth=store.path(artifacts.ground_truth),
+            model=model_name(config),
+            variant=variant,
+            sanitizer=sanitizer,
+        ),
+    ]
+
+
+def _record(config: RunConfig, artifacts: RunArtifacts, started_at: datetime, finished_at: datetime) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "run": config.name,
+        "model": model_name(config),
+        "started_at": started_at.astimezone(UTC).isoformat(),
+        "finished_at": finished_at.astimezone(UTC).isoformat(),
+        "config": config.model_dump(mode="json"),
+        "artifacts": {name: ref.key for name, ref in artifacts._asdict().items() if isinstance(ref, ArtifactRef)},
+    }
+    tasks = artifacts.aggregation.statistics.get("quarantined_tasks")
+    if tasks:
+        record["quarantine"] = {"mode": config.execution.quarantine, "tasks": tasks}
+    return record

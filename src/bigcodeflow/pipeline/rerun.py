@@ -1,0 +1,126 @@
+"""Executes one recorded sample again, in a sandbox and under the limits of its run, and stores nothing of it."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.execution import judging
+from bigcodeflow.execution.backend_registry import execution_environment
+from bigcodeflow.execution.engine import Executor, checked
+from bigcodeflow.results.runs import RecordedRun
+
+
+class Rerun(NamedTuple):
+    """Two verdicts of one sample."""
+
+    recorded: Mapping[str, Any]
+    """A row of the run's verdicts table."""
+    again: Mapping[str, Any]
+    """What the execution of now gives, in the columns that do not depend on whose sample it is."""
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same status."""
+        return bool(self.recorded["status"] == self.again["status"])
+
+
+def rerun_sample(
+    run: RecordedRun,
+    *,
+    task_id: str,
+    sample_index: int,
+    variant: str,
+    sanitizer: str,
+    environment: str = "",
+    allow_unisolated: bool = False,
+) -> Rerun:
+    """Execute one sample of a run again.
+
+    Args:
+        run: the run.
+        task_id: the sample's task.
+        sample_index: its number.
+        variant: calibrated or raw.
+        sanitizer: none, parity or robust.
+        environment: another sandbox environment than the run's.
+        allow_unisolated: run without bubblewrap where it is missing.
+
+    Raises:
+        ArtifactError: a table of the run is gone, or holds no such sample.
+        ConfigError: the run's settings cannot be used, or its safety policy keeps the sample from being executed.
+        EnvironmentUnusableError: the environment is not built here.
+        SandboxUnavailableError: no sandbox can be had here.
+    """
+    config = _execution(run, variant, environment, allow_unisolated=allow_unisolated)
+    there = execution_environment(config)
+    place = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
+    recorded = _rows(run, "execution", place | {"variant": variant})
+    [planned] = judging.plan_solutions(
+        _rows(run, "sanitizing", place),
+        _rows(run, "dataset", {"task_id": task_id}),
+        _ground_truth(run, task_id),
+        config=config,
+        environment=there,
+    )
+    if planned.blocked_by:
+        raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
+    with tempfile.TemporaryDirectory() as folder:
+        executor = checked(Executor(config, there, Path(folder)))
+        backend = executor.backend()
+        try:
+            again = executor.judge(backend, planned.item)
+        finally:
+            backend.close()
+    return Rerun(recorded.to_pylist()[0], again)
+
+
+def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisolated: bool) -> ExecutionConfig:
+    """The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict."""
+    own = _known(run.config.get("execution", {}))
+    if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in
+        own["environment"] = "starter" if run.config["dataset"]["source"] == "starter" else "bigcodebench"
+    own |= {"variants": [variant], "start": "cold", "workers": 1, "scheduler_address": ""}
+    own |= {"allow_unisolated": allow_unisolated} | ({"environment": environment} if environment else {})
+    try:
+        return ExecutionConfig.model_validate(own)
+    except ValidationError as error:
+        raise ConfigError(
+            f"run {run.record}: its execution settings cannot be used any more ({' '.join(str(error).split())}): "
+            "run the whole run again"
+        ) from None
+
+
+def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
+    """The task's own verdict in the run; no row where the run has none, or was imported: it tells no time or memory."""
+    if run.imported:
+        return VERDICTS.empty_table()
+    try:
+        return _rows(run, "ground_truth", {"task_id": task_id})
+    except ArtifactError:
+        return VERDICTS.empty_table()
+
+
+def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that are null, which an imported run knows nothing of."""
+    found = {name: _known(value) if isinstance(value, Mapping) else value for name, value in settings.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Table:
+    path = run.path(artifact)
+    try:
+        table = pq.read_table(path, filters=[(column, "==", value) for column, value in wanted.items()])
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): run that run again") from None
+    if not table.num_rows:
+        told = ", ".join(f"{name} {value}" for name, value in wanted.items())
+        raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {told}: run that run again")
+    return table

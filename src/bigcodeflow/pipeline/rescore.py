@@ -1,0 +1,105 @@
+"""Samples that exist, judged again: a file, a folder, or those of a recorded run under other settings."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from bigcodeflow.config import RunConfig, Sanitizer, Split, Subset, load_settings, read_preset
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, overlaid
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.stages import dataset_stage, finished_artifact, generation_stage
+from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.store import Store
+
+
+class RescoreConfig(SettingsModel):
+    """Which samples are judged again, and what is different this time."""
+
+    samples: str = "starter"
+    """Sample file (JSONL, JSONL.gz) or folder, 'starter', 'oracle', 'stub' or 'cheat'. Leave empty where a run is
+    named."""
+    run: str = ""
+    """Recorded run whose samples are judged, by record, run or model name; 'latest' takes the latest of all. Its own
+    settings hold wherever nothing is said below."""
+    preset: str = "starter"
+    """Settings for a sample file: 'starter', 'bigcodebench' or a YAML file. A recorded run brings its own."""
+    split: Split | None = None
+    """Which prompts the samples of a file answer; empty takes the preset's."""
+    subset: Subset | None = None
+    """'full' judges every task, 'hard' only BigCodeBench-Hard; empty takes the preset's or the run's."""
+    sanitizer: Sanitizer | None = None
+    """Another sanitizer: parity, robust or none; empty keeps it."""
+    environment: str = ""
+    """Another sandbox environment, see `bigcodeflow env list`; empty keeps it."""
+    values: dict[str, Any] = Field(default_factory=dict)
+    """Any other settings by path, such as {"execution.limits.time_seconds": 60}."""
+    name: str = Field(default="", max_length=200, pattern=NAME_PATTERN)
+    """Name of the new run; empty takes the run's own with '-rescored' behind it, or the preset's."""
+    store: str = "results/store"
+    """Folder for artifacts; a recorded run is looked up there."""
+    out: str = ""
+    """Folder for the result files; empty makes a folder of its own in results/runs."""
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        # The form's own default must not have to be cleared by whoever names a run.
+        if not self.run and not self.samples:
+            raise ValueError("give 'samples', such as a sample file, or 'run', the name of a recorded run")
+        return self
+
+
+def rescored(config: RescoreConfig) -> RunConfig:
+    """The run that judges the samples again.
+
+    Raises:
+        ConfigError: unknown settings, or samples of a recorded run that could only be had by asking the model again.
+        ArtifactError: no recorded run has that name.
+    """
+    if not config.run:
+        settings, origin = read_preset(config.preset)
+        changed = _changed(settings, config, config.name or str(settings.get("name", "run")))
+        judged = load_settings(changed, origin)
+        if judged.samples.source == "model":
+            raise ConfigError(
+                "rescore: asks no model, and generation.model names one: leave it empty, or use `bigcodeflow run`"
+            )
+        return judged
+    run = find_run(config.store, config.run)
+    if run.imported:
+        raise ConfigError(
+            f"run {run.record}: was imported, so its settings are not known: judge the sample file that it was made of "
+            "(--samples)"
+        )
+    changed = _changed(run.config, config.model_copy(update={"samples": ""}), config.name or f"{run.run}-rescored")
+    again = load_settings(changed, f"run {run.record}")
+    _refuse_to_ask(again, run)
+    return again
+
+
+def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> dict[str, Any]:
+    changes: dict[str, Any] = {
+        "dataset.split": config.split,
+        "dataset.subset": config.subset,
+        "samples.source": config.samples,
+        "sanitizing.mode": config.sanitizer,
+        "execution.environment": config.environment,
+    }
+    given = {path: value for path, value in changes.items() if value}
+    settings = overlaid(settings, given, "rescore")
+    settings = overlaid(settings, config.values, "rescore")
+    return overlaid(settings, {"name": name, "store": config.store, "out": config.out}, "rescore")
+
+
+def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:
+    """Judging again must not cost anything: a model's answers have to be in the store."""
+    if again.samples.source != "model":
+        return
+    there, store = Resolver(dry_run=True).up_to_sanitizing(again), Store(again.store)
+    dataset = finished_artifact(dataset_stage(there), store)
+    if dataset is None or finished_artifact(generation_stage(there, dataset), store) is None:
+        raise ConfigError(
+            f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "
+            "split or way of asking, or the artifact is gone): use `bigcodeflow run`, which asks for what is not there"
+        )

@@ -1,0 +1,135 @@
+"""What a run's settings name, looked up once: its tasks, its samples, its environment and the quarantine list.
+
+Everything that asks somebody else (the hub, a container engine, a service) happens here, before the first key is
+computed. A key then follows from the resolved run alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bigcodeflow import datasets, generation
+from bigcodeflow.config import DatasetConfig, ExecutionConfig, RunConfig
+from bigcodeflow.environments import Environment
+from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+from bigcodeflow.store import Store
+
+
+class Content(NamedTuple):
+    """What a setting names."""
+
+    identity: Any
+    """Held by keys; JSON-able."""
+    value: Any = None
+    """Handed to the stages that declare it."""
+
+
+_NO_QUARANTINE = Content([], frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRun:
+    """A run with the contents that its settings name, by their names in config.reads.CONTENT."""
+
+    config: RunConfig
+    contents: Mapping[str, Content]
+
+    @property
+    def environment(self) -> Environment | None:
+        """Where samples are executed; None where a dry run cannot know it without asking."""
+        found: Environment | None = self.contents["environment"].value
+        return found
+
+
+class Resolver:
+    """Resolves runs; what several of them name alike, such as the members of a sweep, is looked up once."""
+
+    def __init__(self, *, dry_run: bool = False) -> None:
+        """Nothing is asked before it is needed.
+
+        Args:
+            dry_run: ask nobody: the dataset is the one in the hub cache, and the environment of a backend elsewhere is
+                the one of the last run, or unknown.
+        """
+        self._dry_run = dry_run
+        self._found: dict[str, Any] = {}
+
+    def __call__(self, config: RunConfig) -> ResolvedRun:
+        """Resolve everything that a whole run reads.
+
+        Raises:
+            ConfigError: the sampling parameters are a grid of settings.
+            DatasetError: the dataset is absent, unreachable or not permitted.
+            SamplesError: the sample file is absent or unreadable.
+            EnvironmentUnusableError: the environment is not there.
+            SandboxUnavailableError: no backend that the configuration names can be reached.
+        """
+        run = self.up_to_sanitizing(config)
+        environment = self._once("environment", config.execution, self._environment)
+        sha = environment.environment_sha if environment else ""
+        identity = {"environment_sha": sha, "harness_version": HARNESS_VERSION}
+        contents = {"environment": Content(identity, environment), "quarantine": _quarantine(config, sha)}
+        return ResolvedRun(run.config, {**run.contents, **contents})
+
+    def up_to_sanitizing(self, config: RunConfig) -> ResolvedRun:
+        """Resolve what the stages before any execution read.
+
+        Raises:
+            ConfigError: the sampling parameters are a grid of settings.
+            DatasetError: the dataset is absent, unreachable or not permitted.
+            SamplesError: the sample file is absent or unreadable.
+        """
+        dataset: datasets.ResolvedDataset = self._once("dataset", config.dataset, self._dataset)
+        if config.samples.source == "model":
+            generation.require_one_setting(config.generation)
+            samples = Content("model")
+        else:
+            samples = Content(generation.fingerprint(config.samples))
+        contents = {
+            "dataset": Content(dataset.fingerprint, dataset),
+            "samples": samples,
+            "quarantine": _NO_QUARANTINE,
+        }
+        return ResolvedRun(_pinned(config, dataset), contents)
+
+    def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
+        key = f"{kind} {settings.model_dump_json()}"
+        if key not in self._found:
+            self._found[key] = look_up(settings)
+        return self._found[key]
+
+    def _dataset(self, config: DatasetConfig) -> datasets.ResolvedDataset:
+        return datasets.resolve(config.model_copy(update={"offline": True}) if self._dry_run else config)
+
+    def _environment(self, config: ExecutionConfig) -> Environment | None:
+        from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
+
+        return (remembered_environment if self._dry_run else execution_environment)(config)
+
+
+def resolve(config: RunConfig) -> ResolvedRun:
+    """Everything that one run reads; see :meth:`Resolver.__call__` for what it raises."""
+    return Resolver()(config)
+
+
+def _pinned(config: RunConfig, dataset: datasets.ResolvedDataset) -> RunConfig:
+    """The same run on one content of its dataset: a hub version becomes the commit that it is now.
+
+    What is cached of the tasks is then found without asking the hub again.
+    """
+    content = dataset.fingerprint
+    if "commit" not in content:
+        return config
+    source = f"{content['hub']}@{content['version']}#{content['commit']}"
+    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
+
+
+def _quarantine(config: RunConfig, environment_sha: str) -> Content:
+    """Quarantined tasks of the environment, each with the sha256 of its test text."""
+    if config.execution.quarantine == "off" or not environment_sha:
+        return _NO_QUARANTINE
+    from bigcodeflow.execution.quarantine import quarantined, read_quarantine
+
+    rows = quarantined(read_quarantine(Store(config.store), environment_sha))
+    suspects = sorted({(row["task_id"], row["test_sha256"]) for row in rows})
+    return Content([list(suspect) for suspect in suspects], frozenset(suspects))

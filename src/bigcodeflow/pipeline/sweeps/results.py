@@ -1,0 +1,227 @@
+"""What a sweep came to: one row a run, and the files that keep the table."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.pipeline.outputs import own_folder, recorded_in, write_outputs
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.pipeline.sweeps.config import SweepConfig
+from bigcodeflow.pipeline.sweeps.members import Member
+from bigcodeflow.pipeline.sweeps.planning import Plan
+from bigcodeflow.results.models import Row
+from bigcodeflow.results.titles import title_of
+from bigcodeflow.results.wording import interval, overall, percent
+from bigcodeflow.store import Store, write_atomically
+
+Outcome = Literal["ran", "reused", "failed"]
+
+
+class MemberResult(BaseModel):
+    """What became of one run of a sweep."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    model: str
+    split: str
+    subset: str
+    setting: str
+    outcome: Outcome
+    stages: tuple[str, ...] = ()
+    """Stages that had to be done; the others were reused."""
+    cause: str = ""
+    """Why they had to be done."""
+    variant: str = ""
+    pass_at_1: float | None = None
+    """A share; None where there is no pass@1."""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n_tasks: int = 0
+    n_samples: int = 0
+    infra_errors: int = 0
+    """Samples that could not be judged for reasons outside them: the score is provisional."""
+    ground_truth_rate: float | None = None
+    cost_usd: float | None = None
+    """List price of the run's answers, whenever they were paid; None where no price is known."""
+    seconds: float = 0.0
+    """Wall time of the run in this sweep."""
+    out: str
+    error: str = ""
+    """Why it failed."""
+
+
+class SweepFailedError(ExecutionError):
+    """Runs of a sweep failed; the others are finished."""
+
+    def __init__(self, message: str, results: Sequence[MemberResult] = ()) -> None:
+        super().__init__(message)
+        self.results = tuple(results)
+
+
+def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, seconds: float = 0.0) -> MemberResult:
+    """The row of a run whose artifacts are all there.
+
+    Raises:
+        ArtifactError: one of them is gone.
+    """
+    store = Store(plan.member.config.store)
+    rows = store.read(artifacts.aggregation).to_pylist()
+    score = _score(rows)
+    rate = next(overall(rows, "ground_truth_rate"), None)
+    prices: list[float | None] = store.read(artifacts.generation, ["cost_usd"])["cost_usd"].to_pylist()
+    costs = [price for price in prices if price is not None]
+    found: dict[str, Any] = {}
+    if score is not None:
+        found = {
+            "pass_at_1": score["value"],
+            **{name: score[name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")},
+        }
+    return MemberResult(
+        **_identity(plan.member),
+        **found,
+        outcome=outcome,
+        stages=plan.missing,
+        cause=plan.cause,
+        infra_errors=int(artifacts.aggregation.statistics.get("infra_errors", 0)),
+        ground_truth_rate=None if rate is None else rate["value"],
+        cost_usd=sum(costs) if costs else None,
+        seconds=seconds,
+    )
+
+
+def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
+    """The row of a run whose artifacts were all there; its files and its record are written where they are not.
+
+    Raises:
+        ArtifactError: one of the artifacts is gone.
+        ConfigError: the folder for its files holds those of another run.
+    """
+    config, now = plan.member.config, datetime.now(UTC)
+    if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
+        write_outputs(config, artifacts, Store(config.store), started_at=now, evaluated_at=now)
+    return finished_result(plan, artifacts, outcome="reused")
+
+
+def failed_result(plan: Plan, error: str, seconds: float) -> MemberResult:
+    """The row of a run that did not come to its end."""
+    return MemberResult(
+        **_identity(plan.member),
+        outcome="failed",
+        stages=plan.missing,
+        cause=plan.cause,
+        seconds=seconds,
+        error=error,
+    )
+
+
+def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:
+    """What the sweep as a whole ends with where a run failed: which ones and why, a line each."""
+    failed = [result for result in results if result.outcome == "failed"]
+    if not failed:
+        return None
+    lines = [f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again for these alone"]
+    return SweepFailedError("\n".join([*lines, *(f"{one.name}: {one.error}" for one in failed)]), results)
+
+
+def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
+    """One row of texts a run, as tables show it."""
+    return [
+        {
+            "model": result.model,
+            "split": result.split,
+            "subset": result.subset,
+            "setting": result.setting,
+            "pass@1": score_text(result),
+            "95 % interval": interval(result.model_dump()),
+            "ground truths": "" if result.ground_truth_rate is None else percent(result.ground_truth_rate),
+            "tasks": f"{result.n_tasks:,}" if result.n_tasks else "",
+            "cost": "" if result.cost_usd is None else f"$ {result.cost_usd:,.2f}",
+            "time": f"{result.seconds:,.1f} s" if result.seconds else "",
+            "done": done_text(result),
+            "files": result.out,
+        }
+        for result in results
+    ]
+
+
+def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
+    """The same in the columns that a terminal has room for; columns that are empty everywhere are left out."""
+    wanted = ("pass@1", "95 % interval", "ground truths", "cost", "time", "done")
+    rows = [
+        {
+            "run": title_of(result.model, result.subset, result.split, result.setting),
+            **{name: row[name] for name in wanted},
+        }
+        for result, row in zip(results, result_rows(results), strict=True)
+    ]
+    used = {name for row in rows for name, text in row.items() if text}
+    return [{name: text for name, text in row.items() if name in used} for row in rows]
+
+
+def score_text(result: MemberResult) -> str:
+    """The score, and what a reader has to know of it."""
+    if result.pass_at_1 is None:
+        return ""
+    remarks = [*(["raw"] if result.variant == "raw" else []), *(["provisional"] if result.infra_errors else [])]
+    return percent(result.pass_at_1) + (f" ({', '.join(remarks)})" if remarks else "")
+
+
+def done_text(result: MemberResult) -> str:
+    """What ran and why, or that nothing had to."""
+    if result.outcome == "reused":
+        return "all reused"
+    stages = stages_text(result.stages)
+    told = f"{result.outcome}: {stages}" if stages else result.outcome
+    return f"{told} ({result.cause})" if result.cause else told
+
+
+def stages_text(stages: Sequence[str]) -> str:
+    """Titles of stages in a few words."""
+    return "all stages" if len(stages) == len(RunArtifacts._fields) else ", ".join(stages)
+
+
+def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
+    """One row of texts a run, before anything runs."""
+    return [
+        {
+            "run": plan.member.title,
+            "to do": stages_text(plan.missing) or plan.problem or "nothing",
+            "why": plan.cause,
+        }
+        for plan in plans
+    ]
+
+
+def folder_of(sweep: SweepConfig, moment: datetime, token: str = "") -> str:
+    """The sweep's folder: the one that it names, or one of its own; see ``own_folder``."""
+    return sweep.out or own_folder("results/sweeps", sweep.name, moment, token)
+
+
+def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: str) -> Path:
+    """Write the table as JSON into the sweep's folder; one entry a run, fields as in MemberResult."""
+    content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
+    return write_atomically(Path(folder).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
+
+
+def _identity(member: Member) -> dict[str, Any]:
+    view = member.config.dataset
+    return {
+        "name": member.name,
+        "model": member.model,
+        "split": view.split,
+        "subset": view.subset,
+        "setting": member.setting,
+        "out": member.config.out,
+    }
+
+
+def _score(rows: Sequence[Row]) -> Row | None:
+    """The row of pass@1, calibrated before raw."""
+    scores = [row for row in overall(rows, "pass@k") if row["k"] == 1]
+    return next((row for row in scores if row["variant"] == "calibrated"), scores[0] if scores else None)

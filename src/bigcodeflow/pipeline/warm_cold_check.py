@@ -1,0 +1,93 @@
+"""Judges the same samples started warm and started cold, and says where the verdicts differ, and whether by chance."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow.config import RunConfig, Start
+from bigcodeflow.pipeline import stages
+from bigcodeflow.store import Store
+
+_STARTS: tuple[Start, ...] = ("warm", "cold")
+_COLUMNS = ("task_id", "sample_index", "variant", "status", "tests")
+_Owner = tuple[str, int, str]
+
+
+class StartDifference(NamedTuple):
+    """A sample with different verdicts, or outcomes of its tests, by the way it was started."""
+
+    task_id: str
+    sample_index: int
+    variant: str
+    warm: tuple[str, ...]
+    """Status of each execution, the first one first."""
+    cold: tuple[str, ...]
+    tests: tuple[str, ...]
+    """Tests whose outcome differed in the first executions."""
+    flaky: bool
+    """Whether executions that were started the same way disagree too, so that the start need not be the cause."""
+
+
+class StartComparison(NamedTuple):
+    """What a comparison came to."""
+
+    samples: int
+    differences: list[StartDifference]
+
+    @property
+    def systematic(self) -> list[StartDifference]:
+        """Differences that come with the way of starting, as far as the executions tell."""
+        return [found for found in self.differences if not found.flaky]
+
+
+def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int = 3) -> StartComparison:
+    """Judge every sample both ways, and those that differ so many times more.
+
+    Each way has a store of its own below the configured one, so that neither takes over the other's verdicts and an
+    interrupted comparison goes on where it stopped.
+
+    Raises:
+        ExecutionError: the work could not be finished.
+    """
+    first = {start: _outcomes(config, start, "first", listener) for start in _STARTS}
+    different = sorted(owner for owner, warm in first["warm"].items() if warm != first["cold"][owner])
+    runs = {start: [first[start]] for start in _STARTS}
+    if different:
+        tasks = ",".join(dict.fromkeys(owner[0] for owner in different))
+        fewer = config.model_copy(update={"dataset": config.dataset.model_copy(update={"ids": tasks})})
+        for number in range(1, again + 1):
+            for start in _STARTS:
+                runs[start].append(_outcomes(fewer, start, f"again-{number}", listener))
+    return StartComparison(len(first["warm"]), [_difference(owner, runs) for owner in different])
+
+
+def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Owner, Any]:
+    """Status and outcome of every test, by sample."""
+    store = Path(config.store) / "starts" / f"{start}-{name}"
+    execution = config.execution.model_copy(update={"start": start})
+    there = config.model_copy(update={"store": str(store), "execution": execution})
+    artifacts = stages.perform_all(there, listener)
+    rows = Store(store).read(artifacts.execution, list(_COLUMNS)).to_pylist()
+    return {
+        (row["task_id"], row["sample_index"], row["variant"]): (
+            row["status"],
+            tuple((test["name"], test["outcome"]) for test in row["tests"]),
+        )
+        for row in rows
+    }
+
+
+def _difference(owner: _Owner, runs: dict[Start, list[dict[_Owner, Any]]]) -> StartDifference:
+    warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
+    return StartDifference(
+        *owner,
+        warm=tuple(status for status, _ in warm),
+        cold=tuple(status for status, _ in cold),
+        tests=tuple(_differing_tests(warm[0][1], cold[0][1])),
+        flaky=len(set(warm)) > 1 or len(set(cold)) > 1,
+    )
+
+
+def _differing_tests(warm: tuple[tuple[str, str], ...], cold: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    expected = dict(cold)
+    yield from (name for name, outcome in warm if expected.get(name) != outcome)

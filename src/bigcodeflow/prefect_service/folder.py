@@ -1,0 +1,159 @@
+"""The folder of one service: what was started, with which settings, and where everything of it lies.
+
+DIR/service.json   settings, processes, what was deployed; for its owner only, since a database's URL holds a password
+DIR/lock           held while something is started or stopped
+DIR/logs/          output of the server and the worker
+DIR/prefect/       Prefect's home: the SQLite database and remembered results
+"""
+
+import fcntl
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bigcodeflow.core.errors import ServiceError
+from bigcodeflow.prefect_service.processes import ProcessIdentity
+
+Say = Callable[[str], None]
+
+#: Written into the environment of the server and the worker, and inherited by all that they start.
+MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
+DEFAULT_PORT = 4200
+_LOG_BYTES = 10_000_000
+
+
+class ServiceSettings(BaseModel):
+    """What a service was started with; kept, so that a later start needs no option again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    database: str = ""
+    """URL; empty for the SQLite file in the folder."""
+    deployments: str = ""
+    """Path of the prefect.yaml; empty for the shipped one."""
+
+    @property
+    def ui_url(self) -> str:
+        """Address for a browser; a server on every interface is reached over loopback."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - recognized, not bound
+        return f"http://{host}:{self.port}"
+
+    @property
+    def api_url(self) -> str:
+        """What PREFECT_API_URL has to be."""
+        return f"{self.ui_url}/api"
+
+
+class ServiceRecord(BaseModel):
+    """What the folder remembers between two commands."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    service_id: str = Field(default_factory=lambda: uuid.uuid4().hex)
+    settings: ServiceSettings = ServiceSettings()
+    server: ProcessIdentity | None = None
+    worker: ProcessIdentity | None = None
+    worker_api_url: str = ""
+    """Server that the worker was started for."""
+    prefect_version: str = ""
+    """Of the running processes."""
+    deployed: str = ""
+    """Fingerprint of what was registered."""
+    pool_paused: bool = False
+    """Whether a stop has paused the pool and not resumed it."""
+
+    @property
+    def mark(self) -> str:
+        """Entry of the environment by which processes of this service are known."""
+        return f"{MARK_VARIABLE}={self.service_id}"
+
+    @property
+    def worker_name(self) -> str:
+        """Name of the service's own worker; other machines may add workers to the same pool."""
+        return f"{socket.gethostname()}-{self.service_id[:6]}"
+
+
+class ServiceFolder:
+    """Paths, lock and record of one service."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().absolute()
+        self.logs = self.root / "logs"
+        self.prefect_home = self.root / "prefect"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a service was ever started here."""
+        return (self.root / "service.json").is_file()
+
+    def read(self) -> ServiceRecord:
+        """What is remembered; a new record where nothing is.
+
+        Raises:
+            ServiceError: the record cannot be read.
+        """
+        path = self.root / "service.json"
+        try:
+            return ServiceRecord.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return ServiceRecord()
+        except (OSError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise ServiceError(
+                f"{path} cannot be read ({reason}): move it away and end the processes of this service yourself; "
+                f"their ids are in {self.logs}/*.log"
+            ) from None
+
+    def write(self, record: ServiceRecord) -> None:
+        """Remember; whole or not at all."""
+        aside = self.root / f".service.{os.getpid()}.tmp"
+        aside.touch(mode=0o600)
+        aside.write_text(record.model_dump_json(indent=1))
+        aside.replace(self.root / "service.json")
+
+    @contextmanager
+    def locked(self, say: Say) -> Iterator[ServiceRecord]:
+        """Keep every other start and stop of this service waiting.
+
+        Raises:
+            ServiceError: the folder cannot be made, or its record cannot be read.
+        """
+        try:
+            for folder in (self.root, self.logs, self.prefect_home):
+                folder.mkdir(parents=True, exist_ok=True)
+            (self.root / ".gitignore").write_text("*\n")
+            lock = (self.root / "lock").open("a")
+        except OSError as error:
+            raise ServiceError(
+                f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
+            ) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self.read()
+
+    def log(self, name: str) -> Path:
+        """Log file of a process that is about to start; an overlong one is put aside."""
+        path = self.logs / f"{name}.log"
+        if path.exists() and path.stat().st_size > _LOG_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+        return path
+
+    def last_lines(self, name: str, count: int = 8) -> str:
+        """End of a log without blank lines, for an error message."""
+        path = self.logs / f"{name}.log"
+        try:
+            lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+        except FileNotFoundError:
+            lines = []
+        return "\n".join(f"  {line}" for line in lines[-count:])

@@ -1,0 +1,176 @@
+"""What the service asks of its Prefect server, over HTTP: this room must work where Prefect takes seconds to import."""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from bigcodeflow.core.errors import ServiceError
+
+POOL = "bigcodeflow"
+#: Runs of this queue execute samples on all cores; so few of them at a time.
+EXECUTION_QUEUE = "execution"
+EXECUTION_RUNS = 2
+#: A limit for `generation.requests.shared_limit`; as large as the default of one run's `concurrency`.
+SHARED_LIMIT = "model-requests"
+SHARED_LIMIT_SLOTS = 64
+
+_UNFINISHED = ("RUNNING", "PENDING", "CANCELLING")
+_PAGE = 200
+_REQUEST_SECONDS = 60.0
+_GLANCE_SECONDS = 5.0
+_NOT_FOUND = 404
+_UNAUTHORIZED = 401
+_BUSY = 503
+_BUSY_SECONDS = 60.0
+_SECONDS_BETWEEN_TRIES = 1.0
+
+
+class PrefectServer:
+    """A client of one server's API."""
+
+    def __init__(self, api_url: str) -> None:
+        self.api_url = api_url
+        user, _, password = os.environ.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
+        self._client = httpx2.Client(
+            base_url=api_url,
+            timeout=_REQUEST_SECONDS,
+            auth=(user, password) if user else None,
+            trust_env=False,  # a proxy would be asked for a server on this machine
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def home(self) -> str | None:
+        """Home folder of the server that answers at this address; None while none does.
+
+        Raises:
+            ServiceError: it asks for a password that was not given.
+        """
+        try:
+            healthy = self._client.get("/health", timeout=_GLANCE_SECONDS)
+            found = self._client.get("/admin/settings", timeout=_GLANCE_SECONDS)
+            if found.status_code == _UNAUTHORIZED:
+                raise ServiceError(
+                    f"the Prefect server at {self.api_url} asks for a password: "
+                    "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD as for its start"
+                )
+            settings = found.raise_for_status().json() if healthy.json() is True else None
+        except (httpx2.HTTPError, ValueError):
+            return None
+        return str(settings["home"]) if isinstance(settings, dict) and "home" in settings else None
+
+    def make_pool(self, *, execution_runs: int | None) -> None:
+        """Make what runs wait in, where it is absent; a limit that a user changed in the UI stays as it is.
+
+        Args:
+            execution_runs: how many runs may execute samples at once; None leaves the limit alone.
+        """
+        pools, queues, limits = "/work_pools/", f"/work_pools/{POOL}/queues", "/v2/concurrency_limits/"
+        self._create(pools, POOL, {"type": "process", "description": "bigcodeflow's own runs"})
+        described = "runs that execute samples, and so take all cores"
+        slots = execution_runs or EXECUTION_RUNS
+        created = self._create(queues, EXECUTION_QUEUE, {"description": described, "concurrency_limit": slots})
+        if execution_runs and not created:
+            self._send("PATCH", f"{queues}/{EXECUTION_QUEUE}", {"concurrency_limit": execution_runs})
+        self._create(limits, SHARED_LIMIT, {"limit": SHARED_LIMIT_SLOTS, "active": True})
+
+    def execution_runs(self) -> int | None:
+        """How many runs may execute samples at once; None: any number."""
+        limit: int | None = self._send("GET", f"/work_pools/{POOL}/queues/{EXECUTION_QUEUE}")["concurrency_limit"]
+        return limit
+
+    def pool_paused(self) -> bool:
+        """Whether no runs are delivered."""
+        return bool(self._send("GET", f"/work_pools/{POOL}")["is_paused"])
+
+    def pause_pool(self, *, paused: bool) -> None:
+        """Stop or resume the delivery of runs."""
+        self._send("PATCH", f"/work_pools/{POOL}", {"is_paused": paused})
+
+    def worker_online(self, name: str) -> bool:
+        """Whether the server has heard of this worker of late."""
+        found = self._send("POST", f"/work_pools/{POOL}/workers/filter", {})
+        return any(worker["name"] == name and worker["status"] == "ONLINE" for worker in found)
+
+    def deployments(self) -> list[dict[str, Any]]:
+        """Every deployment of the pool, with its schedules."""
+        return self._pages("/deployments/filter", {"work_pools": {"name": {"any_": [POOL]}}})
+
+    def set_schedule(self, deployment_id: str, schedule_id: str, *, active: bool) -> None:
+        """Switch a schedule on or off."""
+        self._send("PATCH", f"/deployments/{deployment_id}/schedules/{schedule_id}", {"active": active})
+
+    def unfinished_runs(self, worker: str) -> list[dict[str, Any]]:
+        """Runs that a worker took up and that have not ended as far as the server knows."""
+        chosen = {"work_pools": {"name": {"any_": [POOL]}}, "flow_runs": {"state": {"type": {"any_": _UNFINISHED}}}}
+        runs = self._pages("/flow_runs/filter", chosen)
+        return [run for run in runs if (run.get("labels") or {}).get("prefect.worker.name") == worker]
+
+    def unfinished_subflows(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
+        """Runs that these runs started inside their own process and that have not ended."""
+        state = {"type": {"any_": _UNFINISHED}}
+        return self._pages(
+            "/flow_runs/filter", {"flow_runs": {"parent_flow_run_id": {"any_": list(run_ids)}, "state": state}}
+        )
+
+    def set_state(self, run_id: str, kind: str, message: str, *, force: bool = False) -> None:
+        """Propose a state for a run, or enforce it."""
+        state = {"type": kind, "name": kind.capitalize(), "message": message}
+        self._send("POST", f"/flow_runs/{run_id}/set_state", {"state": state, "force": force})
+
+    def _pages(self, path: str, chosen: dict[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while True:
+            page: Sequence[dict[str, Any]] = self._send("POST", path, {**chosen, "limit": _PAGE, "offset": len(found)})
+            found.extend(page)
+            if len(page) < _PAGE:
+                return found
+
+    def _create(self, path: str, name: str, body: dict[str, Any]) -> bool:
+        """Whether it was created; False where it is there already."""
+        there = self._request("GET", f"{path.rstrip('/')}/{name}", None)
+        if there.status_code != _NOT_FOUND:
+            self._accepted(there)
+            return False
+        self._send("POST", path, {"name": name, **body})
+        return True
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        response = self._request(method, path, body)
+        self._accepted(response)
+        return response.json() if response.content else None
+
+    def _request(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
+        """The answer; a server whose database is busy, as at its start, refuses without having done anything."""
+        give_up_at = time.monotonic() + _BUSY_SECONDS
+        response = self._asked(method, path, body)
+        while response.status_code == _BUSY and time.monotonic() < give_up_at:
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+            response = self._asked(method, path, body)
+        return response
+
+    def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
+        try:
+            return self._client.request(method, path, json=body)
+        except httpx2.HTTPError as error:
+            raise ServiceError(
+                f"the Prefect server at {self.api_url} stopped answering ({type(error).__name__}: {error}): "
+                "run `bigcodeflow up` again; `bigcodeflow status` names its log"
+            ) from None
+
+    def _accepted(self, response: httpx2.Response) -> None:
+        if response.is_error:
+            raise ServiceError(
+                f"the Prefect server at {self.api_url} refused {response.request.method} {response.request.url.path}: "
+                f"{response.status_code} {response.text[:300]}"
+            )

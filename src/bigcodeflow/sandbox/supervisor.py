@@ -1,0 +1,158 @@
+"""The first process of a warm sandbox: makes cells, the empty namespaces of one sample each, and the first zygote.
+
+Executed by path in the environment's interpreter, inside the outer sandbox, one process a worker. It stays bare, so
+that what it forks is cheap, and ends with its control socket, which ends everything inside. Requests are JSON messages
+with descriptors:
+
+``cell``    [reply]    namespaces for a sample; answers on ``reply`` with a descriptor of the process that holds them
+``zygote``  [control]  a zygote without libraries, which then answers on its own control socket
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from bigcodeflow.sandbox import namespaces, seccomp
+else:
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import namespaces
+    import seccomp
+
+    sys.path.pop(0)
+
+SAMPLE_ID = 1000
+_TMPFS = namespaces.NO_SUID | namespaces.NO_DEVICES
+_LOOK_SECONDS = 1.0
+#: Even empty files take memory of the kernel's.
+_LEAST_FILES, _BYTES_PER_FILE = 4096, 1 << 14
+
+
+def main() -> None:
+    """Take on an unprivileged identity in namespaces of its own, then serve until the control socket closes."""
+    settings = json.loads(sys.argv[1])
+    control = socket.socket(fileno=settings["control"])
+    if os.getuid() == 0:
+        os.setgroups([])
+        # bubblewrap covers parts of the one it mounts for root, and nothing but a whole one allows others inside
+        namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES)
+    waiting, go = os.pipe()
+    pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
+    if pid == 0:
+        os.close(go)
+        os.read(waiting, 1)
+        os.close(waiting)
+        Supervisor(control, settings).serve()
+        os._exit(0)
+    control.close()
+    namespaces.write_user_map(pid, 0, settings["user"], settings["group"])
+    os.close(go)
+    os._exit(os.waitpid(pid, 0)[1] and 1)
+
+
+class Supervisor:
+    """Serves the worker's requests one after the other."""
+
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        """Become root of the new user namespace, with places of its own."""
+        self._control, self._settings = control, settings
+        self._restrict = seccomp.prepared()
+        os.setresgid(0, 0, 0)
+        os.setresuid(0, 0, 0)
+        namespaces.show_self()  # the maps of what is cloned are written by way of /proc
+        mount_private_places(settings["disk_bytes"])
+        if settings["home_template"]:
+            shutil.copytree(settings["home_template"], os.environ["HOME"])  # libraries read it when they are imported
+
+    def serve(self) -> None:
+        """Answer requests until the worker is gone."""
+        namespaces.send(self._control, b"{}")
+        while True:
+            if select.select([self._control], [], [], _LOOK_SECONDS)[0]:
+                data, descriptors = namespaces.receive(self._control)
+                if not data:
+                    return
+                self._answer(json.loads(data.decode("ascii")), descriptors[0])
+                os.close(descriptors[0])
+            reap()
+
+    def _answer(self, request: dict[str, Any], descriptor: int) -> None:
+        if request["op"] == "cell":
+            self._make_cell(descriptor)
+        elif os.fork() == 0:
+            self._control.close()
+            become_zygote(descriptor)
+
+    def _make_cell(self, reply: int) -> None:
+        waiting, go = os.pipe()
+        pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
+        if pid == 0:
+            os.close(go)
+            os.read(waiting, 1)
+            hold_cell(reply, self._settings, self._restrict)
+        os.close(waiting)
+        namespaces.write_user_map(pid, SAMPLE_ID, 0, 0)
+        os.close(go)
+
+
+def become_zygote(control: int) -> NoReturn:
+    """In a new process: take the harness with all that it imports on board, and serve; never returns."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    if TYPE_CHECKING:
+        from bigcodeflow.sandbox import zygote
+    else:
+        import zygote
+
+    sys.path.pop(0)
+    zygote.serve(socket.socket(fileno=control))
+    os._exit(0)
+
+
+def hold_cell(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
+    """Furnish the new namespaces, say that they are ready, and hold them until killed."""
+    namespaces.be_first_to_go()
+    # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
+    mount_private_places(settings["disk_bytes"], proc_flags=namespaces.READ_ONLY)
+    for path in settings["masked"]:
+        namespaces.mask(path)
+    namespaces.raise_loopback()
+    os.setsid()
+    namespaces.send(socket.socket(fileno=reply), b"{}", [namespaces.process_descriptor(os.getpid())])
+    namespaces.close_from(3)
+    namespaces.drop_privileges(namespaces.IDLE_CAPABILITY)  # out of the sample's reach
+    restrict()
+    while True:
+        reap()
+        signal.sigtimedwait([signal.SIGCHLD], _LOOK_SECONDS)
+
+
+def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
+    """Cover every writable place, and what shows other processes and terminals, with new file systems."""
+    size = f"size={disk_bytes},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=1777"
+    namespaces.mount("tmpfs", "/tmp", _TMPFS, size)
+    namespaces.mount("tmpfs", "/dev/shm", _TMPFS, size)
+    namespaces.mount("devpts", "/dev/pts", namespaces.NO_SUID | namespaces.NO_EXECUTABLES, "newinstance,ptmxmode=0666")
+    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES | proc_flags)
+
+
+def reap() -> None:
+    """Collect ended children."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+if __name__ == "__main__":
+    main()

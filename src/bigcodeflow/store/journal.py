@@ -1,0 +1,184 @@
+"""Lines that are appended on one machine, kept as immutable objects, so that another machine can go on.
+
+Every few seconds what is new in a folder's files becomes one object, a segment, named by its origin (this folder on
+this machine) and a number. A machine restores the segments of all other origins as files that the readers of the folder
+read beside their own.
+"""
+
+import json
+import logging
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Self
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store.files import locked, write_atomically
+from bigcodeflow.store.remote import Remote
+
+logger = logging.getLogger(__name__)
+
+#: What a machine that is lost for good may take with it.
+SECONDS_BETWEEN_SEGMENTS = 5.0
+_STATE = ".kept.json"
+_LOCK = ".kept.lock"
+_DOWNLOADS_AT_ONCE = 8
+
+
+class Lines(Enum):
+    """Which files of a folder are kept, and what a segment of another machine is called among them."""
+
+    VERDICTS = ("*/*.jsonl", "restored/{}")
+    ANSWERS = ("replies-*.jsonl", "replies-000000-{}")
+    BATCHES = ("batches.jsonl", "batches.jsonl")
+    """One file that can have one beginning only: restored where there is none yet."""
+
+
+@dataclass
+class _State:
+    """What of this folder is kept already; beside the files, so that a process that is killed repeats no line."""
+
+    origin: str = field(default_factory=lambda: uuid.uuid4().hex)
+    segments: int = 0
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Bytes of each file that are in segments."""
+
+
+class Journal:
+    """Keeps a folder's lines while it is entered; restores those of other machines before."""
+
+    def __init__(
+        self, remote: Remote, folder: Path, name: str, lines: Lines, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
+    ) -> None:
+        """Nothing happens before it is entered.
+
+        Args:
+            remote: where segments go.
+            folder: the files' folder.
+            name: the folder's name in the store.
+            lines: which files.
+            seconds: time between two segments.
+        """
+        self._remote, self._folder, self._name, self._seconds = remote, folder, name, seconds
+        self._pattern, self._restored = lines.value
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="bigcodeflow-journal", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Restore, and keep from then on.
+
+        Raises:
+            ArtifactError: the store cannot be reached.
+        """
+        self.restore()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Keep what is left.
+
+        Raises:
+            ArtifactError: the store cannot be reached, and nothing else has gone wrong before.
+        """
+        self._over.set()
+        self._thread.join()
+        try:
+            self.save()
+        except ArtifactError as error:
+            if kind is None:
+                raise
+            logger.warning("what was done last is kept on this machine only: %s", error)
+
+    def restore(self) -> None:
+        """Bring the segments of other origins that are not here yet."""
+        found = {name: size for name, size in self._remote.sizes(self._name).items() if "/" not in name}
+        if not found:
+            return
+        with locked(self._folder / _LOCK):
+            state = self._state()
+            foreign = {name: size for name, size in found.items() if not name.startswith(state.origin)}
+            if "{}" in self._restored:
+                self._restore_each(foreign)
+            elif foreign and not (self._folder / self._restored).exists():
+                content = b"".join(self._remote.read(f"{self._name}/{name}") or b"" for name in foreign)
+                write_atomically(self._folder / self._restored, content)
+                state.offsets[self._restored] = len(content)
+                self._remember(state)
+
+    def save(self) -> None:
+        """Put what is new into one further segment.
+
+        Raises:
+            ArtifactError: the store cannot be reached.
+        """
+        if not self._folder.is_dir():
+            return  # a twin of this run has published
+        with locked(self._folder / _LOCK):
+            state = self._state()
+            parts = []
+            for path in self._own_files():
+                name = path.relative_to(self._folder).as_posix()
+                new = _whole_lines(path, state.offsets.get(name, 0))
+                state.offsets[name] = state.offsets.get(name, 0) + len(new)
+                parts.append(new)
+            content = b"".join(parts)
+            if not content:
+                return
+            self._remote.write(f"{self._name}/{state.origin}-{state.segments:06}.jsonl", content)
+            state.segments += 1
+            self._remember(state)
+
+    def _keep(self) -> None:
+        told = False
+        while not self._over.wait(self._seconds):
+            try:
+                self.save()
+                told = False
+            except ArtifactError as error:
+                if not told:
+                    logger.warning("what is done is kept on this machine only, for now: %s", error)
+                told = True
+
+    def _restore_each(self, foreign: dict[str, int]) -> None:
+        def bring(name: str) -> None:
+            content = self._remote.read(f"{self._name}/{name}")
+            if content is not None:
+                write_atomically(self._folder / self._restored.format(name), content)
+
+        absent = [name for name, size in foreign.items() if not self._is_here(name, size)]
+        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-journal") as pool:
+            list(pool.map(bring, absent))
+
+    def _is_here(self, name: str, size: int) -> bool:
+        path = self._folder / self._restored.format(name)
+        return path.is_file() and path.stat().st_size == size
+
+    def _own_files(self) -> list[Path]:
+        others = self._folder / self._restored.partition("{}")[0] if "{}" in self._restored else None
+        files = sorted(self._folder.glob(self._pattern))
+        return [path for path in files if others is None or not str(path).startswith(str(others))]
+
+    def _state(self) -> _State:
+        try:
+            return _State(**json.loads((self._folder / _STATE).read_text()))
+        except (OSError, ValueError, TypeError):
+            state = _State()
+            self._remember(state)  # before its first segment, so that a killed process goes on under the same origin
+            return state
+
+    def _remember(self, state: _State) -> None:
+        write_atomically(self._folder / _STATE, json.dumps(asdict(state)).encode())
+
+
+def _whole_lines(path: Path, offset: int) -> bytes:
+    """What stands in a file behind an offset, up to the last line that is written out."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            content = file.read()
+    except FileNotFoundError:
+        return b""
+    return content[: content.rfind(b"\n") + 1]

@@ -1,0 +1,195 @@
+"""Objects of a store at a URL, by fsspec: a bucket or a folder elsewhere, with retries and errors that say what to do.
+
+A put is whole or not there on every object store. Where a file system tears one, what is read fails its checksum.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from bigcodeflow.core.errors import ArtifactError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+#: Names of the time of writing: of s3, abfs, gs, and of folders elsewhere.
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
+#: Protocols whose content is gone with the process.
+_VOLATILE = ("memory",)
+#: botocore's errors about credentials, which repeating does not mend.
+_REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound")
+
+
+class RemoteObject(NamedTuple):
+    """What a listing tells of an object."""
+
+    size_bytes: int
+    written_at: datetime
+    """When it was written last; now, where the other side does not say."""
+
+
+class Remote:
+    """Objects below one URL; names are relative to it and use slashes."""
+
+    def __init__(self, url: str, system: Any, root: str) -> None:
+        """Made by `open_remote`.
+
+        Args:
+            url: what people call the store.
+            system: fsspec's file system.
+            root: the store's path there.
+        """
+        self.url, self._system, self._root = url, system, root
+
+    def read(self, name: str) -> bytes | None:
+        """An object's content, or None where there is none."""
+        try:
+            content: bytes = self._patiently(lambda: self._system.cat_file(self._path(name)))
+        except FileNotFoundError:
+            return None
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put an object, over whatever is there."""
+        self._patiently(lambda: self._system.pipe_file(self._path(name), content), creates=True)
+
+    def upload(self, name: str, source: Path) -> None:
+        """Put a file as an object."""
+        self._patiently(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
+
+    def download(self, name: str, target: Path) -> bool:
+        """Get an object as a file; false where there is none."""
+        try:
+            self._patiently(lambda: self._system.get_file(self._path(name), str(target)))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Bytes of every object below a folder, by its name within the folder; in the order of the names."""
+        return {name: facts.size_bytes for name, facts in self.objects(folder).items()}
+
+    def objects(self, folder: str) -> dict[str, RemoteObject]:
+        """Every object below a folder, by its name within the folder; in the order of the names."""
+        top = self._path(folder)
+        try:
+            found = self._patiently(lambda: self._system.find(top, detail=True))
+        except FileNotFoundError:
+            return {}
+        return {
+            path[len(top) + 1 :]: RemoteObject(int(facts["size"] or 0), _written_at(facts))
+            for path, facts in sorted(found.items())
+        }
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove objects, as far as they are there."""
+        if names:
+            with suppress(FileNotFoundError):
+                self._patiently(lambda: self._system.rm([self._path(name) for name in names]))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _patiently(self, call: Callable[[], T], *, creates: bool = False) -> T:
+        """The result of a call, which is repeated while its failure may go by.
+
+        Raises:
+            FileNotFoundError: there is no such object.
+            ArtifactError: the store refuses, or stays out of reach.
+        """
+        told = ""
+        for pause_seconds in (0.0, *_PAUSES_SECONDS):
+            time.sleep(pause_seconds)
+            try:
+                return call()
+            except FileNotFoundError as error:
+                if creates or _lacks_bucket(error):
+                    raise ArtifactError(
+                        f"store {self.url}: {_told(error)}: create the bucket, or name another"
+                    ) from None
+                raise
+            except _transient_errors() as error:
+                told = _told(error)
+                if isinstance(error, PermissionError) or type(error).__name__ in _REFUSALS:
+                    raise ArtifactError(_refused(self.url, told)) from None
+                logger.info("store %s does not answer (%s); trying again", self.url, told)
+        raise ArtifactError(
+            f"store {self.url} cannot be reached ({told}): see to the network or the address (AWS_ENDPOINT_URL for "
+            "s3), then run the same again; what is finished is kept"
+        )
+
+
+@cache
+def open_remote(url: str) -> Remote:
+    """The store's objects; the same for a URL throughout the process, so that its connections are shared.
+
+    Raises:
+        ArtifactError: there is no such store, or what speaks its protocol is not installed.
+    """
+    import fsspec
+
+    protocol = url.partition("://")[0]
+    if protocol in _VOLATILE:
+        raise ArtifactError(f"store {url}: is gone with the process; use a folder or a URL such as s3://bucket/prefix")
+    try:
+        system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    except ImportError as error:
+        remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else _told(error)
+        raise ArtifactError(f"store {url}: what speaks {protocol}:// is not installed: {remedy}") from None
+    except ValueError as error:
+        raise ArtifactError(f"store {url}: {_told(error)}: use a folder or a URL such as s3://bucket/prefix") from None
+    remote = Remote(url, system, root.rstrip("/"))
+    remote.sizes(".probe")  # a wrong address, bucket or key is told now, and not after hours of work
+    return remote
+
+
+@cache
+def _transient_errors() -> tuple[type[Exception], ...]:
+    """What the file systems raise beside OSError when the network or the other side fails."""
+    errors: list[type[Exception]] = [OSError]
+    with suppress(ImportError):
+        from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+
+        errors.append(BotoCoreError)
+    with suppress(ImportError):
+        from aiohttp import ClientError
+
+        errors.append(ClientError)
+    return tuple(errors)
+
+
+def _written_at(facts: Mapping[str, Any]) -> datetime:
+    """Every file system of fsspec has its own name for it, and its own type."""
+    told = next((facts[name] for name in _TIMES if facts.get(name)), None)
+    if isinstance(told, int | float):
+        return datetime.fromtimestamp(told, UTC)
+    if isinstance(told, str):
+        with suppress(ValueError):
+            told = datetime.fromisoformat(told)
+    if not isinstance(told, datetime):
+        return datetime.now(UTC)
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def _lacks_bucket(error: Exception) -> bool:
+    """Whether not only the object is absent: that would be a miss, and the work of hours would be done again."""
+    response = getattr(error.__cause__, "response", None) or {}
+    return bool(response.get("Error", {}).get("Code") == "NoSuchBucket")
+
+
+def _refused(url: str, told: str) -> str:
+    return (
+        f"store {url}: access is refused ({told}): give credentials that may read and write there, for s3 by "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
+    )
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
