@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.execution.integrity import checks
 from tests.attacks.conftest import JudgeIn, read_exhibit
 
 pytestmark = pytest.mark.sandbox
