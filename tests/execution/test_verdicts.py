@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.cold import ColdProcess
-from bigcodeflow.execution.backends.observing import Bounds, observe
+from bigcodeflow.execution.backends.observation import Bounds, observe
 from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
 
 from .conftest import RIGHT, TEST, item

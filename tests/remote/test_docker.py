@@ -209,7 +209,7 @@ def test_a_full_temporary_folder_fails_no_sample(lab: Engine, opened: Callable[.
 
 
 def test_an_engine_that_goes_away_fails_no_sample(lab: Engine, opened: Callable[..., Backend], tmp_path: Path) -> None:
-    """Items are unplaced, with the remedy, and are judged again once it is back."""
+    """Items are not started, with the remedy, and are judged again once it is back."""
     socket = tmp_path / "engine.sock"
     socket.symlink_to(lab.url.removeprefix("unix://"))
     backend = opened(url=f"unix://{socket}")
@@ -220,7 +220,7 @@ def test_an_engine_that_goes_away_fails_no_sample(lab: Engine, opened: Callable[
     client.kill(lab.containers()[0])
     client.close()
     outcome = backend.execute(item)
-    assert outcome.unplaced
+    assert outcome.not_started
     assert "start Docker or Podman" in outcome.exit
     assert _status(item, outcome) == "infra_error"
 

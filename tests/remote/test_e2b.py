@@ -98,7 +98,7 @@ def test_a_plan_with_fewer_sandboxes_than_configured_gives_all_verdicts(
     double.most_sandboxes = 1
     backend = backend_with(sandboxes=4)
     outcomes = executed(backend, answers(40))
-    assert not [outcome for outcome in outcomes if outcome.unplaced]
+    assert not [outcome for outcome in outcomes if outcome.not_started]
     assert len(double.created) == 1
     assert double.calls("/v2/sandboxes") <= 1 + 3 * 4
 
@@ -108,7 +108,7 @@ def test_a_cloud_that_is_down_leaves_items_unjudged(double: E2BDouble, backend_w
     double.faults["create"] = [Fault(503)] * 1000
     backend = backend_with(sandboxes=2)
     outcomes = executed(backend, answers(40))
-    assert all(outcome.unplaced and "run again later" in outcome.exit for outcome in outcomes)
+    assert all(outcome.not_started and "run again later" in outcome.exit for outcome in outcomes)
     assert double.calls("/v2/sandboxes") <= 2 * 4
     with pytest.raises(SandboxUnavailableError, match=r"backend e2b: .*run again later"):
         backend_with(sandboxes=1).check()
@@ -166,7 +166,7 @@ def test_an_item_that_ends_its_host_each_time_is_left_unjudged(
     """Three sandboxes later it is given up, with the host's last words; the next item has its own."""
     backend = backend_with(sandboxes=1)
     dead, good = backend.execute(work_items(["die"])[0]), backend.execute(work_items(["x"])[0])
-    assert dead.unplaced
+    assert dead.not_started
     assert "MemoryError: no more" in dead.exit
     assert good.stdout == "x"
     assert len(double.created) == 4

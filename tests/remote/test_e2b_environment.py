@@ -49,7 +49,7 @@ def test_a_template_that_vanished_meanwhile_is_not_asked_for_again(
     backend = backend_with(sandboxes=1)
     double.templates[STARTER].builds.clear()
     outcomes = executed(backend, answers(20))
-    assert all(outcome.unplaced and "has no template" in outcome.exit for outcome in outcomes)
+    assert all(outcome.not_started and "has no template" in outcome.exit for outcome in outcomes)
     assert double.calls("/v2/sandboxes") == 1
 
 

@@ -77,7 +77,7 @@ def test_a_stranger_is_told_which_key_is_missing(space: SpaceProcess, monkeypatc
         made = GradioBackend(config.service, LIMITS, "warm")
         outcome = made.execute(item(RIGHT))
         made.close()
-        assert outcome.unplaced
+        assert outcome.not_started
         assert "BIGCODEFLOW_SERVICE_KEY" in outcome.exit
 
 
@@ -98,7 +98,7 @@ def test_what_is_too_large_is_not_judged(backend: GradioBackend) -> None:
     with ThreadPoolExecutor(3) as pool:
         first, large, last = pool.map(backend.execute, map(item, programs))
     assert [first.exit, last.exit] == ["exit 0"] * 2
-    assert large.unplaced
+    assert large.not_started
     assert "--most-mib" in large.exit
     assert backend.execute(item(RIGHT)).exit == "exit 0"
 
@@ -106,7 +106,7 @@ def test_what_is_too_large_is_not_judged(backend: GradioBackend) -> None:
 def test_what_is_out_of_bounds_is_not_judged(backend: GradioBackend) -> None:
     """Neither is an item that asks for more time than the space gives."""
     outcome = backend.execute(replace(item(RIGHT), time_seconds=7200.0))
-    assert outcome.unplaced
+    assert outcome.not_started
     assert "at most 3600 s" in outcome.exit
 
 

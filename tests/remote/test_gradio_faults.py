@@ -120,7 +120,7 @@ def test_a_full_queue_is_waited_for(execute: Execute) -> None:
 def test_patience_has_an_end(execute: Execute) -> None:
     """What did not come in time is not judged, and the setting is named."""
     found = execute("silence", timeout_seconds=1.0)[0]
-    assert found.unplaced
+    assert found.not_started
     assert "execution.service.timeout_seconds" in found.exit
 
 
@@ -132,7 +132,7 @@ def test_closing_ends_what_waits(double: Double) -> None:
         time.sleep(0.5)
         began = time.monotonic()
         backend.close()
-        assert running.result().unplaced
+        assert running.result().not_started
     assert time.monotonic() - began < 2
 
 
@@ -170,8 +170,8 @@ def test_nobody_there_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     first = backend.execute(item("fine"))
     began = time.monotonic()
     second = backend.execute(item("fine"))
-    assert first.unplaced
-    assert second.unplaced
+    assert first.not_started
+    assert second.not_started
     assert "does not answer" in second.exit
     assert time.monotonic() - began < 0.1
     backend.close()

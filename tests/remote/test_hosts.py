@@ -152,7 +152,7 @@ def test_nonsense_is_no_verdict(answer: bytes) -> None:
     """Whatever a broken host answers, the item is neither a pass nor a fail."""
     with remote(lambda: ScriptedLink(READY, answer)) as backend:
         outcome = backend.execute(item(RIGHT))
-    assert outcome.unplaced
+    assert outcome.not_started
 
 
 def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_each_call_is_an_execution_of_its_own(service: Served, connect: Connect)
 def test_an_answer_that_never_makes_sense_is_given_up(
     proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After some attempts, as unplaced, with what was answered and what to do."""
+    """After some attempts, as not started, with what was answered and what to do."""
     monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.01)
     proxy.faults.extend(["garbage"] * 20)
     outcome = connect(proxy.url).execute(program("nonsense"))
@@ -168,13 +168,13 @@ def test_a_line_without_end_is_cut(proxy: FaultyProxy, connect: Connect, monkeyp
 
 
 def test_a_service_that_hangs_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
-    """After timeout_seconds, as unplaced; asked again at once, without waiting once more."""
+    """After timeout_seconds, as not started; asked again at once, without waiting once more."""
     proxy.faults.append("hang")
     backend = connect(proxy.url, timeout_seconds=1.0)
     began = time.monotonic()
     outcomes = [backend.execute(program("hanging")) for _ in range(3)]
     assert time.monotonic() - began < 3
-    assert all(outcome.unplaced for outcome in outcomes)
+    assert all(outcome.not_started for outcome in outcomes)
     assert "it does not answer" in outcomes[0].exit
     assert "raise execution.service.timeout_seconds" in outcomes[1].exit
     assert proxy.batches == 1
@@ -190,7 +190,7 @@ def test_a_hang_is_cut_and_the_item_asked_for_again(
 
 
 def test_a_busy_service_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
-    """As unplaced: no verdict says that the program is at fault."""
+    """As not started: no verdict says that the program is at fault."""
     proxy.faults.extend(["busy without a word"] * 50)
     outcome = connect(proxy.url, timeout_seconds=1.0).execute(program("busy"))
     assert outcome.exit.startswith("not started: backend http: the service at http://127.0.0.1:")
@@ -217,7 +217,7 @@ def test_a_service_of_another_environment_is_not_used(service: Served, connect: 
     backend, before = HttpBackend(config, RemoteEnvironment("starter", "a" * 64)), service.service.jobs.executions
     outcome = backend.execute(program("elsewhere"))
     backend.close()
-    assert outcome.unplaced
+    assert outcome.not_started
     assert "409 Conflict: the service has bigcodeflow" in outcome.exit
     assert service.service.jobs.executions == before
 
@@ -225,7 +225,7 @@ def test_a_service_of_another_environment_is_not_used(service: Served, connect: 
 def test_an_item_that_the_service_cannot_hold_is_unplaced(service: Served, connect: Connect) -> None:
     """With what the service said of it."""
     outcome = connect(service.url).execute(program("x" * (1 << 20)))
-    assert outcome.unplaced
+    assert outcome.not_started
     assert (
         "413 Request Entity Too Large: a request may have 1 MiB" in outcome.exit
         or "413 Content Too Large" in outcome.exit
@@ -234,14 +234,14 @@ def test_an_item_that_the_service_cannot_hold_is_unplaced(service: Served, conne
 
 @pytest.mark.slow
 def test_closing_leaves_nobody_waiting(service: Served, connect: Connect) -> None:
-    """Items under way come back unplaced with the service's next sign of life."""
+    """Items under way come back not started with the service's next sign of life."""
     backend = connect(service.url)
     with ThreadPoolExecutor(4) as pool:
         running = [pool.submit(backend.execute, program(f"closed {number}", 60.0)) for number in range(4)]
         time.sleep(0.3)
         backend.close()
         outcomes = [future.result(timeout=10) for future in running]
-    assert all(outcome.unplaced for outcome in outcomes)
+    assert all(outcome.not_started for outcome in outcomes)
     assert "as the run ends" in backend.execute(program("after")).exit
 
 
@@ -267,10 +267,10 @@ def test_a_wrong_key_is_named_and_not_told(
 def test_a_key_that_changes_meanwhile_fails_nobody(
     service: Served, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
-    """Items are unplaced, and the run can be repeated with the new key."""
+    """Items are not started, and the run can be repeated with the new key."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "an-old-key")
     outcome = connect(service.url).execute(program("key"))
-    assert outcome.unplaced
+    assert outcome.not_started
     assert "set BIGCODEFLOW_SERVICE_KEY to its key" in outcome.exit
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bigcodeflow.execution.backends.base import Backend, Capabilities, Look, Outcome, unobserved
+from bigcodeflow.execution.backends.base import Backend, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.items import WorkItem
 
 #: Samples that may start beyond the cores: while one is being set up or ended, another computes.
@@ -45,7 +45,7 @@ class Admission:
         self._changed = threading.Condition()
 
     @contextmanager
-    def admitted(self, expected_memory_mib: float) -> Iterator[Look]:
+    def admitted(self, expected_memory_mib: float) -> Iterator[OnUsage]:
         """Wait for room and hold it; what is yielded is to be told what the sample uses."""
         mine = _Running(expected_memory_mib)
         with self._changed:
@@ -53,13 +53,13 @@ class Admission:
                 self._changed.wait(_SECONDS_BETWEEN_LOOKS)  # other programs free memory without telling us
             self._running.add(mine)
 
-        def look(cores: float, memory_mib: float) -> None:
+        def on_usage(cores: float, memory_mib: float) -> None:
             with self._changed:
                 mine.cores, mine.memory_mib = cores, memory_mib
                 self._changed.notify_all()
 
         try:
-            yield look
+            yield on_usage
         finally:
             with self._changed:
                 self._running.discard(mine)
@@ -89,13 +89,13 @@ class AdmittedBackend:
         """As the backend itself prepares them."""
         return self._backend.prepare(items)
 
-    def execute(self, item: WorkItem, look: Look = unobserved) -> Outcome:
+    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
         """Run one item when there is room for it."""
         with self._admission.admitted(item.expected_memory_mib) as counted:
 
             def both(cores: float, memory_mib: float) -> None:
                 counted(cores, memory_mib)
-                look(cores, memory_mib)
+                on_usage(cores, memory_mib)
 
             return self._backend.execute(item, both)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.core.tracebacks import failed_import, raised
 from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.backends.observing import SIGKILL_EXITS
+from bigcodeflow.execution.backends.observation import SIGKILL_EXITS
 from bigcodeflow.execution.failure_kinds import failure_kind
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.sandbox.protocol import LAST_EVENTS

@@ -46,17 +46,17 @@ class Outcome:
     """Where that one did it."""
 
     @property
-    def unplaced(self) -> bool:
+    def not_started(self) -> bool:
         """Whether no sandbox could be had for it, so that nothing is known of the program."""
         return self.exit.startswith(NOT_STARTED)
 
 
-Look = Callable[[float, float], None]
-"""Told now and then how many cores a sample would use if it had them, and its resident memory in MiB."""
+OnUsage = Callable[[float, float], None]
+"""Called a few times a second with the cores that a sample would use if it had them, and its resident memory in MiB."""
 
 
-def unobserved(_cores: float, _rss_mib: float) -> None:
-    """A look that nobody takes."""
+def no_op(_cores: float, _rss_mib: float) -> None:
+    """Ignore the usage."""
 
 
 class Backend(Protocol):
@@ -74,7 +74,7 @@ class Backend(Protocol):
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with ``preload`` and ``zygote`` filled in for a warm start; called once, with all."""
 
-    def execute(self, item: WorkItem, look: Look = unobserved) -> Outcome:
+    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
         """Run one item to its end or to its limits; never raises for anything that the program does."""
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from bigcodeflow.execution.backends.cgroups import SlotGroup
-from bigcodeflow.execution.backends.observing import End
+from bigcodeflow.execution.backends.observation import End
 
 
 class ColdProcess:

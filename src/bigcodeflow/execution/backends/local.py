@@ -14,10 +14,10 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap, cgroups
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Look, Outcome, unobserved
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.backends.cold import ColdProcess
 from bigcodeflow.execution.backends.descriptors import memory_file
-from bigcodeflow.execution.backends.observing import SIGKILL_EXITS, Bounds, Sandboxed, observe, process_limits
+from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, Bounds, Sandboxed, observe, process_limits
 from bigcodeflow.execution.backends.slot_groups import SlotGroups
 from bigcodeflow.execution.backends.supervisor import WarmthLostError
 from bigcodeflow.execution.backends.warm import WarmSandbox
@@ -76,13 +76,13 @@ class LocalBackend:
 
         return warmed(items, self._environment) if self._isolated else items
 
-    def execute(self, item: WorkItem, look: Look = unobserved) -> Outcome:
-        """Run one item to its end or to its limits; ``look`` is told what it uses meanwhile."""
+    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+        """Run one item to its end or to its limits; ``on_usage`` is told what it uses meanwhile."""
         for attempts_left in reversed(range(_STARTS)):
             try:
                 with self._process(item) as (process, work_folder):
                     job = self._job(item, work_folder=work_folder)
-                    return observe(process, job=job, bounds=self._bounds(item), look=look)
+                    return observe(process, job=job, bounds=self._bounds(item), on_usage=on_usage)
             except WarmthLostError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
                 told = str(error)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.descriptors import receive
-from bigcodeflow.execution.backends.observing import End
+from bigcodeflow.execution.backends.observation import End
 from bigcodeflow.execution.backends.slot_groups import SlotGroups
 from bigcodeflow.execution.backends.supervisor import Cell, Supervisor, UnforkableError, WarmthLostError, Zygote, pid_of
 

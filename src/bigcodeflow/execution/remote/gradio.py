@@ -17,7 +17,7 @@ from bigcodeflow.config import ExecutionConfig, LimitsConfig, ServiceConfig, Sta
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import Place
-from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Look, Outcome, unobserved
+from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.spaces import FileRefusedError, Space, SpaceBusyError
@@ -111,9 +111,9 @@ class GradioBackend:
             for item, (preload, zygote) in zip(items, starts, strict=True)
         ]
 
-    def execute(self, item: WorkItem, look: Look = unobserved) -> Outcome:
+    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
         """Run one item; what the space lost is sent again, alone with what else it lost."""
-        del look  # the space lets items in by what it sees itself
+        del on_usage  # the space lets items in by what it sees itself
         with self._room:
             if time.monotonic() < self._down_until:
                 return self._unplaced(self._down_for)

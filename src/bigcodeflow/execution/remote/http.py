@@ -16,7 +16,7 @@ from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import Place
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Look, Outcome, unobserved
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.http_calls import (
@@ -114,16 +114,16 @@ class HttpBackend:
             replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
         ]
 
-    def execute(self, item: WorkItem, look: Look = unobserved) -> Outcome:
+    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
         """Run one item; what is lost on the way is asked for again, and not executed again."""
-        del look  # the service lets items in by what it sees itself
+        del on_usage  # the service lets items in by what it sees itself
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             return self._unplaced(LateError("it did not end the item in time"))
         with self._places:
             return self._persisted(item)
 
     def close(self) -> None:
-        """Ask nothing any more; items under way come back unplaced."""
+        """Ask nothing any more; items under way come back not started."""
         self._closed.set()
         self._calls.close()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from bigcodeflow.execution.backends.accounting import Usage, shared_once_mib, usage_of
-from bigcodeflow.execution.backends.base import Look, Outcome, unobserved
+from bigcodeflow.execution.backends.base import OnUsage, Outcome, no_op
 from bigcodeflow.execution.backends.report import Frames, Tail
 from bigcodeflow.sandbox.protocol import split_job
 
@@ -76,8 +76,8 @@ class Sandboxed(Protocol):
 class _Observation:
     """One process on its way from start to end."""
 
-    def __init__(self, process: Sandboxed, job: dict[str, Any], bounds: Bounds, look: Look) -> None:
-        self._process, self._bounds, self._look = process, bounds, look
+    def __init__(self, process: Sandboxed, job: dict[str, Any], bounds: Bounds, on_usage: OnUsage) -> None:
+        self._process, self._bounds, self._on_usage = process, bounds, on_usage
         first, self._test = split_job(job)
         self._outgoing = memoryview(first)
         self.frames = Frames(job["nonce"].encode())
@@ -190,7 +190,7 @@ class _Observation:
         wanted += sum(usage.waited_seconds.values()) - sum(
             self._waited.get(thread, 0.0) for thread in usage.waited_seconds
         )
-        self._look(max(0.0, wanted) / max(now - self._looked, 1e-3), usage.rss_mib)
+        self._on_usage(max(0.0, wanted) / max(now - self._looked, 1e-3), usage.rss_mib)
         self._looked = now
 
     def _kill(self, reason: str) -> None:
@@ -214,16 +214,16 @@ class _Observation:
         self._selector.close()
 
 
-def observe(process: Sandboxed, *, job: dict[str, Any], bounds: Bounds, look: Look = unobserved) -> Outcome:
+def observe(process: Sandboxed, *, job: dict[str, Any], bounds: Bounds, on_usage: OnUsage = no_op) -> Outcome:
     """Give the process its job, and collect everything it shows until nothing is left of it.
 
     Args:
         process: it waits for its job.
         job: the harness's job with the test text, which is sent only after the program was imported.
         bounds: limits that are enforced from outside.
-        look: told what the sample uses.
+        on_usage: told what the sample uses.
     """
-    observation = _Observation(process, job, bounds, look)
+    observation = _Observation(process, job, bounds, on_usage)
     try:
         observation.watch()
     finally:
