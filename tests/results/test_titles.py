@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bigcodeflow.results.titles import elided, fits, named_model, title_of, told_apart, without_board
+from bigcodeflow.core.display_text import elided
+from bigcodeflow.results.titles import fits, named_model, title_of, told_apart, without_board
 
 
 @pytest.mark.parametrize(

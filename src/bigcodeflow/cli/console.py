@@ -10,8 +10,8 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from bigcodeflow.core.display_text import elided
 from bigcodeflow.pipeline import stages
-from bigcodeflow.results.titles import elided
 from bigcodeflow.store import ArtifactRef
 
 out = Console(soft_wrap=False)

@@ -7,7 +7,7 @@ no expression holds data, so a model's name can only ever be text.
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
-from bigcodeflow.results.titles import elided
+from bigcodeflow.core.display_text import elided
 
 Spec = dict[str, Any]
 

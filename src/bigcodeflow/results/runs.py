@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.titles import board_title, elided, fits, named_model, title_of, told_apart
+from bigcodeflow.results.titles import board_title, fits, named_model, title_of, told_apart
 from bigcodeflow.store import Store
 
 _FOLDER = "runs"

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from bigcodeflow.core.display_text import ELLIPSIS
 
 _BETWEEN = " · "
-_CUT = "…"
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _OWNER_NAME_REVISION = 3
 
@@ -79,23 +78,9 @@ def without_board(title: str, subset: str, split: str) -> str:
     return title.replace(f"{_BETWEEN}{board_title(subset, split)}", "", 1)
 
 
-def elided(text: str, width: int) -> str:
-    """The text in at most so many columns of a terminal; of a longer one the beginning and the end stay.
-
-    What tells two names apart often stands at their end, where a plain cut would take it away.
-    """
-    if cell_len(text) <= width:
-        return text
-    tail = max(width - 1, 0) // 2
-    head = max(width - 1 - tail, 0)
-    while cell_len(shown := f"{text[:head]}{_CUT}{text[len(text) - tail :]}") > width and head:
-        head, tail = (head - 1, tail) if head > tail else (head, tail - 1)  # wide characters take two columns
-    return shown if width > 0 else ""
-
-
 def fits(wanted: str, text: str) -> bool:
     """Whether a text is the wanted one, also as a table has elided it."""
-    head, cut, tail = wanted.partition(_CUT)
+    head, cut, tail = wanted.partition(ELLIPSIS)
     if not cut or not head or not tail:
         return wanted == text
     return len(text) > len(wanted) - len(cut) and text.startswith(head) and text.endswith(tail)

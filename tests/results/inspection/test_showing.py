@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, visible
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results import inspection
 from bigcodeflow.results.inspection import Filters, inspected
-from bigcodeflow.results.inspection.texts import csv_cell, markdown_block, markdown_text, visible
 
 
 def printed(renderable):

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bigcodeflow.core.display_text import csv_cell, markdown_text
 from bigcodeflow.results.inspection.stories import Story
-from bigcodeflow.results.inspection.texts import csv_cell, markdown_text, reason
+from bigcodeflow.results.inspection.wording import reason
 from bigcodeflow.results.models import Row
 
 _COLUMNS = (

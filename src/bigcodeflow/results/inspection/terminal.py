@@ -9,10 +9,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from bigcodeflow.core.display_text import one_line, visible
 from bigcodeflow.results.inspection.stories import Story
 from bigcodeflow.results.inspection.tables import reason_of
-from bigcodeflow.results.inspection.texts import one_line, reason, visible
-from bigcodeflow.results.inspection.wording import Passage, measured, passages
+from bigcodeflow.results.inspection.wording import Passage, measured, passages, reason
 from bigcodeflow.results.models import Row
 
 #: Characters; colouring a million takes a quarter of a minute.

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from bigcodeflow.core.display_text import one_line
+from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.results.inspection.stories import Story
 
 _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodeflow import` was given --samples"
@@ -18,6 +20,11 @@ class Passage(NamedTuple):
     """How to show it; a sentence is ours, everything else is somebody's text."""
     first_line: int = 0
     """Number of the first line where lines are worth counting; 0: they are not."""
+
+
+def reason(trace: str, end: str) -> str:
+    """Why a sample failed, in one line: the exception, the first line of another text, or how the sandbox ended."""
+    return one_line(exception_line(trace) or trace.strip().partition("\n")[0] or end)
 
 
 def passages(story: Story) -> Iterator[Passage]:

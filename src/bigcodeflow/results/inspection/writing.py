@@ -1,7 +1,7 @@
 """A story as Markdown."""
 
+from bigcodeflow.core.display_text import markdown_block, markdown_text
 from bigcodeflow.results.inspection.stories import Story
-from bigcodeflow.results.inspection.texts import markdown_block, markdown_text
 from bigcodeflow.results.inspection.wording import Passage, passages
 
 
