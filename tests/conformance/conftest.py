@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission, AdmittedBackend
+from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
@@ -23,7 +23,7 @@ def samples() -> dict[str, WorkItem]:
 @pytest.fixture(scope="session")
 def local_verdicts(starter_environment: InstalledEnvironment, samples: dict[str, WorkItem]) -> list[Judged]:
     """The local backend's verdicts."""
-    backend = AdmittedBackend(LocalBackend(starter_environment, LIMITS_OF_ALL, warm=True), Admission(2))
+    backend = LocalBackend(starter_environment, LIMITS_OF_ALL, warm=True, admission=Admission(2))
     backend.check()
     try:
         return judged(backend, samples)

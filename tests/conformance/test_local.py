@@ -3,7 +3,7 @@
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission, AdmittedBackend
+from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.local import LocalBackend
 
 from .conftest import AssertSame
@@ -31,6 +31,6 @@ def test_honest_programs_pass(local_verdicts: list[Judged]) -> None:
 
 def test_a_cold_start_gives_the_same(starter_environment: InstalledEnvironment, assert_same: AssertSame) -> None:
     """Verdicts do not depend on the start."""
-    backend = AdmittedBackend(LocalBackend(starter_environment, LIMITS_OF_ALL), Admission(2))
+    backend = LocalBackend(starter_environment, LIMITS_OF_ALL, admission=Admission(2))
     backend.check()
     assert_same(backend)

@@ -36,21 +36,21 @@ def test_as_many_samples_start_as_there_are_cores() -> None:
 def test_a_sleeping_sample_holds_no_core() -> None:
     """When it is seen that a sample uses nothing, another may start."""
     admission = Admission(cores=1)
-    with admission.admitted(1) as look:
+    with admission.admitted(1) as on_usage:
         second = _enter(admission)
         assert not second.wait(0.3)
-        look(0.0, 10.0)
+        on_usage(0.0, 10.0)
         assert second.wait(2)
 
 
 def test_a_sample_with_many_busy_processes_holds_their_cores() -> None:
     """A sample that keeps two cores busy leaves none of two."""
     admission = Admission(cores=2)
-    with admission.admitted(1) as look:
-        look(2.0, 10.0)
+    with admission.admitted(1) as on_usage:
+        on_usage(2.0, 10.0)
         second = _enter(admission)
         assert not second.wait(0.3)
-        look(0.9, 10.0)
+        on_usage(0.9, 10.0)
         assert second.wait(2)
 
 
@@ -69,10 +69,10 @@ def test_memory_that_was_taken_is_not_counted_twice() -> None:
     free_mib, total_mib = machine_memory_mib()
     admission = Admission(cores=8)
     promised = free_mib - 0.1 * total_mib
-    with admission.admitted(promised) as look:
+    with admission.admitted(promised) as on_usage:
         second = _enter(admission, memory_mib=0.1 * total_mib)
         assert not second.wait(0.3)
-        look(0.0, promised)
+        on_usage(0.0, promised)
         assert second.wait(2)
 
 

@@ -73,7 +73,7 @@ def test_a_stranger_is_told_which_key_is_missing(space: SpaceProcess, monkeypatc
     for key in ("", "wrong"):
         monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", key)
         with pytest.raises(SandboxUnavailableError, match="put it into BIGCODEFLOW_SERVICE_KEY"):
-            gradio.PLACE.environment(config)
+            gradio.SPEC.environment(config)
         made = GradioBackend(config.service, LIMITS, "warm")
         outcome = made.execute(item(RIGHT))
         made.close()
@@ -86,7 +86,7 @@ def test_the_environment_is_the_spaces(
 ) -> None:
     """Its sha is that of the environment there, so that verdicts are shared."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
-    found = gradio.PLACE.environment(ExecutionConfig(backend="gradio", service=ServiceConfig(url=space.url)))
+    found = gradio.SPEC.environment(ExecutionConfig(backend="gradio", service=ServiceConfig(url=space.url)))
     assert found.environment_sha == starter_environment.environment_sha
     assert found.lock_sha256 == starter_environment.lock_sha256
     assert found.reference == space.url

@@ -140,7 +140,7 @@ def test_another_version_is_refused(double: Double) -> None:
     """Before anything is executed there."""
     service = ServiceConfig(url=f"{double.url}/other")
     with pytest.raises(EnvironmentUnusableError, match=r"0\.0\.1, harness 1.*install the same version"):
-        gradio.PLACE.environment(ExecutionConfig(backend="gradio", service=service))
+        gradio.SPEC.environment(ExecutionConfig(backend="gradio", service=service))
     with pytest.raises(SandboxUnavailableError, match="install the same version"):
         GradioBackend(service, LimitsConfig(), "cold").check()
 
@@ -149,7 +149,7 @@ def test_another_space_is_refused(double: Double) -> None:
     """One that has no such endpoint."""
     service = ServiceConfig(url=f"{double.url}/original")
     with pytest.raises(SandboxUnavailableError, match="no endpoint /execute"):
-        gradio.PLACE.environment(ExecutionConfig(backend="gradio", service=service))
+        gradio.SPEC.environment(ExecutionConfig(backend="gradio", service=service))
 
 
 def test_another_environment_is_refused(double: Double) -> None:
@@ -157,7 +157,7 @@ def test_another_environment_is_refused(double: Double) -> None:
     service = ServiceConfig(url=f"{double.url}/plain")
     config = ExecutionConfig(backend="gradio", service=service, environment="bigcodebench")
     with pytest.raises(EnvironmentUnusableError, match=r"execution\.environment=starter"):
-        gradio.PLACE.environment(config)
+        gradio.SPEC.environment(config)
 
 
 def test_nobody_there_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_nobody_there_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gradio, "_ATTEMPTS", 2)
     service = ServiceConfig(url=f"http://127.0.0.1:{free_port()}")
     with pytest.raises(SandboxUnavailableError, match=r"does not answer .* correct execution.service.url"):
-        gradio.PLACE.environment(ExecutionConfig(backend="gradio", service=service))
+        gradio.SPEC.environment(ExecutionConfig(backend="gradio", service=service))
     backend = GradioBackend(service, LimitsConfig(), "cold")
     first = backend.execute(item("fine"))
     began = time.monotonic()

@@ -5,18 +5,17 @@ processes holds four. Memory that a sample is expected to need is kept free for 
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bigcodeflow.execution.backends.base import Backend, Capabilities, OnUsage, Outcome, no_op
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.backends.base import OnUsage
 
 #: Samples that may start beyond the cores: while one is being set up or ended, another computes.
 _SURPLUS_CORES = 0.5
 #: Part of the machine's memory that is never promised to a sample.
 _RESERVE = 0.06
-_SECONDS_BETWEEN_LOOKS = 0.5
+_POLL_SECONDS = 0.5
 
 
 class _Running:
@@ -46,11 +45,11 @@ class Admission:
 
     @contextmanager
     def admitted(self, expected_memory_mib: float) -> Iterator[OnUsage]:
-        """Wait for room and hold it; what is yielded is to be told what the sample uses."""
+        """Wait for room and hold it; what is yielded is to be called with what the sample uses."""
         mine = _Running(expected_memory_mib)
         with self._changed:
             while not self._has_room(expected_memory_mib):
-                self._changed.wait(_SECONDS_BETWEEN_LOOKS)  # other programs free memory without telling us
+                self._changed.wait(_POLL_SECONDS)  # other programs free memory without telling us
             self._running.add(mine)
 
         def on_usage(cores: float, memory_mib: float) -> None:
@@ -73,35 +72,6 @@ class Admission:
         free_mib, total_mib = machine_memory_mib()
         owed_mib = sum(one.owed_mib for one in self._running)
         return free_mib - owed_mib - expected_memory_mib > _RESERVE * total_mib
-
-
-class AdmittedBackend:
-    """A backend whose items wait at the gate."""
-
-    def __init__(self, backend: Backend, admission: Admission) -> None:
-        self.name, self._backend, self._admission = backend.name, backend, admission
-
-    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """What the backend itself can promise."""
-        return self._backend.check(allow_unisolated=allow_unisolated)
-
-    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """As the backend itself prepares them."""
-        return self._backend.prepare(items)
-
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
-        """Run one item when there is room for it."""
-        with self._admission.admitted(item.expected_memory_mib) as counted:
-
-            def both(cores: float, memory_mib: float) -> None:
-                counted(cores, memory_mib)
-                on_usage(cores, memory_mib)
-
-            return self._backend.execute(item, both)
-
-    def close(self) -> None:
-        """Give back what the backend keeps."""
-        self._backend.close()
 
 
 def machine_memory_mib() -> tuple[float, float]:

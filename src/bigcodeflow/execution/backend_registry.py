@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
-class Place(NamedTuple):
+class BackendSpec(NamedTuple):
     """What makes a backend usable."""
 
     environment: Callable[[ExecutionConfig], Environment]
@@ -117,9 +117,9 @@ def _environment(config: ExecutionConfig) -> Environment:
     return _place(config.backend).environment(config)
 
 
-def _place(name: BackendName | str) -> Place:
+def _place(name: BackendName | str) -> BackendSpec:
     if name == "local":
-        return Place(lambda config: find_environment(config.environment), _local)
+        return BackendSpec(lambda config: find_environment(config.environment), _local)
     try:
         module = import_module(f"bigcodeflow.execution.remote.{name}")
     except ImportError as error:
@@ -127,7 +127,7 @@ def _place(name: BackendName | str) -> Place:
             f"execution.backend {name} needs a package that is not installed ({error.name}): "
             f"pip install 'bigcodeflow[{_EXTRAS.get(name, name)}]'"
         ) from None
-    return cast("Place", module.PLACE)
+    return cast("BackendSpec", module.SPEC)
 
 
 #: Extra of the package that brings a backend's SDK, where it has another name.
@@ -135,9 +135,9 @@ _EXTRAS = {"gradio": "gradio-client"}
 
 
 def _local(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
-    from bigcodeflow.execution.admission import Admission, AdmittedBackend
+    from bigcodeflow.execution.admission import Admission
     from bigcodeflow.execution.backends.local import LocalBackend
 
     installed = cast("InstalledEnvironment", environment)
-    local = LocalBackend(installed, config.limits, isolated=isolated, warm=isolated and config.start == "warm")
-    return AdmittedBackend(local, Admission(cores))
+    warm = isolated and config.start == "warm"
+    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=Admission(cores))

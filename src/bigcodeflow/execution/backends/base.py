@@ -74,7 +74,7 @@ class Backend(Protocol):
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with ``preload`` and ``zygote`` filled in for a warm start; called once, with all."""
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits; never raises for anything that the program does."""
 
     def close(self) -> None:

@@ -7,12 +7,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends import bubblewrap, cgroups
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.backends.cold import ColdProcess
@@ -38,7 +39,13 @@ class LocalBackend:
     name = "local"
 
     def __init__(
-        self, environment: InstalledEnvironment, limits: LimitsConfig, *, isolated: bool = True, warm: bool = False
+        self,
+        environment: InstalledEnvironment,
+        limits: LimitsConfig,
+        *,
+        isolated: bool = True,
+        warm: bool = False,
+        admission: Admission | None = None,
     ) -> None:
         """Nothing is started before the first item.
 
@@ -47,7 +54,9 @@ class LocalBackend:
             limits: what each may use.
             isolated: false runs them as bare processes.
             warm: fork them from processes that have their libraries imported, instead of starting each from nothing.
+            admission: lets items start when there is room for them; None: each starts at once.
         """
+        self._admission = admission
         self._environment, self._limits, self._isolated = environment, limits, isolated
         self._warm_wanted = warm and isolated
         self._warm: WarmSandbox | None = None
@@ -76,8 +85,13 @@ class LocalBackend:
 
         return warmed(items, self._environment) if self._isolated else items
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
-        """Run one item to its end or to its limits; ``on_usage`` is told what it uses meanwhile."""
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item to its end or to its limits, when there is room for it."""
+        admission = self._admission
+        with admission.admitted(item.expected_memory_mib) if admission else nullcontext(no_op) as on_usage:
+            return self._executed(item, on_usage)
+
+    def _executed(self, item: WorkItem, on_usage: OnUsage) -> Outcome:
         for attempts_left in reversed(range(_STARTS)):
             try:
                 with self._process(item) as (process, work_folder):
@@ -177,9 +191,9 @@ class LocalBackend:
 
     def _probe(self) -> None:
         item = WorkItem("", "", _EMPTY_TEST, ("test_nothing",), 60.0, frozenset())
-        outcome, attempts = self.execute(item), 1
+        outcome, attempts = self._executed(item, no_op), 1
         while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
-            outcome, attempts = self.execute(item), attempts + 1
+            outcome, attempts = self._executed(item, no_op), attempts + 1
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
             told = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(

@@ -221,7 +221,7 @@ def observe(process: Sandboxed, *, job: dict[str, Any], bounds: Bounds, on_usage
         process: it waits for its job.
         job: the harness's job with the test text, which is sent only after the program was imported.
         bounds: limits that are enforced from outside.
-        on_usage: told what the sample uses.
+        on_usage: called with what the sample uses.
     """
     observation = _Observation(process, job, bounds, on_usage)
     try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.transports import Connection, HostRefusedError, LinkLostError, OpenLink
 
@@ -87,9 +87,8 @@ class RemoteBackend:
             replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
         ]
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def execute(self, item: WorkItem) -> Outcome:
         """Run one item; a host that is lost meanwhile is replaced, and the item begins again."""
-        del on_usage  # the host lets items in by what it sees itself
         told = ""
         for attempt in range(_ATTEMPTS):
             if attempt:

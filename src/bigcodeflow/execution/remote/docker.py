@@ -8,7 +8,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.images import environment_of, image_tag
-from bigcodeflow.execution.backend_registry import Place
+from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.docker_engine import (
@@ -94,4 +94,4 @@ def _refusals() -> Iterator[None]:
         raise HostRefusedError(str(error)) from error
 
 
-PLACE = Place(environment, backend)
+SPEC = BackendSpec(environment, backend)

@@ -14,7 +14,7 @@ from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.templates import TemplateRecord, read_record, template_name, write_record
-from bigcodeflow.execution.backend_registry import Place
+from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.e2b_faults import TemplateAbsentError, translated
 from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
@@ -184,4 +184,4 @@ def _backend(
     return E2BBackend(config, cast("RemoteEnvironment", environment))
 
 
-PLACE = Place(environment, _backend)
+SPEC = BackendSpec(environment, _backend)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission, AdmittedBackend
+from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
@@ -118,5 +118,6 @@ class Workshop:
 
     def _made(self, kind: Kind) -> Backend:
         warm = self._isolated and kind.start == "warm"
-        local = LocalBackend(self.environment, kind.limits, isolated=self._isolated, warm=warm)
-        return AdmittedBackend(local, self._admission)
+        return LocalBackend(
+            self.environment, kind.limits, isolated=self._isolated, warm=warm, admission=self._admission
+        )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.backends.base import Backend, Capabilities, OnUsage, Outcome, no_op
+from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 
 logger = logging.getLogger(__name__)
@@ -46,13 +46,13 @@ class FailoverBackend:
         """As the first prepares them; libraries are the same in both, and with them what an item preloads."""
         return self._first.prepare(items)
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def execute(self, item: WorkItem) -> Outcome:
         """Run one item where it can be run."""
-        outcome = self._first.execute(item, on_usage)
+        outcome = self._first.execute(item)
         if not outcome.not_started:
             return outcome
         self._tell(outcome.exit)
-        second = self._second.execute(item, on_usage)
+        second = self._second.execute(item)
         if second.not_started:
             return replace(second, exit=f"{outcome.exit}; {second.exit}")
         return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)

@@ -16,8 +16,8 @@ from typing import Any
 from bigcodeflow.config import ExecutionConfig, LimitsConfig, ServiceConfig, Start
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
-from bigcodeflow.execution.backend_registry import Place
-from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, OnUsage, Outcome, no_op
+from bigcodeflow.execution.backend_registry import BackendSpec
+from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.spaces import FileRefusedError, Space, SpaceBusyError
@@ -111,9 +111,8 @@ class GradioBackend:
             for item, (preload, zygote) in zip(items, starts, strict=True)
         ]
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def execute(self, item: WorkItem) -> Outcome:
         """Run one item; what the space lost is sent again, alone with what else it lost."""
-        del on_usage  # the space lets items in by what it sees itself
         with self._room:
             if time.monotonic() < self._down_until:
                 return self._unplaced(self._down_for)
@@ -358,4 +357,4 @@ def _backend(config: ExecutionConfig, _environment: Environment, _cores: float, 
     return GradioBackend(config.service, config.limits, config.start)
 
 
-PLACE = Place(environment, _backend)
+SPEC = BackendSpec(environment, _backend)

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
-from bigcodeflow.execution.backend_registry import Place
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
+from bigcodeflow.execution.backend_registry import BackendSpec
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.http_calls import (
@@ -114,9 +114,8 @@ class HttpBackend:
             replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
         ]
 
-    def execute(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def execute(self, item: WorkItem) -> Outcome:
         """Run one item; what is lost on the way is asked for again, and not executed again."""
-        del on_usage  # the service lets items in by what it sees itself
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             return self._unplaced(LateError("it did not end the item in time"))
         with self._places:
@@ -333,4 +332,4 @@ def _backend(
     return HttpBackend(config, where)
 
 
-PLACE = Place(environment, _backend)
+SPEC = BackendSpec(environment, _backend)
