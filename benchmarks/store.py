@@ -1,10 +1,11 @@
 """What the store costs an artifact, in a folder and on S3 over loopback, and what a cached run costs on S3.
 
-    python benchmarks/store.py [--rows 1140] [--artifacts 20]
+    python benchmarks/store.py [--rows 1140] [--artifacts 20] [--runs 10,1000]
 
 Needs moto (a development dependency): an S3 API in this process, so that its own time is in every figure of S3. Each
 figure is the median over the artifacts; a verdicts table of as many rows, with texts of a typical size. Prints a
-Markdown table, and the seconds of a starter run of five tasks, first and cached, on both.
+Markdown table; the seconds of a starter run of five tasks, first and cached, on both; and what it takes to find the
+verdicts of one stage in a store with as many recorded runs, each of verdicts of its own.
 """
 
 import argparse
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.pipeline.stages import perform_all
 from bigcodeflow.store import ArtifactRef, Store
 from tests.store.s3 import new_bucket, s3_server
@@ -32,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1140)
     parser.add_argument("--artifacts", type=int, default=20)
+    parser.add_argument("--runs", default="10,1000", help="numbers of recorded runs, or nothing to leave this out")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, s3_server(Path(name) / "replicas"):
         folder = Path(name)
@@ -44,6 +47,11 @@ def main() -> None:
         for kind, location in locations.items():
             first, cached = _run(f"{location}-run", folder), _run(f"{location}-run", folder)
             print(f"| {kind} | {first:.2f} | {cached:.2f} |")
+        print("\n| find the verdicts of one stage, s | first on this machine | again |\n|---|---|---|")
+        for runs in [int(number) for number in given.runs.split(",") if number]:
+            for kind, location in locations.items():
+                first, again = _lookups(f"{location}-{runs}", given.rows, runs)
+                print(f"| {runs} runs, {kind} | {first:.2f} | {again:.3f} |")
 
 
 def _table(rows: int) -> pa.Table:
@@ -83,6 +91,26 @@ def _costs(location: str, folder: Path, table: pa.Table, artifacts: int) -> dict
     store.published("execution")
     costs["list all, seen before"] = (time.perf_counter() - began) / artifacts
     return costs
+
+
+def _lookups(location: str, rows: int, runs: int) -> tuple[float, float]:
+    """Seconds to find the verdicts of the middle run, first and as the median of five."""
+    store, wanted = Store(location), list[str]()
+    for run in range(runs):
+        table = _table(rows)
+        keys = [f"{run}-{row}" for row in range(rows)]
+        table = table.set_column(VERDICTS.get_field_index("verdict_key"), VERDICTS.field("verdict_key"), [keys])
+        store.publish("execution", f"key-{run}", table, settings={})
+        if run == runs // 2:
+            wanted = keys
+    seconds = []
+    for _ in range(6):
+        began = time.perf_counter()
+        found = VerdictIndex(Store(location)).verdicts(wanted)
+        seconds.append(time.perf_counter() - began)
+        if len(found) != rows:
+            sys.exit(f"{len(found)} of {rows} verdicts were found")
+    return seconds[0], statistics.median(seconds[1:])
 
 
 def _median(call: Callable[..., object], over: object) -> float:

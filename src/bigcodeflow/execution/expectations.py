@@ -23,7 +23,7 @@ from bigcodeflow.core.schemas import VERDICTS
 _FACTS = "data/bigcodebench/durations.csv"
 _COLUMNS = ["task_id", "wall_seconds", "max_rss_mib"]
 #: A ground truth that ran into a limit says how long the limit is, not how long the task takes.
-_MEASURED = ("pass", "fail")
+MEASURED = ("pass", "fail")
 
 
 class Cost(NamedTuple):
@@ -74,7 +74,7 @@ def expectations(known: Sequence[Path], ground_truth: pa.Table | None = None) ->
     """
     measured = _means(known)
     if ground_truth is not None:
-        told = ground_truth.filter(pc.field("status").isin(_MEASURED)).select(_COLUMNS).to_pylist()
+        told = ground_truth.filter(pc.field("status").isin(MEASURED)).select(_COLUMNS).to_pylist()
         measured |= {row["task_id"]: Cost(row["wall_seconds"], row["max_rss_mib"]) for row in told}
     return Expectations(MappingProxyType(measured))
 
@@ -83,7 +83,7 @@ def _means(known: Sequence[Path]) -> dict[str, Cost]:
     if not known:
         return {}
     files = ds.dataset([str(file) for file in known], schema=VERDICTS)
-    measured = pc.field("status").isin(_MEASURED) & (pc.field("backend") != "imported")  # those carry no times
+    measured = pc.field("status").isin(MEASURED) & (pc.field("backend") != "imported")  # those carry no times
     rows = files.to_table(columns=_COLUMNS, filter=measured)
     means = rows.group_by("task_id").aggregate([("wall_seconds", "mean"), ("max_rss_mib", "max")])
     return {row["task_id"]: Cost(row["wall_seconds_mean"], row["max_rss_mib_max"]) for row in means.to_pylist()}

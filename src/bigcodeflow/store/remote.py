@@ -6,7 +6,7 @@ A put is whole or not there on every object store. Where a file system tears one
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,11 @@ class Remote:
         except FileNotFoundError:
             return False
         return True
+
+    def open(self, name: str) -> AbstractContextManager[Any]:
+        """A file that reads ranges of an object."""
+        file: AbstractContextManager[Any] = self._patiently(lambda: self._system.open(self._path(name), "rb"))
+        return file
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Bytes of every object below a folder, by its name within the folder; in the order of the names."""

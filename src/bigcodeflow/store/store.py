@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
@@ -193,6 +193,33 @@ class Store:
         paths = [self.folder(stage, key) / _PART for key in keys]
         return [path for path in paths if path.is_file()]
 
+    def versions(self, stage: str) -> dict[str, str]:
+        """Keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
+        if self.remote is None:
+            return dict(_local_versions(self.root / stage))
+        found: dict[str, set[str]] = {}
+        for name in map(PurePosixPath, self.remote.sizes(stage)):
+            found.setdefault(str(name.parent), set()).add(name.name)
+        return {key: "|".join(sorted(names)) for key, names in found.items() if _MANIFEST in names}
+
+    def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
+        """Columns of an artifact, null where it lacks them; of one at a URL nothing else is brought here.
+
+        Returns:
+            None where the artifact is gone or damaged.
+        """
+        part: Any = self.folder(stage, key) / _PART
+        try:
+            if self.remote and not part.is_file():
+                ref = _described(self.remote.read(f"{stage}/{key}/{_MANIFEST}"))
+                if ref is None:
+                    return None
+                with self.remote.open(_part_name(ref)) as file:
+                    return _columns(file, schema)
+            return _columns(part, schema)
+        except (OSError, pa.ArrowException):
+            return None
+
     def write(self, name: str, content: bytes) -> Path:
         """Put a small file, such as a run's record, and return where it lies on this machine."""
         if self.remote:
@@ -291,6 +318,23 @@ def _intact(folder: Path) -> ArtifactRef | None:
     except OSError:
         return None
     return ref if intact else None
+
+
+def _columns(source: Any, schema: pa.Schema) -> pa.Table:
+    with pq.ParquetFile(source, pre_buffer=True) as file:
+        table = file.read([name for name in schema.names if name in file.schema_arrow.names])
+    absent = [name for name in schema.names if name not in table.schema.names]
+    for name in absent:
+        table = table.append_column(schema.field(name), pa.nulls(len(table), schema.field(name).type))
+    return table.select(schema.names)
+
+
+def _local_versions(folder: Path) -> Iterator[tuple[str, str]]:
+    """Size and time of every finished artifact's part."""
+    for path in folder.glob(f"*/{_MANIFEST}"):
+        with suppress(OSError):
+            facts = path.with_name(_PART).stat()
+            yield path.parent.name, f"{facts.st_size}-{facts.st_mtime_ns}"
 
 
 def _bytes(path: Path) -> bytes | None:

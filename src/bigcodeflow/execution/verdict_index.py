@@ -1,0 +1,174 @@
+"""Finds known verdicts without reading history: which artifact of a store holds the verdict of an execution.
+
+The index is a SQLite file in the user's cache, one a store. It says where verdicts lie and what tasks have cost, holds
+no verdict itself, and may be deleted at any time. Each machine reads the key columns of every artifact once; after that
+a lookup costs the same whatever the number of recorded runs.
+"""
+
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.execution.expectations import MEASURED, Cost
+from bigcodeflow.store import Store
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_STAGE = "execution"
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE artifact (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, version TEXT NOT NULL);
+CREATE TABLE verdict (key BLOB NOT NULL, outcome BLOB NOT NULL, artifact INTEGER NOT NULL,
+                      PRIMARY KEY (key, outcome)) WITHOUT ROWID;
+CREATE INDEX verdict_artifact ON verdict (artifact);
+CREATE TABLE cost (task_id TEXT PRIMARY KEY, executions INTEGER NOT NULL, wall_seconds REAL NOT NULL,
+                   max_rss_mib REAL NOT NULL) WITHOUT ROWID;
+"""
+#: Verdicts of one execution that differ in these are all found: they say whether it is flaky, and how it was checked.
+_OUTCOME = ("status", "failure_kind", "flaky", "attempts", "integrity", "integrity_key")
+_COLUMNS = pa.schema(
+    map(VERDICTS.field, ("verdict_key", *_OUTCOME, "task_id", "wall_seconds", "max_rss_mib", "backend"))
+)
+_DIGEST_BYTES = 16
+_WAIT_SECONDS = 120.0
+_READS_AT_ONCE = 8
+_KEYS_PER_QUERY = 500
+
+
+class VerdictIndex:
+    """Where the verdicts of a store's finished execution artifacts lie."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is read before it is asked for."""
+        self._store = store
+        name = hashlib.sha256(store.location.encode()).hexdigest()[:_DIGEST_BYTES]
+        self._path = cache_folder() / "verdict-index" / f"{name}-{_SCHEMA_VERSION}.sqlite"
+
+    def verdicts(self, keys: Collection[str]) -> list[dict[str, Any]]:
+        """Rows of VERDICTS with these verdict keys, at least one of each outcome; infrastructure errors left out."""
+        if not keys:
+            return []
+        digests = [_digest(key) for key in keys]
+        found = self._query(lambda database: _artifacts_of(database, digests))
+        parts = [part for key in found if (part := self._store.part(_STAGE, key))]
+        if not parts:
+            return []
+        wanted = pc.field("verdict_key").isin(pa.array(sorted(keys))) & _is_verdict()
+        files = ds.dataset([str(part) for part in parts], schema=VERDICTS)
+        rows: list[dict[str, Any]] = files.to_table(filter=wanted).to_pylist()
+        return rows
+
+    def costs(self) -> dict[str, Cost]:
+        """Mean wall time and peak memory of each task's measured executions, by task_id."""
+        return self._query(_costs)
+
+    def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of a query over the index with every artifact that is published now."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return self._query_at(self._path, query)
+        except (OSError, sqlite3.OperationalError) as error:
+            logger.warning("verdict index %s cannot be used (%s): all verdicts are read instead", self._path, error)
+            return self._query_at(":memory:", query)
+        except sqlite3.DatabaseError as error:
+            logger.info("verdict index %s is damaged (%s): it is made again", self._path, error)
+            self._path.unlink(missing_ok=True)
+            return self._query_at(self._path, query)
+
+    def _query_at(self, path: Path | str, query: Callable[[sqlite3.Connection], T]) -> T:
+        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as database:
+            self._update(database)
+            return query(database)
+
+    def _update(self, database: sqlite3.Connection) -> None:
+        published = self._store.versions(_STAGE)
+        if _indexed(database) == published:
+            return
+        database.execute("BEGIN IMMEDIATE")  # of several processes, one reads what is new
+        try:
+            indexed = _indexed(database)
+            if indexed is None:
+                for statement in _SCHEMA.split(";"):
+                    database.execute(statement)
+                indexed = {}
+            gone = [key for key, version in indexed.items() if published.get(key) != version]
+            for key in gone:
+                database.execute("DELETE FROM verdict WHERE artifact = (SELECT id FROM artifact WHERE key = ?)", [key])
+                database.execute("DELETE FROM artifact WHERE key = ?", [key])
+            new = [key for key in published if indexed.get(key) != published[key]]
+            for key, table in self._read(new):
+                _add(database, key, published[key], table)
+            database.execute("COMMIT")
+        except BaseException:
+            database.execute("ROLLBACK")
+            raise
+
+    def _read(self, keys: list[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Columns _COLUMNS of artifacts, those that are gone meanwhile left out."""
+        with ThreadPoolExecutor(_READS_AT_ONCE, "bigcodeflow-index") as pool:
+            tables = pool.map(lambda key: self._store.columns(_STAGE, key, _COLUMNS), keys)
+            yield from ((key, table) for key, table in zip(keys, tables, strict=True) if table is not None)
+
+
+def _indexed(database: sqlite3.Connection) -> dict[str, str] | None:
+    """Version of each artifact in the index, by key; None where the file is empty."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'artifact'").fetchone():
+        return None
+    return dict(database.execute("SELECT key, version FROM artifact"))
+
+
+def _costs(database: sqlite3.Connection) -> dict[str, Cost]:
+    rows = database.execute("SELECT task_id, wall_seconds / executions, max_rss_mib FROM cost")
+    return {task_id: Cost(seconds, memory_mib) for task_id, seconds, memory_mib in rows}
+
+
+def _artifacts_of(database: sqlite3.Connection, keys: list[bytes]) -> list[str]:
+    found: set[tuple[int, str]] = set()
+    for begin in range(0, len(keys), _KEYS_PER_QUERY):
+        some = keys[begin : begin + _KEYS_PER_QUERY]
+        marks = ", ".join("?" * len(some))
+        sql = f"SELECT DISTINCT id, artifact.key FROM verdict JOIN artifact ON id = artifact WHERE verdict.key IN ({marks})"  # noqa: E501, S608 - placeholders only
+        found.update(database.execute(sql, some))
+    return [key for _, key in sorted(found)]
+
+
+def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) -> None:
+    artifact = database.execute("INSERT INTO artifact (key, version) VALUES (?, ?)", [key, version]).lastrowid
+    final = table.filter(_is_verdict())
+    keys, *outcomes = (final[name].to_pylist() for name in ("verdict_key", *_OUTCOME))
+    digests = {outcome: _digest(str(outcome)) for outcome in set(zip(*outcomes, strict=True))}
+    outcome_digests = map(digests.__getitem__, zip(*outcomes, strict=True))
+    rows = [(_digest(one), outcome, artifact) for one, outcome in zip(keys, outcome_digests, strict=True)]
+    # The latest artifact stands for all that say the same, so that the index grows with distinct verdicts only.
+    database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)", rows)
+    is_measured = pc.field("status").isin(MEASURED) & (pc.field("backend") != "imported")
+    measured = table.filter(is_measured & pc.field("wall_seconds").is_valid() & pc.field("max_rss_mib").is_valid())
+    sums = measured.group_by("task_id").aggregate([("wall_seconds", "sum"), ("max_rss_mib", "max"), ([], "count_all")])
+    database.executemany(
+        "INSERT INTO cost VALUES (:task_id, :count_all, :wall_seconds_sum, :max_rss_mib_max) "
+        "ON CONFLICT (task_id) DO UPDATE SET executions = executions + excluded.executions, "
+        "wall_seconds = wall_seconds + excluded.wall_seconds, max_rss_mib = max(max_rss_mib, excluded.max_rss_mib)",
+        sums.to_pylist(),
+    )
+
+
+def _is_verdict() -> pc.Expression:
+    """Whether a row says something about its program: nothing of the machine, nor of this run's safety policy."""
+    return (pc.field("status") != "infra_error") & (pc.field("failure_kind") != "safety_policy")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
