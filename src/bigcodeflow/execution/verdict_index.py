@@ -151,7 +151,7 @@ def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) 
     keys, *outcomes = (final[name].to_pylist() for name in ("verdict_key", *_OUTCOME))
     digests = {outcome: _digest(str(outcome)) for outcome in set(zip(*outcomes, strict=True))}
     outcome_digests = map(digests.__getitem__, zip(*outcomes, strict=True))
-    rows = [(_digest(one), outcome, artifact) for one, outcome in zip(keys, outcome_digests, strict=True)]
+    rows = [(_digest(str(one)), outcome, artifact) for one, outcome in zip(keys, outcome_digests, strict=True)]
     # The latest artifact stands for all that say the same, so that the index grows with distinct verdicts only.
     database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)", rows)
     is_measured = pc.field("status").isin(MEASURED) & (pc.field("backend") != "imported")
