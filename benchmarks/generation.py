@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import RequestsConfig
-from bigcodeflow.generation.answers import AnswerLedger
-from bigcodeflow.generation.asking.engine import generate
-from bigcodeflow.generation.exchange import Answer, Message, Prompt, PromptForm, Reply, Request, Sampling, Usage
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.engine import generate
+from bigcodeflow.generation.model_api import Answer, Message, Prompt, PromptForm, Reply, Request, Sampling, TokenUsage
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 
 #: As long as the prompts of the benchmark are on average.
@@ -87,7 +87,9 @@ class Sleeping:
     async def ask(self, request: Request) -> Reply:
         """Sleep."""
         await asyncio.sleep(self._latency_seconds)
-        return Reply(tuple(Answer(self._text, "stop") for _ in request.sample_indices), Usage(300, 700), "sleeping")
+        return Reply(
+            tuple(Answer(self._text, "stop") for _ in request.sample_indices), TokenUsage(300, 700), "sleeping"
+        )
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bigcodeflow.config import RequestsConfig
-from bigcodeflow.generation.answers import AnswerLedger
-from bigcodeflow.generation.asking.engine import generate
-from bigcodeflow.generation.asking.retrying import RetryPolicy
-from bigcodeflow.generation.exchange import (
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.engine import generate
+from bigcodeflow.generation.model_api import (
     Answer,
     Message,
     Prompt,
@@ -24,8 +23,9 @@ from bigcodeflow.generation.exchange import (
     Request,
     RequestError,
     Sampling,
-    Usage,
+    TokenUsage,
 )
+from bigcodeflow.generation.retries import RetryPolicy
 
 
 class Served:
@@ -57,7 +57,7 @@ class Served:
             texts = json.loads(body)["texts"]
         except ValueError:
             raise RequestError("malformed", "no JSON") from None
-        return Reply(tuple(Answer(text, "stop") for text in texts), Usage(1, 1))
+        return Reply(tuple(Answer(text, "stop") for text in texts), TokenUsage(1, 1))
 
     async def _exchange(self, body: bytes) -> tuple[str, bytes]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from bigcodeflow.config import RequestsConfig
-from bigcodeflow.generation.answers import AnswerLedger
-from bigcodeflow.generation.exchange import (
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.model_api import (
     Answer,
     ErrorKind,
     Message,
@@ -20,7 +20,7 @@ from bigcodeflow.generation.exchange import (
     Request,
     RequestError,
     Sampling,
-    Usage,
+    TokenUsage,
 )
 
 Result = TypeVar("Result")
@@ -142,7 +142,9 @@ class Model:
     def reply(self, request: Request, answers: int | None = None) -> Reply:
         given = request.sample_indices[:answers]
         texts = tuple(Answer(f"{request.task_id}, sample {index}", "stop") for index in given)
-        return Reply(texts, Usage(10, self.completion_tokens * len(given)), "served-model", f"id-{len(self.asked)}")
+        return Reply(
+            texts, TokenUsage(10, self.completion_tokens * len(given)), "served-model", f"id-{len(self.asked)}"
+        )
 
     async def close(self) -> None:
         return

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, ReplyRecord
-from bigcodeflow.generation.exchange import Answer, Reply, Usage
+from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
+from bigcodeflow.generation.model_api import Answer, Reply, TokenUsage
 
 from .in_process import request
 
@@ -27,7 +27,7 @@ TEXTS = st.text(st.characters(codec=None), max_size=40)  # lone surrogates as we
 
 def record(task: int, *indices: int, text: str = "answer") -> ReplyRecord:
     asked = request(task, *indices, seed=7)
-    reply = Reply(tuple(Answer(text, "stop") for _ in asked.sample_indices), Usage(3, 4), "served", "id-1")
+    reply = Reply(tuple(Answer(text, "stop") for _ in asked.sample_indices), TokenUsage(3, 4), "served", "id-1")
     return ReplyRecord.of(asked, reply, body={"n": 1}, latency_seconds=0.5, attempts=2, cost_usd=0.25)
 
 
@@ -45,12 +45,12 @@ def texts(ledger: AnswerLedger) -> dict[AnswerKey, str]:
     TEXTS,
     TEXTS,
     st.sampled_from(["stop", "length", "refusal", "other"]),
-    st.builds(Usage, *[st.none() | st.integers(0, 2**31)] * 4),
+    st.builds(TokenUsage, *[st.none() | st.integers(0, 2**31)] * 4),
     st.none() | st.floats(0, 1e6),
     st.lists(st.integers(0, 10**6), min_size=1, max_size=4, unique=True),
 )
 def test_a_record_is_read_as_it_was_written(  # noqa: PLR0917 -- what hypothesis gives
-    text: str, reasoning: str, finish: str, usage: Usage, cost_usd: float | None, indices: list[int]
+    text: str, reasoning: str, finish: str, usage: TokenUsage, cost_usd: float | None, indices: list[int]
 ) -> None:
     """Any text, any usage and any reply come back equal, from a single line of ASCII."""
     reply = Reply(tuple(Answer(text, finish, reasoning) for _ in indices), usage, text, None)
@@ -114,7 +114,7 @@ def test_a_hole_that_a_power_failure_left_costs_its_record_only(tmp_path: Path) 
 
 def test_answers_beyond_those_asked_for_are_dropped(tmp_path: Path) -> None:
     """A reply with more or fewer answers than samples is recorded as far as both go."""
-    reply = Reply((Answer("a", "stop"), Answer("b", "stop")), Usage())
+    reply = Reply((Answer("a", "stop"), Answer("b", "stop")), TokenUsage())
     more = ReplyRecord.of(request(1, 4), reply, body={}, latency_seconds=0)
     fewer = ReplyRecord.of(request(1, 4, 5, 6), reply, body={}, latency_seconds=0)
     assert (more.sample_indices, len(more.answers)) == ((4,), 1)
@@ -140,7 +140,7 @@ def test_order_of_writing_is_kept_over_many_runs(tmp_path: Path) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from bigcodeflow.generation.answers import AnswerLedger
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 with AnswerLedger(Path(sys.argv[1])).writing():
     print("held", flush=True)
     time.sleep(60)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigcodeflow.generation.cheats import CHEATS, cheat, cheat_name
+from bigcodeflow.generation.controls import CHEATS, cheat, cheat_name
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answers import AnswerLedger
-from bigcodeflow.generation.asking.engine import generate
-from bigcodeflow.generation.asking.progress import GenerationOutcome, GenerationProgress
-from bigcodeflow.generation.exchange import Answer, Reply, Request, RequestError, Usage
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.engine import generate
+from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress
 
 from .in_process import Model, at_random, every, held, now, request, requests, run, settings
 from .test_answers import files_no_larger_than
@@ -64,7 +64,7 @@ def test_a_record_holds_what_was_sent_and_what_came(ledger: AnswerLedger) -> Non
     (kept,) = ledger.records()
     assert kept.body == {"prompt": "Task 1, please.", "seed": 5, "n": 1}
     assert kept.answers == (Answer("Task/1, sample 0", "stop"),)
-    assert kept.usage == Usage(10, 20)
+    assert kept.usage == TokenUsage(10, 20)
     assert (kept.served_model, kept.cost_usd, kept.attempts, kept.latency_seconds) == ("served-model", 0.5, 2, 2.0)
     assert (kept.seed, kept.template_sha, kept.prompt_sha) == (5, "template", request(1).prompt_sha)
 
@@ -125,9 +125,9 @@ def test_refused_cut_off_and_empty_answers_are_answers(ledger: AnswerLedger) -> 
     """What a model refuses, does not finish or leaves empty is recorded with its reason, and not asked for again."""
     ends = {
         "Task/0": RequestError("refused", "content policy"),
-        "Task/1": Reply((Answer("def f", "length"),), Usage(1, 2)),
-        "Task/2": Reply((Answer("", "stop"),), Usage(1, 0)),
-        "Task/3": Reply((Answer("", "refusal"),), Usage(1, 0)),
+        "Task/1": Reply((Answer("def f", "length"),), TokenUsage(1, 2)),
+        "Task/2": Reply((Answer("", "stop"),), TokenUsage(1, 0)),
+        "Task/3": Reply((Answer("", "refusal"),), TokenUsage(1, 0)),
     }
     model = Model(script=lambda asked, _before: ends[asked.task_id])
     outcome = run(generate(requests(4), model, ledger, settings()))
@@ -324,7 +324,7 @@ def test_memory_does_not_grow_with_the_answers(ledger: AnswerLedger) -> None:
     text = "x" * 100_000
 
     def long_answer(asked: Request, _before: int) -> Reply:
-        return Reply((Answer(f"{asked.task_id} {text}", "stop"),), Usage(1, 1))
+        return Reply((Answer(f"{asked.task_id} {text}", "stop"),), TokenUsage(1, 1))
 
     tracemalloc.start()
     run(generate(requests(400), Model(script=long_answer), ledger, settings(concurrency=4)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bigcodeflow.generation.answers import AnswerLedger
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 
 from .counting_server import CountingServer, Key
 

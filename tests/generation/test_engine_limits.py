@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answers import AnswerLedger
-from bigcodeflow.generation.asking.engine import generate
-from bigcodeflow.generation.asking.retrying import RetryPolicy
-from bigcodeflow.generation.exchange import ErrorKind, Reply, Request, RequestError, Usage
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.engine import generate
+from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.retries import RetryPolicy
 
 from .in_process import Model, Script, at_random, every, held, now, requests, run, settings
 
@@ -237,7 +237,7 @@ def test_a_request_without_an_answer_in_time_is_asked_again(ledger: AnswerLedger
     assert outcome.seconds < 40
 
 
-def by_tokens(usage: Usage, _served: str | None) -> float | None:
+def by_tokens(usage: TokenUsage, _served: str | None) -> float | None:
     return None if usage.completion_tokens is None else usage.completion_tokens / 1000
 
 

@@ -10,9 +10,9 @@ import pytest
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.generation.estimating import estimate
-from bigcodeflow.generation.model_answers import model_samples
-from bigcodeflow.generation.settling import settled
+from bigcodeflow.generation.costs import estimate_requests
+from bigcodeflow.generation.model_samples import model_samples
+from bigcodeflow.generation.provider_resolution import resolve_settings
 from tests.generation.providers.double import Fail, ModelServer, Received, Say, model_server
 
 TASKS = [
@@ -177,7 +177,9 @@ def test_an_estimate_counts_what_is_still_to_be_asked(ask: Ask, tmp_path: Path) 
             "sampling": {"max_tokens": 10},
         }
         config = load_settings({"samples": {"source": "model"}, "generation": generation}, "test").generation
-        found = estimate(settled(config, "complete", sends=False).setting, TASKS, tmp_path / "answers")
+        found = estimate_requests(
+            resolve_settings(config, "complete", sends=False).settings, TASKS, tmp_path / "answers"
+        )
         assert len(server.requests) == sent
     assert (found.samples, found.known, found.requests, found.most_completion_tokens) == (8, 1, 7, 70)
     assert found.most_cost_usd is None

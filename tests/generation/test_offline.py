@@ -21,7 +21,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, load_definition
 from bigcodeflow.environments.installed import environment_folder
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.exchange import Message, Prompt, Reply, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
 
 ROOT = Path(__file__).parents[2]
 DOUBLE = ROOT / "tests" / "doubles" / "offline_worker.py"

@@ -19,7 +19,7 @@ from bigcodeflow.config import GenerationConfig, OfflineConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.exchange import Message, Prompt, Reply, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
 from bigcodeflow.generation.providers import openai
 from bigcodeflow.generation.providers.base import Endpoint
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.asking.pacing import Expectation, Pace, Rate, Throttle
-from bigcodeflow.generation.asking.retrying import Circuit, RetryBudget, RetryPolicy, backoff_seconds
-from bigcodeflow.generation.asking.spending import Spending
-from bigcodeflow.generation.exchange import RequestError, Usage
+from bigcodeflow.generation.costs import Spending
+from bigcodeflow.generation.model_api import RequestError, TokenUsage
+from bigcodeflow.generation.rate_limits import Expectation, Pace, Rate, Throttle
+from bigcodeflow.generation.retries import Circuit, RetryBudget, RetryPolicy, backoff_seconds
 
 from .in_process import request
 
@@ -56,12 +56,12 @@ def test_a_limit_is_used_up_and_spent_evenly(per_minute: int, number: int) -> No
 
 def test_tokens_are_corrected_by_what_a_reply_used() -> None:
     """Answers that are shorter than max_tokens give their tokens back; a reply without usage gives nothing."""
-    pace, expected = Pace(0, 6000), Usage(100, 500)
+    pace, expected = Pace(0, 6000), TokenUsage(100, 500)
     pace.sent(0.0, expected)
     assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
-    pace.answered(expected, Usage())
+    pace.answered(expected, TokenUsage())
     assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
-    pace.answered(expected, Usage(100, 100))
+    pace.answered(expected, TokenUsage(100, 100))
     assert pace.delay(0.0) == pytest.approx(2.0, abs=0.06)
     assert Pace(0, 0).delay(0.0) == 0
 
@@ -70,12 +70,12 @@ def test_expected_tokens_are_learnt_from_what_came() -> None:
     """Four characters a token; answers count as they were so far, and with max_tokens where the longest matters."""
     expectation, two = Expectation(), request(1, 0, 1, text="x" * 401, max_tokens=50)
     unlimited = request(1, text="xxxx", max_tokens=None)
-    assert expectation.longest(two) == expectation.usual(two) == Usage(101, 100)
-    assert expectation.longest(unlimited) == expectation.usual(unlimited) == Usage(1, 1024)
-    expectation.learn(Usage(completion_tokens=60), answers=2)
-    assert expectation.longest(two) == Usage(101, 100)
-    assert expectation.usual(two) == Usage(101, 60)
-    assert expectation.longest(unlimited) == expectation.usual(unlimited) == Usage(1, 30)
+    assert expectation.longest(two) == expectation.usual(two) == TokenUsage(101, 100)
+    assert expectation.longest(unlimited) == expectation.usual(unlimited) == TokenUsage(1, 1024)
+    expectation.learn(TokenUsage(completion_tokens=60), answers=2)
+    assert expectation.longest(two) == TokenUsage(101, 100)
+    assert expectation.usual(two) == TokenUsage(101, 60)
+    assert expectation.longest(unlimited) == expectation.usual(unlimited) == TokenUsage(1, 30)
 
 
 def test_a_round_of_complaints_takes_room_once_and_answers_bring_all_of_it_back() -> None:
@@ -235,14 +235,14 @@ def test_two_failures_far_apart_are_no_silence() -> None:
     assert circuit.failed(BROKEN, 700.0, probe=False) is None
 
 
-def per_token(usage: Usage, _model: str | None) -> float | None:
+def per_token(usage: TokenUsage, _model: str | None) -> float | None:
     return None if usage.completion_tokens is None else usage.completion_tokens * 0.01
 
 
 def test_money_is_set_aside_until_a_reply_says_what_it_cost() -> None:
     """What is under way counts with its longest answer; a reply of unknown price counts as it was expected."""
     spending = Spending(per_token, 3.0)
-    expected = spending.expected(Usage(10, 100))
+    expected = spending.expected(TokenUsage(10, 100))
     assert expected == 1.0
     spending.reserve(expected)
     spending.reserve(expected)
@@ -260,8 +260,8 @@ def test_money_is_set_aside_until_a_reply_says_what_it_cost() -> None:
 def test_a_limit_without_a_price_is_an_error() -> None:
     """Cost that nobody can count cannot be limited; without a limit an unknown price is no obstacle, and no zero."""
     with pytest.raises(GenerationError, match="no price is known"):
-        Spending(None, 1.0).expected(Usage(1, 1))
+        Spending(None, 1.0).expected(TokenUsage(1, 1))
     free = Spending(None, None)
-    assert free.expected(Usage(1, 1)) == 0
+    assert free.expected(TokenUsage(1, 1)) == 0
     free.spend(None, 0.0)
     assert free.cost_usd is None

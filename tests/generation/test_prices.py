@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.exchange import Usage
-from bigcodeflow.generation.prices import Price, cost_usd, load_prices
+from bigcodeflow.generation.costs import Price, cost_usd, load_prices
+from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.providers import PROVIDERS
 
 TOKENS = st.integers(min_value=0, max_value=10_000_000)
@@ -18,33 +18,35 @@ PRICE = Price(provider="p", models=("m",), input=2, output=8, cached_input=0.5, 
 
 def test_a_cost_is_the_sum_of_its_tokens():
     """Read, cached and written tokens have prices of their own; cached ones are not read twice."""
-    usage = Usage(prompt_tokens=1_000_000, completion_tokens=500_000, reasoning_tokens=400_000, cached_tokens=250_000)
+    usage = TokenUsage(
+        prompt_tokens=1_000_000, completion_tokens=500_000, reasoning_tokens=400_000, cached_tokens=250_000
+    )
     assert cost_usd(PRICE, usage) == pytest.approx(0.75 * 2 + 0.25 * 0.5 + 0.5 * 8)
     assert cost_usd(PRICE, usage, batch=True) == pytest.approx((0.75 * 2 + 0.25 * 0.5 + 0.5 * 8) / 2)
 
 
 @pytest.mark.parametrize(
     ("price", "usage"),
-    [(None, Usage(1, 1)), (PRICE, Usage(None, 1)), (PRICE, Usage(1, None)), (PRICE, Usage())],
+    [(None, TokenUsage(1, 1)), (PRICE, TokenUsage(None, 1)), (PRICE, TokenUsage(1, None)), (PRICE, TokenUsage())],
 )
-def test_an_unknown_cost_is_none(price: Price | None, usage: Usage):
+def test_an_unknown_cost_is_none(price: Price | None, usage: TokenUsage):
     """Without a price or without tokens there is no cost, and not 0."""
     assert cost_usd(price, usage) is None
 
 
 def test_a_batch_without_a_known_factor_has_no_cost():
     """The single price would be too high, so that a budget stopped too early."""
-    assert cost_usd(PRICE.model_copy(update={"batch": None}), Usage(1, 1), batch=True) is None
+    assert cost_usd(PRICE.model_copy(update={"batch": None}), TokenUsage(1, 1), batch=True) is None
 
 
 @given(prompt=TOKENS, cached=TOKENS, completion=TOKENS, more=TOKENS)
 def test_costs_grow_with_tokens_and_never_below_zero(prompt: int, cached: int, completion: int, more: int):
     """More written tokens never cost less, a cache never adds to the cost, and no cost is negative."""
-    usage = Usage(prompt, completion, cached_tokens=cached)
+    usage = TokenUsage(prompt, completion, cached_tokens=cached)
     cost = cost_usd(PRICE, usage)
     assert cost is not None
-    assert 0 <= cost <= cost_usd(PRICE, Usage(prompt, completion + more))
-    assert cost <= cost_usd(PRICE, Usage(prompt, completion))
+    assert 0 <= cost <= cost_usd(PRICE, TokenUsage(prompt, completion + more))
+    assert cost <= cost_usd(PRICE, TokenUsage(prompt, completion))
 
 
 def test_the_shipped_prices_are_of_known_providers_and_plausible():

@@ -6,8 +6,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.grid import settings_of
-from bigcodeflow.generation.setting import Setting, identity, ledger_key, sampling_of
+from bigcodeflow.generation.model_settings import ModelSettings, expand_grid, identity, ledger_key, sampling_of
 
 TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def task_func(): # {number}\n"} for number in range(2)]
 
@@ -18,10 +17,10 @@ def config_of(**generation: Any) -> RunConfig:
     return load_settings(given, "test")
 
 
-def setting_of(**generation: Any) -> Setting:
+def setting_of(**generation: Any) -> ModelSettings:
     """The setting of such a run, as a base model is asked."""
     config = config_of(**generation).generation
-    return Setting("complete", "direct", sampling_of(config.sampling, "direct"), config)
+    return ModelSettings("complete", "direct", sampling_of(config.sampling, "direct"), config)
 
 
 def test_answers_of_more_samples_lie_in_the_same_folder() -> None:
@@ -87,9 +86,9 @@ def test_own_ends_stand_beside_the_originals() -> None:
 def test_a_grid_is_every_combination() -> None:
     """Each with a name, a folder where one is named, and a key of its own."""
     config = config_of(sampling={"temperature": [0.2, 0.8], "top_p": [0.9, 1.0], "max_tokens": 64})
-    assert {run.out for run in settings_of(config)} == {""}
+    assert {run.out for run in expand_grid(config)} == {""}
     config = config.model_copy(update={"out": "out"})
-    runs = settings_of(config)
+    runs = expand_grid(config)
     assert [run.name for run in runs] == ["run+t0.2-p0.9", "run+t0.2-p1.0", "run+t0.8-p0.9", "run+t0.8-p1.0"]
     assert len({ledger_key(run.generation) for run in runs}) == len({run.out for run in runs}) == 4
     assert all(run.generation.sampling.max_tokens == 64 for run in runs)
@@ -98,7 +97,7 @@ def test_a_grid_is_every_combination() -> None:
 def test_without_lists_there_is_one_setting() -> None:
     """The run itself, under its own name."""
     config = config_of()
-    assert settings_of(config) == (config,)
+    assert expand_grid(config) == (config,)
 
 
 def test_a_grid_is_no_setting() -> None:

@@ -2,7 +2,7 @@
 
 Its answers mean nothing, but everything else about it is real: vLLM and transformers load it like any other.
 
-Usage: python tiny_model.py FOLDER [--no-chat-template] [--adapter ADAPTER_FOLDER]
+TokenUsage: python tiny_model.py FOLDER [--no-chat-template] [--adapter ADAPTER_FOLDER]
 """
 
 import argparse

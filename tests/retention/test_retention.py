@@ -13,7 +13,7 @@ import pytest
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.generation.setting import ledger_key
+from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention import (
     Removable,
     RetentionConfig,

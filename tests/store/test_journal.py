@@ -11,9 +11,9 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
-from bigcodeflow.generation.answers import AnswerLedger, ReplyRecord
-from bigcodeflow.generation.batch.log import FILE_NAME, open_batch_log
-from bigcodeflow.generation.exchange import Answer, Usage
+from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
+from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
+from bigcodeflow.generation.model_api import Answer, TokenUsage
 from bigcodeflow.store import Lines, Store
 from bigcodeflow.store.journal import Journal
 
@@ -112,7 +112,7 @@ def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_e
 def _answer(index: int) -> ReplyRecord:
     return ReplyRecord(
         task_id="T/1", sample_indices=(index,), prompt_sha="p", template_sha="t", seed=None, body={},
-        answers=(Answer("text", "stop"),), usage=Usage(), served_model=None, request_id=None, latency_seconds=1.0,
+        answers=(Answer("text", "stop"),), usage=TokenUsage(), served_model=None, request_id=None, latency_seconds=1.0,
         attempts=1, cost_usd=0.5, sent_at="2026-11-22T10:00:00.000+00:00",
     )  # fmt: skip
 

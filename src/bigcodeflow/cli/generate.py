@@ -73,15 +73,15 @@ def generate(
 
 def print_prompt(config: RunConfig) -> None:
     """Show what the first setting sends for the selected task."""
-    from bigcodeflow.generation.grid import settings_of
-    from bigcodeflow.generation.settling import body_of, settled
+    from bigcodeflow.generation.model_settings import expand_grid
+    from bigcodeflow.generation.provider_resolution import request_body, resolve_settings
 
-    generation = settings_of(config)[0].generation
-    chosen = settled(generation, config.dataset.split, sends=False)
-    request = next(chosen.setting.requests(_tasks(config)), None)
+    generation = expand_grid(config)[0].generation
+    chosen = resolve_settings(generation, config.dataset.split, sends=False)
+    request = next(chosen.settings.requests(_tasks(config)), None)
     if request is None:
         raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
-    body = asyncio.run(body_of(generation, request))
+    body = asyncio.run(request_body(generation, request))
     for line in chosen.notes:
         notices.print(f"note: {line}", markup=False, soft_wrap=True)
     for message in request.prompt.messages:
@@ -97,16 +97,16 @@ def print_estimates(config: RunConfig) -> None:
     """Show what each setting would send and cost at most."""
     from rich.table import Table
 
-    from bigcodeflow.generation.estimating import estimate
-    from bigcodeflow.generation.grid import settings_of
-    from bigcodeflow.generation.settling import settled
+    from bigcodeflow.generation.costs import estimate_requests
+    from bigcodeflow.generation.model_settings import expand_grid
+    from bigcodeflow.generation.provider_resolution import resolve_settings
 
     tasks = _tasks(config)
     columns = ("setting", "samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
     table = Table(*columns)
-    for setting in settings_of(config):
-        chosen = settled(setting.generation, config.dataset.split, sends=False)
-        found = estimate(chosen.setting, tasks, Store(config.store).root / "answers")
+    for setting in expand_grid(config):
+        chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
+        found = estimate_requests(chosen.settings, tasks, Store(config.store).root / "answers")
         most = "no limit" if found.most_completion_tokens is None else f"{found.most_completion_tokens:,}"
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
         counts = (f"{found.samples:,}", f"{found.known:,}", f"{found.requests:,}", f"{found.prompt_tokens:,}")
@@ -117,10 +117,10 @@ def print_estimates(config: RunConfig) -> None:
 
 def write_samples(config: RunConfig) -> None:
     """Ask for every setting, and write its files; a setting that fails does not keep the others from being asked."""
-    from bigcodeflow.generation.grid import settings_of
+    from bigcodeflow.generation.model_settings import expand_grid
 
     failures = []
-    runs = settings_of(config)
+    runs = expand_grid(config)
     for setting in runs:
         try:
             _write(setting)

@@ -57,9 +57,9 @@ def run(
 
 def run_each(config: RunConfig, *, no_prefect: bool) -> None:
     """Run every setting of a grid, or the run itself; a setting that fails does not keep the others from running."""
-    from bigcodeflow.generation import settings_of
+    from bigcodeflow.generation import expand_grid
 
-    runs, failures = settings_of(config), []
+    runs, failures = expand_grid(config), []
     for one in runs:
         if len(runs) > 1:
             notices.rule(one.name)

@@ -8,24 +8,29 @@ import pyarrow as pa
 from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.resources import shipped
 from bigcodeflow.generation.controls import CONTROLS, control_samples
-from bigcodeflow.generation.grid import settings_of
+from bigcodeflow.generation.model_settings import (
+    expand_grid,
+    identity,
+    ledger_key,
+    provider_and_model,
+    require_one_setting,
+)
 from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
-from bigcodeflow.generation.setting import identity, ledger_key, named, require_one_setting
 
 if TYPE_CHECKING:
-    from bigcodeflow.generation.model_answers import model_samples
+    from bigcodeflow.generation.model_samples import model_samples
 
 __all__ = [
     "CONTROLS",
     "VERSION",
+    "expand_grid",
     "fingerprint",
     "identity",
     "ledger_key",
     "load_samples",
     "model_samples",
-    "named",
+    "provider_and_model",
     "require_one_setting",
-    "settings_of",
 ]
 
 #: Part of every samples artifact's key; bump when this package makes other rows of the same source.
@@ -35,7 +40,7 @@ VERSION = 3
 def __getattr__(name: str) -> Any:
     """Load what asks models only where models are asked."""
     if name == "model_samples":
-        from bigcodeflow.generation.model_answers import model_samples
+        from bigcodeflow.generation.model_samples import model_samples
 
         return model_samples
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
-from bigcodeflow.generation.exchange import Answer, FinishReason, Reply, Request, RequestError, Sampling, Usage
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, Sampling, TokenUsage
 from bigcodeflow.generation.worker_process import WorkerProcess
 
 logger = logging.getLogger(__name__)
@@ -211,7 +211,7 @@ class _Conversation:
         if len(written) != len(request.sample_indices):
             told = f"{len(written)} answers for {len(request.sample_indices)} samples of {request.task_id}"
             raise GenerationError(f"{self._config.model}: the worker gave {told}")
-        usage = Usage(event["prompt_tokens"], sum(one["tokens"] for one in written))
+        usage = TokenUsage(event["prompt_tokens"], sum(one["tokens"] for one in written))
         answers = tuple(Answer(_untabbed(one["text"]), _REASONS.get(one["finish_reason"], "other")) for one in written)
         return Reply(answers, usage, self._served_model)
 

@@ -10,7 +10,7 @@ from typing import Any
 from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.templates import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.exchange import Message, Prompt, PromptForm
+from bigcodeflow.generation.model_api import Message, Prompt, PromptForm
 
 #: The original's ends of an answer for models that it runs itself; APIs for chats get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")

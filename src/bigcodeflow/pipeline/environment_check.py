@@ -201,6 +201,6 @@ def shortcomings(
 
 
 def _attacks(tasks: pa.Table) -> dict[str, str]:
-    from bigcodeflow.generation.cheats import cheat_name
+    from bigcodeflow.generation.controls import cheat_name
 
     return {task["task_id"]: cheat_name(task) for task in tasks.to_pylist()}

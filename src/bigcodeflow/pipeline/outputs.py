@@ -137,7 +137,7 @@ def file_stem(config: RunConfig) -> str:
 
 def _model_part(config: RunConfig) -> str:
     """Model and revision as the original writes them; a folder counts by its last name."""
-    _, model = generation.named(config.generation)
+    _, model = generation.provider_and_model(config.generation)
     try:
         name = Path(model).name if Path(model).is_dir() else model.replace("/", "--")
     except OSError:  # too long for a path
@@ -152,7 +152,7 @@ def _setting_part(config: RunConfig) -> str:
 
     The hash is absent where everything else is the original's, so that such names are the original's own.
     """
-    provider, _ = generation.named(config.generation)
+    provider, _ = generation.provider_and_model(config.generation)
     temperature = config.generation.sampling.temperature
     told = "default" if temperature is None else format(temperature, "g")
     setting = _identity(config)

@@ -20,7 +20,7 @@ from bigcodeflow.store import ArtifactRef, Lines, Store, artifact_key
 if TYPE_CHECKING:
     from bigcodeflow.execution.judging import Checking, Planned
     from bigcodeflow.execution.reruns import RerunPolicy
-    from bigcodeflow.generation.asking.engine import SharedLimit
+    from bigcodeflow.generation.engine import SharedLimit
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.batch.driver import BatchOutcome
-from bigcodeflow.generation.exchange import Request
+from bigcodeflow.generation.batches import BatchOutcome
+from bigcodeflow.generation.model_api import Request
 
 from .double import Account, account_server
 from .driving import drive, open_api

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, ReplyRecord
-from bigcodeflow.generation.batch.driver import BatchOutcome, BatchSettings, Collected, run_batches
-from bigcodeflow.generation.exchange import Message, Prompt, PromptForm, Request, Sampling
+from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
+from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, Collected, run_batches
+from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import anthropic_batches, openai_batches
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.batching import BatchApi

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.generation.exchange import Request
+from bigcodeflow.generation.model_api import Request
 
 from .double import Account, DroppedError
 from .driving import recorded, request, run_in_process

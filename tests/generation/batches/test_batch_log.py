@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch.log import FILE_NAME, BatchLog, Entry, open_batch_log
-from bigcodeflow.generation.batch.wanted import Wanted, cut
-from bigcodeflow.generation.exchange import RequestError
-from bigcodeflow.generation.providers.batching import BatchLimits, tag_of
+from bigcodeflow.generation.batch_log import FILE_NAME, BatchEntry, BatchLog, PendingSamples, cut, open_batch_log
+from bigcodeflow.generation.model_api import RequestError
+from bigcodeflow.generation.providers.batching import ProviderBatchLimits, tag_of
 
 from .driving import request
 
-ENTRIES = [Entry(f"T/{number}", "sha", (number, number + 1), None) for number in range(5)]
+ENTRIES = [BatchEntry(f"T/{number}", "sha", (number, number + 1), None) for number in range(5)]
 EVENTS = st.lists(st.sampled_from(["intend", "submit", "settle"]), max_size=12)
 
 
@@ -84,7 +83,7 @@ def test_batches_partition_the_requests(sizes: list[int], most: int, most_bytes:
     predecessor."""
     requests = [request(number) for number in range(len(sizes))]
     size = {one.task_id: bytes_ for one, bytes_ in zip(requests, sizes, strict=True)}
-    batches = list(cut(requests, BatchLimits(most, most_bytes), lambda one: size[one.task_id]))
+    batches = list(cut(requests, ProviderBatchLimits(most, most_bytes), lambda one: size[one.task_id]))
     assert [one for batch in batches for one in batch] == requests
     filled = [sum(size[one.task_id] for one in batch) for batch in batches]
     assert all(
@@ -100,12 +99,12 @@ def test_samples_are_new_once(known: set[int], groups: list[list[int]]) -> None:
     """Of overlapping requests every sample is new once, unless a batch holds it, and is left once."""
     requests = [request(0, samples=tuple(group)) for group in groups]
     sha = request(0).prompt_sha
-    wanted = Wanted()
+    wanted = PendingSamples()
     new = wanted.add(requests, frozenset(("T/0", sha, index) for index in known))
     asked = [index for one in new for index in one.sample_indices]
     everything = {index for group in groups for index in group}
     assert sorted(asked) == sorted(everything - known)
     for one in requests:
-        wanted.leave(Entry.of(one), RequestError("deadline", "late"))
+        wanted.leave(BatchEntry.of(one), RequestError("deadline", "late"))
     left = [index for one in wanted.left for index in one.request.sample_indices]
     assert sorted(left) == sorted(everything)

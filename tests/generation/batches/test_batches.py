@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch.driver import BatchProgress, Collected, cancel_batches, run_batches
-from bigcodeflow.generation.batch.log import open_batch_log
-from bigcodeflow.generation.exchange import Request
+from bigcodeflow.generation.batch_log import open_batch_log
+from bigcodeflow.generation.batches import BatchProgress, Collected, cancel_batches, run_batches
+from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batching import BatchApi
 
 from .conftest import Run, fails_once, with_api

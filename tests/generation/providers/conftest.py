@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.exchange import Message, Prompt, Reply, Request, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 from tests.generation.providers.double import DIALECTS, ModelServer
 

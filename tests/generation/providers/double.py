@@ -55,7 +55,7 @@ class Say:
     reasoning: str = ""
     prompt_tokens: int = 11
     completion_tokens: int = 7
-    """Reasoning included, as in `Usage`."""
+    """Reasoning included, as in `TokenUsage`."""
     reasoning_tokens: int = 0
     cached_tokens: int = 0
     latency_seconds: float = 0.0

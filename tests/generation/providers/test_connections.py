@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.exchange import RequestError
+from bigcodeflow.generation.model_api import RequestError
 from bigcodeflow.generation.providers import Endpoint, open_provider
 from tests.generation.providers.conftest import KEY, asked, chat, endpoint, used
 from tests.generation.providers.double import Break, Fail, Outcome, Say, model_server, wait_for

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.generation.exchange import ErrorKind, Reply, RequestError
+from bigcodeflow.generation.model_api import ErrorKind, Reply, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.faults import MESSAGE_LENGTH, retry_after_seconds, status_error
 from tests.generation.providers.conftest import KEY, asked, chat, used

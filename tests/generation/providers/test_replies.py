@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.generation.exchange import Answer, Reply, RequestError, Usage
+from bigcodeflow.generation.model_api import Answer, Reply, RequestError, TokenUsage
 from bigcodeflow.generation.providers.anthropic import message_reply
 from bigcodeflow.generation.providers.replies import completion_reply, completion_usage, decoded
 from tests.generation.providers.conftest import asked, chat
@@ -51,9 +51,9 @@ def test_tokens_mean_the_same(name: str):
     with model_server([SAID]) as server:
         usage = asked(server, name).usage
     if name == "ollama":
-        assert usage == Usage(120, 70)
+        assert usage == TokenUsage(120, 70)
     else:
-        assert usage == Usage(120, 70, 30, 64)
+        assert usage == TokenUsage(120, 70, 30, 64)
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "refusal"])
@@ -107,7 +107,7 @@ def test_google_may_leave_written_tokens_out():
     candidate = {"finishReason": "MAX_TOKENS", "content": {"role": "model"}}
     reply = replied("google", {"candidates": [candidate], "usageMetadata": usage})
     assert reply.answers == (Answer("", "length"),)
-    assert reply.usage == Usage(5, 9, 9)
+    assert reply.usage == TokenUsage(5, 9, 9)
 
 
 @pytest.mark.filterwarnings("ignore:.*is not a valid FinishReason:UserWarning")  # of Google's SDK
@@ -134,12 +134,12 @@ def test_an_unknown_end_is_other(name: str, reason: str | None):
 def test_reasoning_that_a_server_left_out_is_counted():
     """Where the total exceeds the parts by the reasoning, it was not part of completion_tokens."""
     details = {"completion_tokens_details": {"reasoning_tokens": 30}}
-    assert completion_usage({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45, **details}) == Usage(
+    assert completion_usage({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45, **details}) == TokenUsage(
         10, 35, 30
     )
-    assert completion_usage({"prompt_tokens": 10, "completion_tokens": 35, "total_tokens": 45, **details}) == Usage(
-        10, 35, 30
-    )
+    assert completion_usage(
+        {"prompt_tokens": 10, "completion_tokens": 35, "total_tokens": 45, **details}
+    ) == TokenUsage(10, 35, 30)
 
 
 def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():
@@ -150,7 +150,7 @@ def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():
         "cache_creation_input_tokens": 11,
         "output_tokens": 3,
     }
-    assert message_reply({"content": [], "stop_reason": "refusal", "usage": usage}).usage == Usage(23, 3, None, 7)
+    assert message_reply({"content": [], "stop_reason": "refusal", "usage": usage}).usage == TokenUsage(23, 3, None, 7)
 
 
 @given(body=JSON | st.builds(lambda value: {"choices": [value], "content": [value], "usage": value}, JSON))

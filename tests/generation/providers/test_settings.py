@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.exchange import PromptForm, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Sampling
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 from tests.generation.providers.conftest import chat
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.exchange import Message, Prompt, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, Request, RequestError, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_provider
 from tests.generation.providers.conftest import KEY, SETTINGS, asked, chat, direct, endpoint, prefill, used
 from tests.generation.providers.double import model_server

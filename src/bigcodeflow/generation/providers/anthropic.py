@@ -9,7 +9,7 @@ from typing import Any
 import anthropic
 import httpx2
 
-from bigcodeflow.generation.exchange import (
+from bigcodeflow.generation.model_api import (
     Answer,
     FinishReason,
     PromptForm,
@@ -17,7 +17,7 @@ from bigcodeflow.generation.exchange import (
     Request,
     RequestError,
     Sampling,
-    Usage,
+    TokenUsage,
 )
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.replies import decoded
@@ -180,11 +180,11 @@ def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> 
     return Reply((answer,), usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
+def _usage(usage: Mapping[str, Any]) -> TokenUsage:
     # input_tokens counts neither what a cache held nor what was written to one.
     cached, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     prompt = usage.get("input_tokens")
-    return Usage(
+    return TokenUsage(
         None if prompt is None else prompt + (cached or 0) + (written or 0),
         usage.get("output_tokens"),
         (usage.get("output_tokens_details") or {}).get("thinking_tokens"),

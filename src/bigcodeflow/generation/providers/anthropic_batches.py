@@ -13,14 +13,14 @@ from typing import Any
 
 import anthropic
 
-from bigcodeflow.generation.exchange import Reply, Request, RequestError
+from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.batching import (
-    BatchLimits,
+    BatchSearch,
     BatchStatus,
-    Finding,
     LostBatch,
+    ProviderBatchLimits,
     json_lines,
     required_text,
     tag_of,
@@ -53,7 +53,7 @@ def open_batches(endpoint: Endpoint) -> "AnthropicBatches":
 class AnthropicBatches:
     """Batches of messages."""
 
-    limits = BatchLimits(requests=100_000, size_bytes=256 * 10**6)
+    limits = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -72,7 +72,7 @@ class AnthropicBatches:
         created = await self._data(self._batches.with_raw_response.create(requests=requests))
         return required_text(created, "id")
 
-    async def find(self, lost: LostBatch) -> Finding:
+    async def find(self, lost: LostBatch) -> BatchSearch:
         """Look through the account's batches of that time and size; those that have ended show whose they are."""
         undecided = []
         async for batch in self._since(lost.since - _CLOCKS_DIFFER):
@@ -83,8 +83,8 @@ class AnthropicBatches:
             if batch.get("processing_status") != "ended":
                 undecided.append(batch_id)
             elif await self._tag(batch) == lost.tag:
-                return Finding(batch_id)
-        return Finding(None, tuple(undecided))
+                return BatchSearch(batch_id)
+        return BatchSearch(None, tuple(undecided))
 
     async def status(self, batch_id: str) -> BatchStatus:
         """How far a batch is; all counts but one stay at zero until it has ended."""

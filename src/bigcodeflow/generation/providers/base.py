@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bigcodeflow.generation.exchange import PromptForm, Reply, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, Sampling
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from bigcodeflow.generation.exchange import Reply, Request, RequestError
+from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.transport import called
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class BatchLimits:
+class ProviderBatchLimits:
     """The most that one batch may hold."""
 
     requests: int
@@ -51,7 +51,7 @@ class LostBatch:
     """Ids of batches that it is not."""
 
 
-class Finding(NamedTuple):
+class BatchSearch(NamedTuple):
     """What the provider's list of batches says about one that was perhaps submitted."""
 
     batch_id: str | None
@@ -66,7 +66,7 @@ class BatchApi(Protocol):
     Every method raises RequestError where there is no answer, and sends once: retries are the driver's.
     """
 
-    limits: BatchLimits
+    limits: ProviderBatchLimits
 
     def size_bytes(self, custom_id: str, request: Request) -> int:
         """Bytes that a request takes of a batch."""
@@ -78,7 +78,7 @@ class BatchApi(Protocol):
             entries: custom id and request, within the limits; the ids begin with one tag, which `find` looks for.
         """
 
-    async def find(self, lost: LostBatch) -> Finding:
+    async def find(self, lost: LostBatch) -> BatchSearch:
         """Look for a batch in the provider's list."""
 
     async def status(self, batch_id: str) -> BatchStatus:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from bigcodeflow.generation.exchange import ErrorKind, RequestError
+from bigcodeflow.generation.model_api import ErrorKind, RequestError
 
 #: Characters of a provider's words that are kept.
 MESSAGE_LENGTH = 400

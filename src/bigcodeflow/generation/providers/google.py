@@ -9,7 +9,7 @@ from typing import Any
 from google import genai
 from google.genai import errors, types
 
-from bigcodeflow.generation.exchange import (
+from bigcodeflow.generation.model_api import (
     Answer,
     FinishReason,
     PromptForm,
@@ -17,7 +17,7 @@ from bigcodeflow.generation.exchange import (
     Request,
     RequestError,
     Sampling,
-    Usage,
+    TokenUsage,
 )
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.settings import other_form, unset, untaken
@@ -123,7 +123,7 @@ def content_reply(reply: types.GenerateContentResponse) -> Reply:
             raise RequestError("refused", f"the prompt was refused: {blocked.value}")
         raise RequestError("malformed", "the answer holds no candidates")
     answers = tuple(_answer(candidate) for candidate in sorted(reply.candidates, key=lambda item: item.index or 0))
-    usage = _usage(reply.usage_metadata) if reply.usage_metadata else Usage()
+    usage = _usage(reply.usage_metadata) if reply.usage_metadata else TokenUsage()
     return Reply(answers, usage, served_model=reply.model_version, request_id=reply.response_id)
 
 
@@ -135,11 +135,11 @@ def _answer(candidate: types.Candidate) -> Answer:
     return Answer(text, _FINISH_REASONS.get(finish, "other"), reasoning)
 
 
-def _usage(usage: types.GenerateContentResponseUsageMetadata) -> Usage:
+def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
     # candidates_token_count leaves reasoning out, and is absent where a limit cut the reasoning off.
     written, thoughts = usage.candidates_token_count, usage.thoughts_token_count
     known = written is not None or thoughts is not None
-    return Usage(
+    return TokenUsage(
         usage.prompt_token_count,
         (written or 0) + (thoughts or 0) if known else None,
         thoughts,

@@ -9,7 +9,7 @@ import httpx2
 from huggingface_hub import AsyncInferenceClient, ChatCompletionOutput
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.exchange import PromptForm, Reply, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, Sampling
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.replies import completion_reply
 from bigcodeflow.generation.providers.settings import other_form, turns, untaken

@@ -9,7 +9,7 @@ from typing import Any
 from mistralai.client import Mistral, errors, models
 from pydantic import ValidationError
 
-from bigcodeflow.generation.exchange import Answer, PromptForm, Reply, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import Answer, PromptForm, Reply, Request, RequestError, Sampling
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.replies import completion_reply
 from bigcodeflow.generation.providers.settings import other_form, turns, untaken

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import ollama
 
-from bigcodeflow.generation.exchange import (
+from bigcodeflow.generation.model_api import (
     Answer,
     FinishReason,
     PromptForm,
@@ -17,7 +17,7 @@ from bigcodeflow.generation.exchange import (
     Request,
     RequestError,
     Sampling,
-    Usage,
+    TokenUsage,
 )
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.settings import one_answer, turns, untaken
@@ -120,4 +120,4 @@ def _reply(reply: ollama.ChatResponse | ollama.GenerateResponse) -> Reply:
     said = reply if isinstance(reply, ollama.GenerateResponse) else reply.message
     text = said.response if isinstance(said, ollama.GenerateResponse) else said.content
     answer = Answer(text or "", _FINISH_REASONS.get(reply.done_reason or "", "other"), said.thinking or "")
-    return Reply((answer,), Usage(reply.prompt_eval_count, reply.eval_count), served_model=reply.model)
+    return Reply((answer,), TokenUsage(reply.prompt_eval_count, reply.eval_count), served_model=reply.model)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bigcodeflow.generation.exchange import PromptForm, Reply, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, Sampling
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.replies import completion_reply, decoded
 from bigcodeflow.generation.providers.settings import other_form, turns, untaken

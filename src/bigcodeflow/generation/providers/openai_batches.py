@@ -11,13 +11,13 @@ from typing import Any
 
 import openai
 
-from bigcodeflow.generation.exchange import ErrorKind, Reply, Request, RequestError
+from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.batching import (
-    BatchLimits,
+    BatchSearch,
     BatchStatus,
-    Finding,
     LostBatch,
+    ProviderBatchLimits,
     json_lines,
     required_text,
     tag_of,
@@ -43,7 +43,7 @@ def open_batches(endpoint: Endpoint) -> "OpenAIBatches":
 class OpenAIBatches:
     """Batches of chat completions or, for 'direct', of text completions; one form a batch."""
 
-    limits = BatchLimits(requests=50_000, size_bytes=200 * 10**6)
+    limits = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -74,7 +74,7 @@ class OpenAIBatches:
         )
         return required_text(created, "id")
 
-    async def find(self, lost: LostBatch) -> Finding:
+    async def find(self, lost: LostBatch) -> BatchSearch:
         """Look through the account's batches for the tag; their order is not promised, so all are looked at."""
         last: str | openai.Omit = openai.omit
         while True:
@@ -82,9 +82,9 @@ class OpenAIBatches:
             batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
             for batch in batches:
                 if (batch.get("metadata") or {}).get(_TAG) == lost.tag:
-                    return Finding(required_text(batch, "id"))
+                    return BatchSearch(required_text(batch, "id"))
             if not batches or not page.get("has_more"):
-                return Finding(None)
+                return BatchSearch(None)
             last = required_text(batches[-1], "id")
 
     async def status(self, batch_id: str) -> BatchStatus:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bigcodeflow.generation.exchange import Answer, FinishReason, Reply, RequestError, Usage
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, RequestError, TokenUsage
 from bigcodeflow.generation.providers.faults import ensure_ok
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -58,7 +58,7 @@ def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, 
     return Reply(answers, usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
 
 
-def completion_usage(usage: Mapping[str, Any]) -> Usage:
+def completion_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """Tokens of a completion; some servers leave reasoning out of completion_tokens, which the total gives away."""
     prompt, completion, total = (usage.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
     reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
@@ -67,7 +67,7 @@ def completion_usage(usage: Mapping[str, Any]) -> Usage:
         cached = usage.get("prompt_cache_hit_tokens")
     if reasoning and prompt is not None and completion is not None and total == prompt + completion + reasoning:
         completion += reasoning
-    return Usage(prompt, completion, reasoning, cached)
+    return TokenUsage(prompt, completion, reasoning, cached)
 
 
 def _answer(choice: Mapping[str, Any]) -> Answer:

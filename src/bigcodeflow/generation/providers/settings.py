@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bigcodeflow.generation.exchange import PromptForm, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Request, Sampling
 
 
 def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from bigcodeflow.generation.exchange import ErrorKind, RequestError
+from bigcodeflow.generation.model_api import ErrorKind, RequestError
 from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.faults import shown, status_error
 

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.generation.setting import ledger_key
+from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention.bucket import BucketPlace
 from bigcodeflow.pipeline.retention.folder import FolderPlace
 from bigcodeflow.pipeline.retention.things import ORDER, Entry, Kind, Place, Removable

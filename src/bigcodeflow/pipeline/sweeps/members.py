@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import leaves, overlaid
-from bigcodeflow.generation import settings_of
+from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting
 from bigcodeflow.results.titles import title_of
 
@@ -91,7 +91,7 @@ def _members(
     if len(name) > _LONGEST_NAME:
         raise ConfigError(f"the name {name!r} is too long for a run: give the model a shorter 'name'")
     settings = overlaid(settings, _own(sweep, model, name, split=split, subset=subset), _ORIGIN)
-    for config in settings_of(load_settings(settings, _ORIGIN)):
+    for config in expand_grid(load_settings(settings, _ORIGIN)):
         grid = config.name.removeprefix(name).removeprefix("+")
         label = ", ".join(filter(None, (setting.name if setting else "", grid)))
         yield Member(config.name, model.label, label, config)

@@ -11,21 +11,22 @@ stand here.
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.exchange import Request
+from bigcodeflow.generation.model_api import Request, RequestError
+from bigcodeflow.generation.providers.batching import ProviderBatchLimits
 
 FILE_NAME = "batches.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchEntry:
     """One request of a batch, as far as it is needed to know its answer again."""
 
     task_id: str
@@ -50,7 +51,7 @@ class LoggedBatch:
 
     tag: str
     intended_at: datetime
-    entries: Sequence[Entry]
+    entries: Sequence[BatchEntry]
     batch_id: str | None = None
     settled: set[int] = field(default_factory=set)
     """Positions of entries that are done with."""
@@ -66,7 +67,7 @@ class LoggedBatch:
         return int(number) if known else None
 
     @property
-    def open_entries(self) -> Iterator[tuple[int, Entry]]:
+    def open_entries(self) -> Iterator[tuple[int, BatchEntry]]:
         """Position and entry of what is not done with."""
         return ((at, entry) for at, entry in enumerate(self.entries) if at not in self.settled)
 
@@ -81,7 +82,7 @@ class BatchLog:
         for number, line in enumerate(self._whole_lines(), start=1):
             self._replay(number, line)
 
-    def intend(self, tag: str, entries: Sequence[Entry]) -> LoggedBatch:
+    def intend(self, tag: str, entries: Sequence[BatchEntry]) -> LoggedBatch:
         """Note that a batch is about to be submitted."""
         batch = LoggedBatch(tag, datetime.now(UTC), entries)
         rows = [[entry.task_id, entry.prompt_sha, entry.sample_indices, entry.seed] for entry in entries]
@@ -121,7 +122,9 @@ class BatchLog:
             tag = event["tag"]
             match event["event"]:
                 case "intended":
-                    entries = [Entry(task, sha, tuple(indices), seed) for task, sha, indices, seed in event["entries"]]
+                    entries = [
+                        BatchEntry(task, sha, tuple(indices), seed) for task, sha, indices, seed in event["entries"]
+                    ]
                     self.batches[tag] = LoggedBatch(tag, datetime.fromisoformat(event["at"]), entries)
                 case "submitted":
                     self.batches[tag].batch_id = event["batch_id"]
@@ -169,3 +172,75 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+Sample = tuple[str, str, int]
+"""Task, prompt_sha and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A request that a batch did not answer, to be asked singly."""
+
+    request: Request
+    error: RequestError
+
+
+class PendingSamples:
+    """The samples that want an answer; what is answered or left is no longer wanted."""
+
+    def __init__(self) -> None:
+        self.left: list[Left] = []
+        self._requests: dict[Sample, Request] = {}
+
+    def add(self, requests: Iterable[Request], known: frozenset[Sample]) -> list[Request]:
+        """Want the samples of these requests, and return what is asked for of samples that are not known."""
+        new = []
+        for request in requests:
+            samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
+            self._requests.update(dict.fromkeys(samples, request))
+            fresh = tuple(sample[2] for sample in samples if sample not in known)
+            if fresh:
+                new.append(replace(request, sample_indices=fresh))
+        return new
+
+    def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
+        """Whether a sample of an entry is wanted, or one of so many first ones."""
+        return any(sample in self._requests for sample in list(entry.samples)[:answers])
+
+    def request(self, entry: BatchEntry) -> Request:
+        """The request that an entry was made of; one of its samples is wanted."""
+        wanted = next(self._requests[sample] for sample in entry.samples if sample in self._requests)
+        return replace(wanted, sample_indices=entry.sample_indices, seed=entry.seed)
+
+    def answer(self, entry: BatchEntry, answers: int) -> None:
+        """The first samples of an entry are answered; the others are left."""
+        for sample in list(entry.samples)[:answers]:
+            self._requests.pop(sample, None)
+        self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))
+
+    def leave(self, entry: BatchEntry, error: RequestError) -> None:
+        """What is wanted of an entry is left."""
+        rest = [sample for sample in entry.samples if sample in self._requests]
+        if rest:
+            indices = tuple(sample[2] for sample in rest)
+            self.left.append(Left(replace(self.request(entry), sample_indices=indices), error))
+        for sample in rest:
+            del self._requests[sample]
+
+
+def cut(
+    requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
+) -> Iterator[list[Request]]:
+    """Requests in their order, in batches within the limits; one that is too large for any is alone in its batch."""
+    chunk: list[Request] = []
+    filled = 0
+    for request in requests:
+        size = size_bytes(request)
+        if chunk and (len(chunk) == limits.requests or filled + size > limits.size_bytes):
+            yield chunk
+            chunk, filled = [], 0
+        chunk.append(request)
+        filled += size
+    if chunk:
+        yield chunk

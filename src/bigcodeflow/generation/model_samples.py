@@ -6,6 +6,7 @@ those alone.
 
 import asyncio
 import importlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,18 +17,26 @@ import pyarrow as pa
 
 from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.answers import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord
-from bigcodeflow.generation.asking.engine import SharedLimit, generate
-from bigcodeflow.generation.asking.jobs import JobQueue
-from bigcodeflow.generation.asking.progress import GenerationOutcome, GenerationProgress, SampleFailure
-from bigcodeflow.generation.batch.driver import BatchProgress, Collected, run_batches
-from bigcodeflow.generation.exchange import Reply, Request, RequestError
-from bigcodeflow.generation.prices import PriceList, cost_usd, load_prices
+from bigcodeflow.generation.answer_ledger import (
+    AnswerKey,
+    AnswerLedger,
+    AnswerWriter,
+    RecordedAnswer,
+    ReplyRecord,
+    requests_by_answer,
+)
+from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
+from bigcodeflow.generation.costs import PriceList, cost_usd, load_prices
+from bigcodeflow.generation.engine import SharedLimit, generate
+from bigcodeflow.generation.job_queue import RequestQueue
+from bigcodeflow.generation.model_api import Reply, Request, RequestError
+from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
+from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, SampleFailure
+from bigcodeflow.generation.prompts import raw_text
+from bigcodeflow.generation.provider_resolution import endpoint_of, resolve_settings
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider, provider_info
-from bigcodeflow.generation.sample_rows import keyed, samples_table
-from bigcodeflow.generation.setting import Setting, ledger_key, named
-from bigcodeflow.generation.settling import endpoint_of, settled
 
 _FAILURES_SHOWN = 5
 
@@ -60,16 +69,16 @@ def model_samples(
         ConfigError: the provider does not take the setting.
         GenerationError: samples are left without an answer; those that came are kept.
     """
-    chosen = settled(config, split)
+    chosen = resolve_settings(config, split)
     for line in chosen.notes:
         notify(line)
     ledger = AnswerLedger(answers_folder / ledger_key(config))
     ledger.folder.mkdir(parents=True, exist_ok=True)
-    wanted = keyed(chosen.setting.requests(tasks))
-    run = _Run(chosen.setting, ledger, wanted, tasks, report, notify, shared_limit)
-    outcome = run.offline() if provider_info(named(config)[0]).offline else asyncio.run(run.online())
+    wanted = requests_by_answer(chosen.settings.requests(tasks))
+    run = _Run(chosen.settings, ledger, wanted, tasks, report, notify, shared_limit)
+    outcome = run.offline() if provider_info(provider_and_model(config)[0]).offline else asyncio.run(run.online())
     _raise_failures(outcome, len(wanted))
-    table = samples_table(wanted, ledger, named(config)[0])
+    table = samples_table(wanted, ledger, provider_and_model(config)[0])
     if table.num_rows != len(wanted):
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
@@ -87,7 +96,7 @@ class _Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    setting: Setting
+    setting: ModelSettings
     ledger: AnswerLedger
     wanted: Mapping[AnswerKey, Request]
     tasks: Sequence[Mapping[str, Any]]
@@ -102,7 +111,7 @@ class _Run:
     async def online(self) -> _Outcome:
         """Ask over the network."""
         config = self.setting.config
-        name, model = named(config)
+        name, model = provider_and_model(config)
         endpoint = endpoint_of(config)
         prices = load_prices()
         batched = await self._batched(endpoint, prices) if config.requests.batch else 0
@@ -125,7 +134,7 @@ class _Run:
 
     async def _batched(self, endpoint: Endpoint, prices: PriceList) -> int:
         """Have batches answer what they can; what they leave is asked singly."""
-        name, model = named(self.setting.config)
+        name, model = provider_and_model(self.setting.config)
         api = importlib.import_module(f"bigcodeflow.generation.providers.{name}_batches").open_batches(endpoint)
         provider = open_provider(name, endpoint)
 
@@ -202,7 +211,7 @@ def described(progress: GenerationProgress) -> str:
 
 def _missing(requests: Iterator[Request], writer: AnswerWriter) -> Iterator[Request]:
     """What has no answer yet of each request, as requests of their own."""
-    queue = JobQueue(requests, writer.known)
+    queue = RequestQueue(requests, writer.known)
     while queue.delay(0.0) == 0.0:
         yield queue.take(0.0).request
 
@@ -255,3 +264,58 @@ def _statistics(table: pa.Table, outcome: _Outcome) -> dict[str, Any]:
         "empty": reasons.count("empty"),
     }
     return counts | ({"cost_usd": round(sum(costs), 6)} if costs else {})
+
+
+def samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
+    """The recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests.
+
+    Args:
+        requests: what was asked, by the answers' identities.
+        ledger: where the answers are.
+        provider: who answered.
+    """
+    places = {key: place for place, key in enumerate(requests)}
+    found = [(places[one.key], _row(one, requests[one.key], provider)) for one in ledger.answers(requests)]
+    found.sort(key=lambda placed: placed[0])
+    return table_of([row for _, row in found], schema=SAMPLES)
+
+
+def _row(recorded: RecordedAnswer, request: Request, provider: str) -> dict[str, Any]:
+    key, answer, record = recorded
+    empty = answer.finish_reason == "stop" and not answer.text.strip()
+    return {
+        "task_id": key.task_id,
+        "sample_index": key.sample_index,
+        "raw_text": raw_text(request.prompt, answer.text),
+        "provider": provider,
+        "served_model": record.served_model,
+        "request_id": record.request_id,
+        "prompt_sha": key.prompt_sha,
+        "template_sha": record.template_sha,
+        "request": json.dumps(record.body, ensure_ascii=False),
+        "reasoning": answer.reasoning or None,
+        "finish_reason": "empty" if empty else answer.finish_reason,
+        "latency_seconds": record.latency_seconds,
+        "seed": record.seed,
+        "attempts": record.attempts,
+        **_share(record, record.keys.index(key)),
+    }
+
+
+def _share(record: ReplyRecord, place: int) -> dict[str, Any]:
+    """One answer's part of what its reply took, so that the parts sum up to the whole."""
+    answers = len(record.answers)
+    usage = record.usage
+    told = {
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+    parts = {name: None if count is None else _part(count, answers, place) for name, count in told.items()}
+    return {**parts, "cost_usd": None if record.cost_usd is None else record.cost_usd / answers}
+
+
+def _part(count: int, answers: int, place: int) -> int:
+    whole, rest = divmod(count, answers)
+    return whole + (place < rest)

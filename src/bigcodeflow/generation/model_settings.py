@@ -1,16 +1,16 @@
 """One model under one setting: what identifies its answers, and the requests that bring them."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bigcodeflow.config import GenerationConfig, SamplingConfig, Split
+from bigcodeflow.config import GenerationConfig, RunConfig, SamplingConfig, Split
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import prompts
-from bigcodeflow.generation.exchange import PromptForm, Request, Sampling
-from bigcodeflow.generation.grid import varied_parameters
+from bigcodeflow.generation.model_api import PromptForm, Request, Sampling
 
 #: The original's nucleus wherever it does not take the likeliest word.
 _TOP_P = 0.95
@@ -21,7 +21,7 @@ _LOADED_OTHERWISE = ("environment", "trust_remote_code")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ModelSettings:
     """How every task is asked."""
 
     split: Split
@@ -51,7 +51,7 @@ class Setting:
                 )
 
 
-def named(config: GenerationConfig) -> tuple[str, str]:
+def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
     """Provider and model."""
     provider, _, model = config.model.partition(":")
     return provider, model
@@ -108,3 +108,38 @@ def without(sampling: Sampling, name: str) -> Sampling:
     """The same parameters with one left to the provider."""
     left: dict[str, Any] = {name: None}
     return replace(sampling, **left)
+
+
+#: Short names of what a grid may vary, for names of runs and folders.
+_SHORT = {
+    "temperature": "t",
+    "top_p": "p",
+    "top_k": "k",
+    "max_tokens": "max",
+    "frequency_penalty": "fp",
+    "presence_penalty": "pp",
+    "reasoning_effort": "effort",
+    "reasoning_tokens": "think",
+}
+
+
+def expand_grid(config: RunConfig) -> tuple[RunConfig, ...]:
+    """The run of each combination of the listed values, with a name of its own, and a folder where one is named."""
+    sampling = config.generation.sampling
+    varied = varied_parameters(sampling) if config.samples.source == "model" else ()
+    if not varied:
+        return (config,)
+    runs = []
+    for values in itertools.product(*(getattr(sampling, name) for name in varied)):
+        label = "-".join(f"{_SHORT[name]}{value}" for name, value in zip(varied, values, strict=True))
+        chosen = sampling.model_copy(update=dict(zip(varied, values, strict=True)))
+        generation = config.generation.model_copy(update={"sampling": chosen})
+        out = f"{config.out}/{label}" if config.out else ""
+        changes = {"name": f"{config.name}+{label}", "out": out, "generation": generation}
+        runs.append(config.model_copy(update=changes))
+    return tuple(runs)
+
+
+def varied_parameters(config: SamplingConfig) -> tuple[str, ...]:
+    """Names of the parameters that are lists."""
+    return tuple(name for name in _SHORT if isinstance(getattr(config, name), tuple))

@@ -5,7 +5,7 @@ Nothing here sleeps or reads a clock: every function is told the time, in second
 
 from random import Random
 
-from bigcodeflow.generation.exchange import Request, RequestError, Usage
+from bigcodeflow.generation.model_api import Request, RequestError, TokenUsage
 
 _MINUTE_SECONDS = 60.0
 #: A request that a late timer delayed may be caught up within so long; more would be bursts.
@@ -24,12 +24,12 @@ class Expectation:
     def __init__(self) -> None:
         self._answer_tokens: float | None = None
 
-    def longest(self, request: Request) -> Usage:
+    def longest(self, request: Request) -> TokenUsage:
         """The whole prompt, and answers as long as they may get; where nothing limits them, as long as usual."""
         limit = request.sampling.max_tokens
         return self._usage(request, self._usual(_UNLIMITED_ANSWER_TOKENS) if limit is None else limit)
 
-    def usual(self, request: Request) -> Usage:
+    def usual(self, request: Request) -> TokenUsage:
         """The whole prompt, and answers as they have been so far; before any came, as long as they may get.
 
         Pacing by the longest answers would leave most of a limit unused, where answers are much shorter.
@@ -40,12 +40,12 @@ class Expectation:
     def _usual(self, otherwise: float) -> float:
         return otherwise if self._answer_tokens is None else self._answer_tokens
 
-    def _usage(self, request: Request, answer_tokens: float) -> Usage:
+    def _usage(self, request: Request, answer_tokens: float) -> TokenUsage:
         prompt = request.prompt
         characters = len(prompt.text) + sum(len(message.text) for message in prompt.messages)
-        return Usage(-(-characters // _CHARACTERS_PER_TOKEN), round(answer_tokens * len(request.sample_indices)))
+        return TokenUsage(-(-characters // _CHARACTERS_PER_TOKEN), round(answer_tokens * len(request.sample_indices)))
 
-    def learn(self, usage: Usage, answers: int) -> None:
+    def learn(self, usage: TokenUsage, answers: int) -> None:
         """Take the length of answers into account that came."""
         if usage.completion_tokens is not None and answers:
             each = usage.completion_tokens / answers
@@ -88,17 +88,17 @@ class Pace:
         """Seconds until the next request may go."""
         return max(self._requests.delay(now), self._tokens.delay(now))
 
-    def sent(self, now: float, expected: Usage) -> None:
+    def sent(self, now: float, expected: TokenUsage) -> None:
         """Count a request that goes now, with the tokens that it is expected to use."""
         self._requests.spend(now, 1)
         self._tokens.spend(now, _tokens(expected, expected))
 
-    def answered(self, expected: Usage, usage: Usage) -> None:
+    def answered(self, expected: TokenUsage, usage: TokenUsage) -> None:
         """Replace the expected tokens of a request by those that its reply states."""
         self._tokens.correct(_tokens(usage, expected) - _tokens(expected, expected))
 
 
-def _tokens(usage: Usage, expected: Usage) -> int:
+def _tokens(usage: TokenUsage, expected: TokenUsage) -> int:
     prompt = expected.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
     answer = expected.completion_tokens if usage.completion_tokens is None else usage.completion_tokens
     return (prompt or 0) + (answer or 0)

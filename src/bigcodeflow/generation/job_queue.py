@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from bigcodeflow.generation.answers import AnswerKey
-from bigcodeflow.generation.exchange import Request, RequestError
+from bigcodeflow.generation.answer_ledger import AnswerKey
+from bigcodeflow.generation.model_api import Request, RequestError
 
 
 @dataclass(slots=True)
-class Job:
+class QueuedRequest:
     """A request and what has become of it so far."""
 
     request: Request
@@ -39,7 +39,7 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[Request]:
         yield replace(request, sample_indices=tuple(run), seed=seed)
 
 
-class JobQueue:
+class RequestQueue:
     """Jobs in the order in which they may go: retries that are due, then what the requests' source gives.
 
     The source is read one request at a time, when there is room for it. No sample is handed out twice.
@@ -56,8 +56,8 @@ class JobQueue:
         """Samples of the requests read so far that were there before."""
         self._source, self._known = iter(requests), known
         self._claimed: set[AnswerKey] = set()
-        self._new: deque[Job] = deque()
-        self._retries: list[tuple[float, int, Job]] = []
+        self._new: deque[QueuedRequest] = deque()
+        self._retries: list[tuple[float, int, QueuedRequest]] = []
         self._order = count()
 
     def delay(self, now: float) -> float:
@@ -65,24 +65,24 @@ class JobQueue:
         due_seconds = max(0.0, self._retries[0][0] - now) if self._retries else float("inf")
         return 0.0 if due_seconds == 0.0 or self._has_new() else due_seconds
 
-    def first(self, now: float) -> Job:
+    def first(self, now: float) -> QueuedRequest:
         """The job that is to go next; only where `delay` is 0."""
         return self._retries[0][2] if self._is_due(now) else self._new[0]
 
-    def take(self, now: float) -> Job:
+    def take(self, now: float) -> QueuedRequest:
         """Remove that job."""
         return heapq.heappop(self._retries)[2] if self._is_due(now) else self._new.popleft()
 
-    def put_back(self, job: Job, due_at: float) -> None:
+    def put_back(self, job: QueuedRequest, due_at: float) -> None:
         """Queue a job that is to be asked again."""
         heapq.heappush(self._retries, (due_at, next(self._order), job))
 
-    def put_rest(self, job: Job, answered: int) -> None:
+    def put_rest(self, job: QueuedRequest, answered: int) -> None:
         """Queue what a reply left out, as requests of their own that go next."""
         left = job.request.sample_indices[answered:]
-        self._new.extendleft(Job(request, job.prompt_sha) for request in narrowed(job.request, left))
+        self._new.extendleft(QueuedRequest(request, job.prompt_sha) for request in narrowed(job.request, left))
 
-    def waiting_retries(self) -> Iterator[Job]:
+    def waiting_retries(self) -> Iterator[QueuedRequest]:
         """Jobs that failed and were not asked again yet."""
         return (job for _, _, job in self._retries)
 
@@ -97,11 +97,11 @@ class JobQueue:
             self._new.extend(self._unanswered(request))
         return True
 
-    def _unanswered(self, request: Request) -> Iterator[Job]:
+    def _unanswered(self, request: Request) -> Iterator[QueuedRequest]:
         prompt_sha = request.prompt_sha
         keys = [AnswerKey(request.task_id, prompt_sha, index) for index in dict.fromkeys(request.sample_indices)]
         self.samples_known += sum(key in self._known for key in keys)
         missing = [key for key in keys if key not in self._known and key not in self._claimed]
         self._claimed.update(missing)
         for part in narrowed(request, [key.sample_index for key in missing]):
-            yield Job(part, prompt_sha)
+            yield QueuedRequest(part, prompt_sha)

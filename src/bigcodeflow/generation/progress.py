@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bigcodeflow.generation.exchange import ErrorKind, Usage
+from bigcodeflow.generation.model_api import ErrorKind, TokenUsage
 
 _RATE_WINDOW_SECONDS = 60.0
 
@@ -100,7 +100,7 @@ class Tally:
         self.requests_sent += 1
         self.retries += retry
 
-    def answered(self, usage: Usage, cost_usd: float | None) -> None:
+    def answered(self, usage: TokenUsage, cost_usd: float | None) -> None:
         """Count a reply."""
         self.replies += 1
         self.prompt_tokens += usage.prompt_tokens or 0

@@ -8,24 +8,30 @@ from typing import Any
 from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.exchange import PromptForm, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Request, Sampling
+from bigcodeflow.generation.model_settings import (
+    ModelSettings,
+    provider_and_model,
+    sampling_of,
+    soft_parameters,
+    without,
+)
 from bigcodeflow.generation.prompts import check_form
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
-from bigcodeflow.generation.setting import Setting, named, sampling_of, soft_parameters, without
 
 _NO_KEY = "not-needed"
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ResolvedSettings:
     """A setting as its provider takes it."""
 
-    setting: Setting
+    settings: ModelSettings
     notes: tuple[str, ...]
     """What is done differently from what the configuration says, one line each."""
 
 
-def settled(config: GenerationConfig, split: Split, *, sends: bool = True) -> Settled:
+def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ResolvedSettings:
     """How the model can be asked; sends nothing.
 
     Args:
@@ -37,7 +43,7 @@ def settled(config: GenerationConfig, split: Split, *, sends: bool = True) -> Se
         ConfigError: what the provider does not take, one line a setting.
         GenerationError: the model's own files cannot be read.
     """
-    provider_name, _ = named(config)
+    provider_name, _ = provider_and_model(config)
     info = provider_info(provider_name)
     form = _form(config, split)
     check_form(split, form)
@@ -56,7 +62,7 @@ def settled(config: GenerationConfig, split: Split, *, sends: bool = True) -> Se
         problems = [*problems, f"generation.requests.batch: {provider_name} has no batch API that is known here"]
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
-    return Settled(Setting(split, form, sampling, config), tuple(notes))
+    return ResolvedSettings(ModelSettings(split, form, sampling, config), tuple(notes))
 
 
 def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
@@ -69,7 +75,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
     Raises:
         ConfigError: the key is missing.
     """
-    name, model = named(config)
+    name, model = provider_and_model(config)
     variable, address = config.api_key_variable, config.base_url
     return Endpoint(
         model=model,
@@ -83,7 +89,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
 def _form(config: GenerationConfig, split: Split) -> PromptForm:
     if config.prompt.form != "auto":
         return config.prompt.form
-    if not provider_info(named(config)[0]).offline:
+    if not provider_info(provider_and_model(config)[0]).offline:
         return "chat"
     environment = offline.engine_environment(config)
     talks = offline.has_chat_template(config, environment, allow_download=config.offline.download)
@@ -94,7 +100,7 @@ async def _asked_about(
     config: GenerationConfig, sampling: Sampling, form: PromptForm, *, sends: bool
 ) -> tuple[Sampling, list[str], list[str]]:
     """The parameters that the provider takes, what it does not take, and what is done differently."""
-    provider = open_provider(named(config)[0], endpoint_of(config, sends=sends))
+    provider = open_provider(provider_and_model(config)[0], endpoint_of(config, sends=sends))
     seed, samples = config.sampling.seed, min(config.samples_per_request, config.n_samples)
     notes = []
     try:
@@ -110,9 +116,9 @@ async def _asked_about(
     return sampling, list(problems), notes
 
 
-async def body_of(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
+async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
     """Exactly what is sent for a request, without address and key; sends nothing."""
-    name, _ = named(config)
+    name, _ = provider_and_model(config)
     if provider_info(name).offline:
         return offline.body(request)
     provider = open_provider(name, endpoint_of(config, sends=False))

@@ -15,10 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch.log import BatchLog, Entry, LoggedBatch, open_batch_log
-from bigcodeflow.generation.batch.wanted import Left, Wanted, cut
-from bigcodeflow.generation.exchange import Reply, Request, RequestError
-from bigcodeflow.generation.providers.batching import BatchApi, BatchLimits, BatchStatus, LostBatch
+from bigcodeflow.generation.batch_log import (
+    BatchEntry,
+    BatchLog,
+    Left,
+    LoggedBatch,
+    PendingSamples,
+    cut,
+    open_batch_log,
+)
+from bigcodeflow.generation.model_api import Reply, Request, RequestError
+from bigcodeflow.generation.providers.batching import BatchApi, BatchStatus, LostBatch, ProviderBatchLimits
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +189,7 @@ class _Driver:
         self._settings = settings
         self._notify = notify
         self._now = asyncio.get_running_loop().time
-        self._wanted = Wanted()
+        self._wanted = PendingSamples()
         self._followed: list[_Following] = []
         self._recorded = 0
 
@@ -205,7 +212,7 @@ class _Driver:
             if wanted := frozenset(at for at, entry in batch.open_entries if self._wanted.any_of(entry)):
                 doubted_since = None if batch.batch_id else self._now()
                 self._followed.append(_Following(batch=batch, positions=wanted, doubted_since=doubted_since))
-        limits = BatchLimits(
+        limits = ProviderBatchLimits(
             min(self._settings.most_requests, self._api.limits.requests),
             min(self._settings.most_bytes, self._api.limits.size_bytes),
         )
@@ -271,7 +278,7 @@ class _Driver:
         batch = following.batch
         if batch is None:
             tag = f"bcf-{uuid.uuid4().hex}"
-            batch = following.batch = self._log.intend(tag, [Entry.of(request) for request in following.requests])
+            batch = following.batch = self._log.intend(tag, [BatchEntry.of(request) for request in following.requests])
             following.positions = frozenset(range(len(batch.entries)))
         named = [(batch.custom_id(at), request) for at, request in enumerate(following.requests)]
         try:

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from random import Random
 
-from bigcodeflow.generation.exchange import RequestError
+from bigcodeflow.generation.model_api import RequestError
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens of a whole reply; None where the provider does not say."""
 
     prompt_tokens: int | None = None
@@ -123,7 +123,7 @@ class Reply:
 
     answers: tuple[Answer, ...]
     """In the order of the request's sample_indices; fewer where the provider returned fewer."""
-    usage: Usage
+    usage: TokenUsage
     served_model: str | None = None
     """The model as the provider names it."""
     request_id: str | None = None

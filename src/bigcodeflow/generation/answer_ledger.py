@@ -17,10 +17,10 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.exchange import Answer, Reply, Request, Usage
+from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
 
 _LOCK = "lock"
 _PATTERN = "replies-*.jsonl"
@@ -51,7 +51,7 @@ class ReplyRecord:
     body: Mapping[str, Any]
     """Exactly what was sent, without address and key."""
     answers: tuple[Answer, ...]
-    usage: Usage
+    usage: TokenUsage
     """Tokens of the whole reply, for all its samples together."""
     served_model: str | None
     request_id: str | None
@@ -111,7 +111,7 @@ class ReplyRecord:
         """The record of a line's fields."""
         texts = tuple(Answer(**answer) for answer in fields["answers"])
         indices = tuple(fields["sample_indices"])
-        return cls(**{**fields, "sample_indices": indices, "answers": texts, "usage": Usage(**fields["usage"])})
+        return cls(**{**fields, "sample_indices": indices, "answers": texts, "usage": TokenUsage(**fields["usage"])})
 
 
 class RecordedAnswer(NamedTuple):
@@ -312,3 +312,99 @@ def _write(descriptor: int, line: bytes) -> None:
     data = memoryview(line)
     while data:
         data = data[os.write(descriptor, data) :]
+
+
+#: How long a reply waits for others to be synced with.
+_GROUP_SECONDS = 0.05
+
+
+class RecordWriter(Protocol):
+    """What puts records on the disk."""
+
+    def write(self, record: ReplyRecord) -> None:
+        """Write one record; raises GenerationError where the disk does not take it."""
+
+    def sync(self) -> None:
+        """Wait until what was written is on the disk; raises GenerationError where it cannot be. Runs in a thread."""
+
+
+class GroupCommit:
+    """Syncs what was written in groups, in a thread; used by one event loop."""
+
+    def __init__(self, writer: RecordWriter, counted: Callable[[int], None]) -> None:
+        """Get ready.
+
+        Args:
+            writer: where the replies go.
+            counted: called in the loop with a number of samples that are on the disk now, and with 0 when `check` has
+                something to raise.
+        """
+        self._writer, self._counted = writer, counted
+        self._unsynced = 0
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._error: GenerationError | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything is on the disk."""
+        return self._task is None or self._task.done()
+
+    def put(self, record: ReplyRecord) -> None:
+        """Write a reply. Does not wait, so that no cancellation can come between a reply and its record.
+
+        Raises:
+            GenerationError: the disk does not take it.
+        """
+        self._writer.write(record)
+        self._unsynced += len(record.answers)
+        if self.idle:
+            self._task = asyncio.get_running_loop().create_task(self._sync())
+
+    def check(self) -> None:
+        """Raise what syncing failed with.
+
+        Raises:
+            GenerationError: the disk did not take the replies.
+        """
+        if self._error is not None:
+            raise self._error
+
+    async def close(self) -> None:
+        """Wait until everything is on the disk.
+
+        Raises:
+            GenerationError: the disk did not take the replies.
+        """
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+        self.check()
+
+    async def _sync(self) -> None:
+        try:
+            while self._unsynced:
+                await self._company()
+                samples, self._unsynced = self._unsynced, 0
+                await asyncio.to_thread(self._writer.sync)
+                self._counted(samples)
+        except GenerationError as error:  # this task has no caller to raise it to
+            self._error = error
+            self._counted(0)
+
+    async def _company(self) -> None:
+        """Wait for further replies to come, unless none will."""
+        try:
+            async with asyncio.timeout(_GROUP_SECONDS):
+                await self._closing.wait()
+        except TimeoutError:
+            return
+
+
+def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
+    """The requests by the identity of each answer that they ask for."""
+    found: dict[AnswerKey, Request] = {}
+    for request in requests:
+        prompt_sha = request.prompt_sha
+        found.update({AnswerKey(request.task_id, prompt_sha, index): request for index in request.sample_indices})
+    return found

@@ -13,15 +13,14 @@ from random import Random
 from typing import Any
 
 from bigcodeflow.config import RequestsConfig
-from bigcodeflow.generation.answers import AnswerLedger, AnswerWriter, ReplyRecord, Waiting
-from bigcodeflow.generation.asking.jobs import Job, JobQueue
-from bigcodeflow.generation.asking.pacing import Expectation, Pace, Throttle
-from bigcodeflow.generation.asking.progress import GenerationOutcome, GenerationProgress, SampleFailure, Tally
-from bigcodeflow.generation.asking.recording import GroupCommit
-from bigcodeflow.generation.asking.retrying import Circuit, RetryBudget, RetryPolicy, backoff_seconds
-from bigcodeflow.generation.asking.spending import Price, Spending
-from bigcodeflow.generation.exchange import Answer, ErrorKind, Reply, Request, RequestError, Usage
+from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, ReplyRecord, Waiting
+from bigcodeflow.generation.costs import ReplyPrice, Spending
+from bigcodeflow.generation.job_queue import QueuedRequest, RequestQueue
+from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, SampleFailure, Tally
 from bigcodeflow.generation.providers.base import Provider
+from bigcodeflow.generation.rate_limits import Expectation, Pace, Throttle
+from bigcodeflow.generation.retries import Circuit, RetryBudget, RetryPolicy, backoff_seconds
 
 SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
 """Makes what is entered around each request, such as a limit that several processes share."""
@@ -44,7 +43,7 @@ _REMEDIES: dict[ErrorKind, str] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Around:
     total: int | None
-    price: Price | None
+    price: ReplyPrice | None
     progress: Report
     shared_limit: SharedLimit
     policy: RetryPolicy
@@ -54,7 +53,7 @@ class _Around:
 class _Sending:
     """One attempt: what was counted for it, and when it went."""
 
-    expected: Usage
+    expected: TokenUsage
     expected_usd: float
     probe: bool
     sent_at: float = 0.0
@@ -68,7 +67,7 @@ async def generate(
     settings: RequestsConfig,
     *,
     total: int | None = None,
-    price: Price | None = None,
+    price: ReplyPrice | None = None,
     progress: Report = lambda _: None,
     waiting: Waiting = lambda _: None,
     shared_limit: SharedLimit = nullcontext,
@@ -117,7 +116,7 @@ class _Run:
         around: _Around,
     ) -> None:
         self._provider, self._settings, self._around = provider, settings, around
-        self._queue = JobQueue(requests, writer.known)
+        self._queue = RequestQueue(requests, writer.known)
         self._commit = GroupCommit(writer, self._counted)
         self._expectation = Expectation()
         self._spending = Spending(around.price, settings.max_cost_usd)
@@ -201,7 +200,7 @@ class _Run:
         except TimeoutError:
             return
 
-    def _sending(self, job: Job, now: float) -> _Sending:
+    def _sending(self, job: QueuedRequest, now: float) -> _Sending:
         """Count a request that goes now."""
         expected = self._expectation.usual(job.request)
         expected_usd = self._spending.expected(self._expectation.longest(job.request))
@@ -210,7 +209,7 @@ class _Run:
         self._tally.in_flight += 1
         return _Sending(expected, expected_usd, self._circuit.sent())
 
-    async def _attempt(self, job: Job, sending: _Sending) -> None:
+    async def _attempt(self, job: QueuedRequest, sending: _Sending) -> None:
         try:
             async with self._around.shared_limit():
                 await self._exchange(job, sending)
@@ -219,7 +218,7 @@ class _Run:
             self._tally.in_flight -= 1
             self._changed.set()
 
-    async def _exchange(self, job: Job, sending: _Sending) -> None:
+    async def _exchange(self, job: QueuedRequest, sending: _Sending) -> None:
         if self._stopped_because is not None:  # it waited for the shared limit meanwhile
             self._queue.put_back(job, _FOREVER)
             return
@@ -234,7 +233,7 @@ class _Run:
             if error.kind != "refused":
                 self._failed(job, error, sending)
                 return
-            reply = Reply(tuple(Answer("", "refusal") for _ in job.request.sample_indices), Usage())
+            reply = Reply(tuple(Answer("", "refusal") for _ in job.request.sample_indices), TokenUsage())
         self._received(job, reply, body, sending)
 
     async def _ask(self, request: Request) -> Reply:
@@ -248,7 +247,7 @@ class _Run:
             raise RequestError("malformed", "a reply without a single answer")
         return reply
 
-    def _received(self, job: Job, reply: Reply, body: Mapping[str, Any], sending: _Sending) -> None:
+    def _received(self, job: QueuedRequest, reply: Reply, body: Mapping[str, Any], sending: _Sending) -> None:
         cost_usd = self._spending.of(reply.usage, reply.served_model)
         record = ReplyRecord.of(
             job.request,
@@ -269,7 +268,7 @@ class _Run:
         if len(record.answers) < len(job.request.sample_indices):
             self._queue.put_rest(job, len(record.answers))
 
-    def _failed(self, job: Job, error: RequestError, sending: _Sending) -> None:
+    def _failed(self, job: QueuedRequest, error: RequestError, sending: _Sending) -> None:
         job.error = error
         self._tally.errors[error.kind] += 1
         if not error.worth_another_try:
@@ -292,7 +291,7 @@ class _Run:
             return f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
         return self._budget.used_up
 
-    def _given_up_at_once(self, job: Job, error: RequestError) -> None:
+    def _given_up_at_once(self, job: QueuedRequest, error: RequestError) -> None:
         """What the same request will always end with."""
         self._circuit.answered()  # the provider is there
         self._give_up(job)
@@ -302,7 +301,7 @@ class _Run:
             remedy = _REMEDIES.get(error.kind, "check the settings")
             self._stop(f"{_described(error)}: {remedy}; {_GO_ON}")
 
-    def _give_up(self, job: Job) -> None:
+    def _give_up(self, job: QueuedRequest) -> None:
         error = job.error
         if error is not None:
             self._tally.failures.extend(

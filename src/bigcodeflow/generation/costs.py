@@ -1,0 +1,215 @@
+"""What answers cost by the providers' list prices; unknown where a model has none, never 0."""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bigcodeflow.core.errors import ConfigError, GenerationError
+from bigcodeflow.core.resources import shipped
+from bigcodeflow.generation.answer_ledger import AnswerLedger, requests_by_answer
+from bigcodeflow.generation.model_api import Request, TokenUsage
+from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
+
+_MILLION = 1_000_000
+_Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Price(_Table):
+    """Price of some models of a provider, in USD per million tokens."""
+
+    provider: str
+    """As in front of the colon of generation.model."""
+    models: tuple[str, ...] = Field(min_length=1)
+    """Names or patterns with ? and *."""
+    input: _Usd
+    """Tokens read."""
+    output: _Usd
+    """Tokens written, reasoning included."""
+    cached_input: _Usd | None = None
+    """Tokens read from the provider's cache; None takes the price of input."""
+    batch: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Factor of the batch API; None where there is none, or none is known."""
+
+
+class PriceList(_Table):
+    """Prices on a day."""
+
+    as_of: dt.date
+    """When they were published so."""
+    prices: tuple[Price, ...]
+
+    def find(self, provider: str, model: str) -> Price | None:
+        """The price of a model, by the longest pattern that fits; None where none does."""
+        fitting = [
+            (len(pattern), price)
+            for price in self.prices
+            if price.provider == provider
+            for pattern in price.models
+            if fnmatchcase(model, pattern)
+        ]
+        return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
+
+
+def load_prices(path: str | Path | None = None) -> PriceList:
+    """The shipped prices, or those of a file in the same form.
+
+    Raises:
+        ConfigError: one line for each problem, naming file, place and what is wrong.
+    """
+    file = shipped("configs/prices/published.yaml") if path is None else Path(path).expanduser()
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{file}: cannot be read as YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file}: must hold as_of and prices, as in the shipped configs/prices/published.yaml")
+    try:
+        return PriceList.model_validate(content)
+    except ValidationError as error:
+        lines = (f"{file}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise ConfigError("\n".join(lines)) from None
+
+
+def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> float | None:
+    """What a reply cost, in USD; None where the price or the tokens are not known.
+
+    Args:
+        price: of the model.
+        usage: tokens of the reply.
+        batch: whether it came from the provider's batch API.
+    """
+    if price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    if batch and price.batch is None:
+        return None
+    cached = min(usage.cached_tokens or 0, usage.prompt_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    dollars = (
+        (usage.prompt_tokens - cached) * price.input + cached * cached_price + usage.completion_tokens * price.output
+    )
+    return dollars / _MILLION * (price.batch if batch and price.batch is not None else 1)
+
+
+ReplyPrice = Callable[[TokenUsage, str | None], float | None]
+"""US dollars of a reply by its tokens and the served model (None before there is a reply); None where unknown."""
+
+
+class Spending:
+    """Money of one run: what came is spent, and what is under way is set aside as it may get.
+
+    A request counts with its longest possible answer until its reply says what it was, so that the limit holds wherever
+    answers have one (max_tokens). What a request without an answer cost, nobody says: it counts nothing.
+    """
+
+    def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None) -> None:
+        self._price, self._limit_usd = price, max_cost_usd
+        self._known_usd = self._presumed_usd = self._reserved_usd = 0.0
+        self._priced = False
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Price of the replies of which it is known; None where none is."""
+        return self._known_usd if self._priced else None
+
+    def of(self, usage: TokenUsage, served_model: str | None) -> float | None:
+        """Price of a reply."""
+        return None if self._price is None else self._price(usage, served_model)
+
+    def expected(self, usage: TokenUsage) -> float:
+        """What a request may cost; 0 where nothing limits the cost.
+
+        Raises:
+            GenerationError: cost is limited, and no price is known.
+        """
+        if self._limit_usd is None:
+            return 0.0
+        cost_usd = self.of(usage, None)
+        if cost_usd is None:
+            raise GenerationError(
+                f"max_cost_usd is {self._limit_usd:g}, but no price is known for this model: "
+                "state its price, or run without max_cost_usd"
+            )
+        return cost_usd
+
+    def has_room(self, expected_usd: float) -> bool:
+        """Whether one more request may go."""
+        if self._limit_usd is None:
+            return True
+        spent_usd = self._known_usd + self._presumed_usd + self._reserved_usd
+        return spent_usd + expected_usd <= self._limit_usd * (1 + 1e-9)  # sums of floats are not exact
+
+    def reserve(self, expected_usd: float) -> None:
+        """Set aside what a request may cost that goes now."""
+        self._reserved_usd += expected_usd
+
+    def release(self, expected_usd: float) -> None:
+        """Give back what was set aside for a request that has ended."""
+        self._reserved_usd -= expected_usd
+
+    def spend(self, cost_usd: float | None, expected_usd: float) -> None:
+        """Count a reply; one of unknown price counts against the limit as it was expected."""
+        if cost_usd is None:
+            self._presumed_usd += expected_usd
+        else:
+            self._known_usd += cost_usd
+            self._priced = True
+
+    @property
+    def limit_reached(self) -> str:
+        """Says that the limit ends the run."""
+        spent_usd = self._known_usd + self._presumed_usd
+        limit_usd = self._limit_usd or 0.0
+        return f"max_cost_usd: {spent_usd:.4f} of {limit_usd:g} US dollars are spent, and one more answer may cost more"
+
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+class RequestEstimate(NamedTuple):
+    """What a run will send, as far as it can be told before."""
+
+    samples: int
+    known: int
+    """Of these, answered by earlier runs."""
+    requests: int
+    """That are still to be sent."""
+    prompt_tokens: int
+    """Of those, at about four characters a token."""
+    most_completion_tokens: int | None
+    """If every answer is as long as it may be; None where that has no limit."""
+    most_cost_usd: float | None
+    """By the list price; None where there is none."""
+
+
+def estimate_requests(
+    setting: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
+) -> RequestEstimate:
+    """Count what is still to be asked; sends nothing."""
+    config = setting.config
+    known = AnswerLedger(answers_folder / ledger_key(config)).keys()
+    wanted = requests_by_answer(setting.requests(tasks))
+    missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
+    tokens = sum(_prompt_tokens(request) for request in missing)
+    left = sum(key not in known for key in wanted)
+    limit = setting.sampling.max_tokens
+    longest = None if limit is None else limit * left
+    price = None
+    if longest is not None:
+        provider, model = provider_and_model(config)
+        found = load_prices().find(provider, model)
+        price = cost_usd(found, TokenUsage(tokens, longest), batch=config.requests.batch)
+    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, price)
+
+
+def _prompt_tokens(request: Request) -> int:
+    letters = len(request.prompt.text) + sum(len(message.text) for message in request.prompt.messages)
+    return letters // _CHARACTERS_PER_TOKEN
