@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.core.bounded_reading import read_apart
-from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError
+from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, read_apart
 from bigcodeflow.sanitizing import syntax_error
 
 

@@ -7,7 +7,7 @@ import yaml
 
 from bigcodeflow.config import GenerationConfig, RunConfig, SamplesConfig, load_config
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.settings import SettingsModel, validated
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting

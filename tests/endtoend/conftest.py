@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.environments import InstalledEnvironment
 from tests.endtoend.service import Service
 

@@ -16,7 +16,7 @@ from prefect.context import get_settings_context
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.pipeline.resolution import ResolvedRun, resolve
 from bigcodeflow.pipeline.stages import Stage
 from bigcodeflow.store import ArtifactRef

@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
 from bigcodeflow.pipeline.leaderboard import LeaderboardConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig

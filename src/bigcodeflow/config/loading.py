@@ -7,7 +7,7 @@ import yaml
 
 from bigcodeflow.config.run import RunConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.settings import put, validated
 
 

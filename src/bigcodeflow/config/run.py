@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config.execution import ExecutionConfig
 from bigcodeflow.config.generation import GenerationConfig
-from bigcodeflow.core.locations import located
+from bigcodeflow.core.paths import located
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel
 
 Split = Literal["complete", "instruct"]

@@ -2,35 +2,47 @@
 
 Whatever is read from such a text outside the sandbox goes through here: Python's parser, which some texts keep busy for
 minutes and which is not safe to use from two threads; storing, which some characters cannot be; and the boundary within
-which the reading of one text may fail.
+which the reading of one text may fail. Large texts are read in a process of its own, which ends where it takes too much
+time or memory: the parser takes a kilobyte of memory for a character of some texts, and no thread can stop it.
 """
 
 import ast
 import logging
+import math
+import pickle
 import re
+import resource
+import subprocess
+import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial, wraps
 from io import BufferedIOBase
-from typing import ParamSpec, TypeVar
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
 
 #: Of one line of a JSONL file: a program of the most characters, escaped, has 12 MiB at worst.
 MOST_LINE_BYTES = 16 << 20
 #: Of one text of a task, such as its test. BigCodeBench's longest has 15,000. The parser needs 0.8 s and 180 MiB for so
 #: many at worst, so that they are read in any process.
 MOST_TEST_CHARACTERS = 200_000
-#: Of a program, or of an answer that holds one; about the most that a model may answer. See ``bounded_reading``.
+#: Of a program, or of an answer that holds one; about the most that a model may answer. See `read_apart`.
 MOST_PROGRAM_CHARACTERS = 1_000_000
 #: What ``parse`` takes in this process.
 MOST_PARSED: ContextVar[int] = ContextVar("MOST_PARSED", default=MOST_TEST_CHARACTERS)
+#: Of one call of `read_apart`, beyond what the process has used before it reads.
+CPU_SECONDS = 20
+MEMORY_MIB = 1024
 
 logger = logging.getLogger(__name__)
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+_NO_MEMORY = 3  # exit status
 # What is remembered of a text holds the text: thousands of larger ones would fill the memory.
 _MOST_REMEMBERED_CHARACTERS = 20_000
 _MOST_REMEMBERED_TEXTS = 4096
@@ -146,6 +158,47 @@ def fails_alone(
         return guarded
 
     return within
+
+
+def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+    """What a function of a module gives, found by another process; programs of any permitted size are parsed there.
+
+    Raises:
+        TooLargeError: it took more than CPU_SECONDS or MEMORY_MIB.
+        subprocess.CalledProcessError: it failed otherwise, which it said on standard error.
+    """
+    given = pickle.dumps((function, args, kwargs))
+    # Without -P a module of the current folder would be imported for one of the standard library.
+    command = [sys.executable, "-P", "-c", f"from {__name__} import serve_one_call; serve_one_call()"]
+    done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
+    if done.returncode < 0 or done.returncode == _NO_MEMORY:
+        bounds = f"{CPU_SECONDS} s of CPU time and {MEMORY_MIB:,} MiB of memory"
+        raise TooLargeError(f"too large to be read within {bounds}")
+    done.check_returncode()
+    return cast("_Result", pickle.loads(done.stdout))  # noqa: S301 - written by the function below
+
+
+def serve_one_call() -> None:
+    """Read one call from standard input and write what it gives."""
+    function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
+    _limit()
+    MOST_PARSED.set(MOST_PROGRAM_CHARACTERS)
+    try:
+        found = pickle.dumps(function(*args, **kwargs))
+    except MemoryError:
+        sys.exit(_NO_MEMORY)
+    except Exception as error:  # noqa: BLE001 - the boundary of a process
+        sys.exit(f"{type(error).__name__}: {error}"[:200])
+    sys.stdout.buffer.write(found)
+
+
+def _limit() -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    memory = pages * resource.getpagesize() + (MEMORY_MIB << 20)
+    seconds = math.ceil(time.process_time()) + CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _refuse_endless(text: str) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
 from bigcodeflow.datasets.files import SUFFIXES, FileSource, raise_problems, read_rows

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 
 UNKNOWN_LIBRARY_DOMAIN = "General"
 

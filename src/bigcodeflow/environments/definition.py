@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 
 Purpose = Literal["sandbox", "engine"]
 

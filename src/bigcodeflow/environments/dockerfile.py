@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.environments.definition import EnvironmentDefinition
 
 DOCKERFILE = "deployments/sandbox/Dockerfile"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.environments.definition import EnvironmentDefinition, Purpose, definition_names, load_definition
 
 MANIFEST = "environment.json"

@@ -9,7 +9,7 @@ from typing import Any
 
 import bigcodeflow
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.environments.definition import EnvironmentDefinition
 from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from bigcodeflow.config import BackendName, ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.store import write_atomically

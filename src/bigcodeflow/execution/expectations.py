@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import VERDICTS
 
 _FACTS = "data/bigcodebench/durations.csv"

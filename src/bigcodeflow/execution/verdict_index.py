@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.expectations import MEASURED, Cost
 from bigcodeflow.store import Store

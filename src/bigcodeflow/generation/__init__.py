@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bigcodeflow.config import SamplesConfig
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.generation.model_settings import (
     expand_grid,

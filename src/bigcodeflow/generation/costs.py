@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ConfigError, GenerationError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.generation.answer_ledger import AnswerLedger, requests_by_answer
 from bigcodeflow.generation.model_api import Request, TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model

@@ -12,7 +12,7 @@ import yaml
 
 import bigcodeflow
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service.server import POOL, PrefectServer
 
 _DEPLOY_SECONDS = 300

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.report.samples import PackedSamples
 from bigcodeflow.store import write_atomically
 

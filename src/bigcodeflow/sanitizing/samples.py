@@ -6,10 +6,16 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from bigcodeflow.config import SanitizingConfig
-from bigcodeflow.core.bounded_reading import read_apart
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SOLUTIONS, table_of
-from bigcodeflow.core.untrusted_text import MOST_PROGRAM_CHARACTERS, TooLargeError, fails_alone, require_size, storable
+from bigcodeflow.core.untrusted_text import (
+    MOST_PROGRAM_CHARACTERS,
+    TooLargeError,
+    fails_alone,
+    read_apart,
+    require_size,
+    storable,
+)
 from bigcodeflow.sanitizing.findings import Finding, assess
 from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
 from bigcodeflow.sanitizing.parity import parity_solution

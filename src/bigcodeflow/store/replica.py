@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from bigcodeflow.core.resources import cache_folder
+from bigcodeflow.core.paths import cache_folder
 
 _FOLDER_DIGITS = 16
 

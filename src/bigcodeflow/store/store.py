@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.locations import located
+from bigcodeflow.core.paths import located
 from bigcodeflow.store.files import file_sha256, put_folder_in_place, write_atomically
 from bigcodeflow.store.journal import Journal, Lines
 from bigcodeflow.store.refs import ArtifactRef

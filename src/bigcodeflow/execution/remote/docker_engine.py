@@ -15,7 +15,7 @@ from docker.utils import kwargs_from_env, version_lt  # type: ignore[import-unty
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 
 #: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
 _OLDEST_API = "1.40"

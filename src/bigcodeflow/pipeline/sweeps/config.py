@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, validated
 
 _NAME_LENGTH = 120

@@ -8,7 +8,7 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from bigcodeflow.config import Split, Subset
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 
 #: In the order of outputs.
 BOARDS: tuple[tuple[Subset, Split], ...] = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.resources import shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.results.leaderboard.benchmark import BOARDS, N_TASKS
 from bigcodeflow.results.leaderboard.entries import Entry
 

@@ -1,12 +1,14 @@
-"""Files that ship with the product: presets, environment definitions and the starter set; and where its caches lie."""
+"""Where things lie: files that ship with the product, its cache folder, and a store's folder or URL."""
 
 import os
+import re
 from pathlib import Path
 
 from bigcodeflow.core.errors import ArtifactError
 
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
+_URL = re.compile(r"([a-z][a-z0-9+.\-]+):/+(.+)")
 
 
 def shipped(relative: str) -> Path:
@@ -28,3 +30,15 @@ def cache_folder() -> Path:
     """The product's folder in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser().resolve() / "bigcodeflow"
+
+
+def located(location: str) -> Path | str:
+    """Where a store lies: a folder of this machine, or a URL without a slash at its end.
+
+    ``s3:/bucket`` is ``s3://bucket`` that went through a path on its way here.
+    """
+    found = _URL.fullmatch(location)
+    if found is None:
+        return Path(location).expanduser().resolve()
+    protocol, rest = found.groups()
+    return Path(f"/{rest}") if protocol in ("file", "local") else f"{protocol}://{rest.rstrip('/')}"
