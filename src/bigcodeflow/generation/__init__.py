@@ -1,7 +1,6 @@
 """Answers to tasks: those of a model, recorded ones in the original's formats, and controls that need no model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,9 +16,6 @@ from bigcodeflow.generation.model_settings import (
 )
 from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
 
-if TYPE_CHECKING:
-    from bigcodeflow.generation.model_samples import model_samples
-
 __all__ = [
     "CONTROLS",
     "VERSION",
@@ -28,22 +24,12 @@ __all__ = [
     "identity",
     "ledger_key",
     "load_samples",
-    "model_samples",
     "provider_and_model",
     "require_one_setting",
 ]
 
 #: Part of every samples artifact's key; bump when this package makes other rows of the same source.
 VERSION = 3
-
-
-def __getattr__(name: str) -> Any:
-    """Load what asks models only where models are asked."""
-    if name == "model_samples":
-        from bigcodeflow.generation.model_samples import model_samples
-
-        return model_samples
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def fingerprint(config: SamplesConfig) -> dict[str, str]:

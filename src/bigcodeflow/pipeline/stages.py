@@ -209,10 +209,12 @@ def generation_stage(run: ResolvedRun, dataset: ArtifactRef, shared_limit: "Shar
     """
 
     def ask(work: Work) -> Computed:
+        from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
+
         config, answers = work.config, work.store.root / "answers"
         own = answers / generation.ledger_key(config.generation)
         with work.store.kept(own, Lines.ANSWERS), work.store.kept(own / "batches", Lines.BATCHES):
-            return generation.model_samples(
+            return model_samples(
                 config.generation,
                 work.table(0).to_pylist(),
                 config.dataset.split,
