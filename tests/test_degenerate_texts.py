@@ -23,7 +23,7 @@ from bigcodeflow.results.inspection.terminal import render_story
 from bigcodeflow.results.inspection.writing import story_markdown
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
-from bigcodeflow.sanitizing.laziness import placeholder
+from bigcodeflow.sanitizing.statements import placeholder
 from tests.degenerate import GOOD, answers_within, degenerate_texts
 
 _PROMPT = "import os\nfrom random import choice\ndef task_func(x):"

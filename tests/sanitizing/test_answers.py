@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.untrusted_text import storable
-from bigcodeflow.sanitizing.answers import dedented, passages, readable, without_thinking
+from bigcodeflow.sanitizing.robust import fenced_texts, robust_solution, without_thinking
 
 
 @pytest.mark.parametrize(
@@ -24,36 +24,35 @@ def test_thinking_is_removed(text: str, spoken: str) -> None:
     assert without_thinking(text) == spoken
 
 
-def test_passages_are_what_lies_between_fences() -> None:
-    """The text before a first fence, within fences and between them are passages, in order."""
-    text = "before\n```python\na = 1\n```\nbetween\n~~~\nb = 2\n~~~"
-    assert passages(text) == ["before", "a = 1", "between", "b = 2"]
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        pytest.param(
+            "before\n```python\na = 1\n```\nbetween\n~~~\nb = 2\n~~~",
+            ["before", "a = 1", "between", "b = 2"],
+            id="around and within fences",
+        ),
+        pytest.param(
+            "```bash\npip install x\n```\n```json\n{}\n```\n```py\na = 1\n```", ["a = 1"], id="other languages"
+        ),
+        pytest.param("```python\na = 1\nb =", ["a = 1\nb ="], id="cut off within a fence"),
+        pytest.param("a = `1`\n", [], id="no fence"),
+        pytest.param(
+            "1. So:\n   ```python\n   if a:\n       b\n   ```", ["1. So:", "if a:\n    b"], id="within a list"
+        ),
+        pytest.param("```\na\n  b\n```", ["a\n  b"], id="first line not indented"),
+    ],
+)
+def test_fenced_texts(text: str, passages: list[str]) -> None:
+    """The texts between fence lines, in order, without common indentation and without those of other languages."""
+    assert fenced_texts(text) == passages
 
 
-def test_other_languages_are_no_passages() -> None:
-    """What a fence declares as a shell session or as data is left out."""
-    assert passages("```bash\npip install x\n```\n```json\n{}\n```\n```py\na = 1\n```") == ["a = 1"]
-
-
-def test_unclosed_fence_reaches_to_the_end() -> None:
-    """An answer that was cut off within a fence still gives that passage."""
-    assert passages("```python\na = 1\nb =") == ["a = 1\nb ="]
-
-
-def test_text_without_a_fence_has_no_passages() -> None:
-    """No fence, no passages: the text is then looked at as a whole."""
-    assert passages("a = `1`\n") == []
-
-
-def test_indentation_of_a_list_is_removed() -> None:
-    """A fence within a list item is indented, and its program is not."""
-    assert passages("1. So:\n   ```python\n   if a:\n       b\n   ```")[1] == "if a:\n    b"
-    assert dedented("a\n  b") == "a\n  b"
-
-
-def test_readable_text_has_newlines_only() -> None:
+def test_line_ends_become_newlines() -> None:
     """Windows and old Mac line ends become newlines; NUL bytes and a byte order mark go."""
-    assert readable("\ufeffa\r\nb\rc\0\n") == "a\nb\nc\n"
+    assert (
+        robust_solution("\ufeffa = 1\r\nb = a\rdef f():\r\n  return \0b", "f") == "a = 1\nb = a\ndef f():\n  return b"
+    )
 
 
 @given(text=st.text(st.characters() | st.characters(categories=["Cs"])))

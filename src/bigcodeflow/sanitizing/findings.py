@@ -17,54 +17,40 @@ from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import", "evaluator", "unreadable"})
 
 #: A model that repeats itself may write as many risky lines as its answer has.
-_MOST_FINDINGS = 1_000
+_MAX_FINDINGS = 1_000
 #: Of a name; longer than every known one, and than any that a reader wants to see.
-_MOST_CHARACTERS = 200
-_MOST_PARTS = 8
-_MOST_NESTED_CALLS = 20
+_MAX_NAME_CHARACTERS = 200
+_MAX_NAME_PARTS = 8
+_MAX_NESTED_CALLS = 20
 
 _FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 _OS_PROCESS = (
     *("system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile"),
-    *("posix_spawn", "posix_spawnp", *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS)),
+    *("posix_spawn", "posix_spawnp"),
+    *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS),
 )
 
 #: Dotted names by rule; a name stands for everything below it, too. The longest name decides.
 _NAMES_BY_RULE = {
-    "dynamic_code": (
-        *("eval", "exec", "compile", "__import__", "importlib", "runpy", "imp", "code.InteractiveInterpreter"),
-        *("builtins.eval", "builtins.exec", "builtins.compile", "builtins.__import__"),
-    ),
-    "process": (
-        *(f"os.{name}" for name in _OS_PROCESS),
-        *("subprocess", "multiprocessing", "pty", "pexpect", "concurrent.futures.ProcessPoolExecutor"),
-        *("signal.pthread_kill", "signal.raise_signal"),
-    ),
-    "deletion": (
-        *("os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree", "send2trash"),
-        *("pathlib.Path.unlink", "pathlib.Path.rmdir"),
-    ),
-    "network": (
-        *("socket", "ssl", "socketserver", "requests", "urllib", "urllib3", "http.client", "http.server", "httpx"),
-        *("aiohttp", "ftplib", "smtplib", "poplib", "imaplib", "telnetlib", "nntplib", "xmlrpc", "paramiko", "pysftp"),
-        *("websocket", "websockets"),
-    ),
-    "environment": ("os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv", "dotenv"),
-    "import": (
-        *("ctypes", "cffi", "gc", "builtins", "__builtins__", "unittest.mock"),
-        *("sys.modules", "sys.meta_path", "sys.path_hooks"),
-    ),
-    "evaluator": (
-        *("sys._getframe", "sys._current_frames", "sys.settrace", "sys.setprofile", "sys.monitoring"),
-        *("sys.addaudithook", "threading.settrace", "threading.setprofile"),
-        *("inspect.currentframe", "inspect.stack", "inspect.getouterframes", "inspect.trace"),
-        *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
-        *("ctypes.pythonapi", "ctypes.py_object", "ctypes.cast", "ctypes.memmove", "ctypes.memset"),
-        *("ctypes.string_at", "ctypes.wstring_at"),
-    ),
-    "": ("importlib.resources", "importlib.metadata", "urllib.parse", "urllib.error", "requests.exceptions"),
+    "dynamic_code": """eval exec compile __import__ importlib runpy imp code.InteractiveInterpreter
+        builtins.eval builtins.exec builtins.compile builtins.__import__""",
+    "process": f"""{" ".join(f"os.{name}" for name in _OS_PROCESS)} subprocess multiprocessing pty pexpect
+        concurrent.futures.ProcessPoolExecutor signal.pthread_kill signal.raise_signal""",
+    "deletion": """os.remove os.unlink os.rmdir os.removedirs shutil.rmtree send2trash
+        pathlib.Path.unlink pathlib.Path.rmdir""",
+    "network": """socket ssl socketserver requests urllib urllib3 http.client http.server httpx aiohttp ftplib smtplib
+        poplib imaplib telnetlib nntplib xmlrpc paramiko pysftp websocket websockets""",
+    "environment": "os.environ os.environb os.getenv os.getenvb os.putenv os.unsetenv dotenv",
+    "import": "ctypes cffi gc builtins __builtins__ unittest.mock sys.modules sys.meta_path sys.path_hooks",
+    "evaluator": """sys._getframe sys._current_frames sys.settrace sys.setprofile sys.monitoring sys.addaudithook
+        threading.settrace threading.setprofile
+        inspect.currentframe inspect.stack inspect.getouterframes inspect.trace
+        gc.get_objects gc.get_referrers gc.get_referents
+        ctypes.pythonapi ctypes.py_object ctypes.cast ctypes.memmove ctypes.memset
+        ctypes.string_at ctypes.wstring_at""",
+    "": "importlib.resources importlib.metadata urllib.parse urllib.error requests.exceptions",
 }
-_RULES = {name: rule for rule, names in _NAMES_BY_RULE.items() for name in names}
+_RULES = {name: rule for rule, names in _NAMES_BY_RULE.items() for name in names.split()}
 _RULED_MODULES = frozenset(name.rpartition(".")[0] for name in _RULES)
 
 #: Modules whose import alone is a finding: a task's solution has no harmless use for them.
@@ -84,8 +70,8 @@ _INNER_ATTRIBUTES = {
 _DELETING_METHODS = frozenset({"unlink", "rmdir", "rmtree"})
 
 
-class Finding(NamedTuple):
-    """One risky place: rule, line (1-based), and what is written there."""
+class SafetyFinding(NamedTuple):
+    """One risky call, import or name: line (1-based), rule, and its text."""
 
     line: int
     rule: str
@@ -95,18 +81,17 @@ class Finding(NamedTuple):
 class Safety(NamedTuple):
     """What a policy makes of a program."""
 
-    findings: list[Finding]
+    findings: list[SafetyFinding]
     blocked: bool
 
 
-def _unread(reason: str) -> list[Finding]:
-    """What is found of a program that this machine cannot read, though the sandbox's Python may."""
-    return [Finding(1, "unreadable", reason)]
+def unreadable(reason: str, policy: SafetyPolicy) -> Safety:
+    """What a policy makes of a program that this machine cannot read, though the sandbox's Python may."""
+    findings = [] if policy == "off" else [SafetyFinding(1, "unreadable", reason)]
+    return Safety(findings, policy == "block")
 
 
-@fails_alone(
-    lambda _program, policy, **_: Safety([] if policy == "off" else _unread("the search failed"), policy == "block")
-)
+@fails_alone(lambda _program, policy, **_: unreadable("the search failed", policy))
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
     """Findings under a policy: 'off' does not look, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
 
@@ -117,23 +102,22 @@ def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
         setup: text that runs before it, such as a code_prompt, whose imports the program may use.
     """
     found = [] if policy == "off" else find_risks(program, setup=setup)
-    return Safety(found[:_MOST_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
+    return Safety(found[:_MAX_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
 
 
-def find_risks(program: str, *, setup: str = "") -> list[Finding]:
+def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
     """All findings of a program in line order, each place once."""
     try:
         tree = parse(program)
     except (TooLargeError, RecursionError, MemoryError) as error:
-        return _unread(str(error) or "nested too deeply")
+        return [SafetyFinding(1, "unreadable", str(error) or "nested too deeply")]
     except REFUSALS:
         return []
-    before = parse_or_none(setup) if setup else None
-    names = _Names(tree, before)
+    names = _DottedNames(tree, parse_or_none(setup) if setup else None)
     return sorted(set(_imports(tree)) | set(_uses(tree, names)))
 
 
-class _Names:
+class _DottedNames:
     """What the names of a program stand for, as dotted names."""
 
     def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
@@ -173,7 +157,7 @@ class _Names:
             node = node.value
         found = known[id(node)] if id(node) in known else self._root(node)
         for attribute in reversed(chain):
-            if found and found.count(".") < _MOST_PARTS:
+            if found and found.count(".") < _MAX_NAME_PARTS:
                 found = f"{found}.{_short(attribute.attr)}"
             if not self._nested_calls:
                 known[id(attribute)] = found
@@ -182,7 +166,7 @@ class _Names:
     def _root(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
             return _short(self._meaning(node.id))
-        if not isinstance(node, ast.Call) or self._nested_calls > _MOST_NESTED_CALLS:
+        if not isinstance(node, ast.Call) or self._nested_calls > _MAX_NESTED_CALLS:
             return ""
         self._nested_calls += 1
         called = self.dotted(node.func)
@@ -218,7 +202,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _short(name: str) -> str:
-    return name[:_MOST_CHARACTERS]
+    return name[:_MAX_NAME_CHARACTERS]
 
 
 def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
@@ -230,7 +214,7 @@ def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
     return None
 
 
-def _imports(tree: ast.Module) -> Iterator[Finding]:
+def _imports(tree: ast.Module) -> Iterator[SafetyFinding]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules = [_short(item.name) for item in node.names]
@@ -243,10 +227,10 @@ def _imports(tree: ast.Module) -> Iterator[Finding]:
             if rule is None and isinstance(node, ast.ImportFrom):
                 rule = _rule(module)
             if rule:
-                yield Finding(node.lineno, rule, f"import {module}")
+                yield SafetyFinding(node.lineno, rule, f"import {module}")
 
 
-def _uses(tree: ast.Module, names: _Names) -> Iterator[Finding]:
+def _uses(tree: ast.Module, names: _DottedNames) -> Iterator[SafetyFinding]:
     within: set[int] = set()  # parts of a dotted name that was judged as a whole
     waiting: list[ast.AST] = [tree]
     while waiting:
@@ -259,10 +243,10 @@ def _uses(tree: ast.Module, names: _Names) -> Iterator[Finding]:
             within |= {id(part) for part in _parts(node)}
         rule, detail = _judge(node, dotted, names)
         if rule:
-            yield Finding(node.lineno, rule, detail)
+            yield SafetyFinding(node.lineno, rule, detail)
 
 
-def _judge(node: ast.Name | ast.Attribute | ast.Call, dotted: str, names: _Names) -> tuple[str, str]:
+def _judge(node: ast.Name | ast.Attribute | ast.Call, dotted: str, names: _DottedNames) -> tuple[str, str]:
     rule = _rule(dotted)
     if rule:
         return rule, dotted

@@ -7,17 +7,19 @@ reuse their own quotes. Those are found by reading strings the way 3.10 does.
 import ast
 import re
 import sys
-from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
 
 #: The sandbox's Python.
 FEATURE_VERSION = (3, 10)
+#: Of a message; the parser puts a program's own names into some.
+_MAX_MESSAGE_CHARACTERS = 300
 
 _STRING_START = re.compile(r"""#|\\.|\"\"\"|'''|"|'""", re.DOTALL)
 _WORD_END = re.compile(r"[A-Za-z_0-9]*\Z")
 _F_PREFIXES = frozenset({"f", "rf", "fr"})
 _QUOTES = ("'''", '"""', "'", '"')
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class FStringError(SyntaxError):
@@ -46,6 +48,31 @@ def parse_or_none(text: str) -> ast.Module | None:
         return None
 
 
+@untrusted_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
+def syntax_error(program: str) -> str:
+    """Why a program does not compile under 3.10's grammar, with its line (1-based); empty: it compiles."""
+    unreadable = _UNREADABLE.search(program)
+    if unreadable:
+        problem = "NUL byte" if unreadable[0] == "\0" else "lone surrogate, which no encoding can hold"
+        line = program.count("\n", 0, unreadable.start()) + 1
+        return f"line {line}: {problem}"
+    try:
+        tree = parse(program)
+        with untrusted_text.parser():
+            # What the grammar permits, the compiler may not, such as a return outside a function.
+            compile(tree, "<solution>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f"line {error.lineno}: " if error.lineno else ""
+        return f"{where}{' '.join((error.msg or 'invalid syntax').split())[:_MAX_MESSAGE_CHARACTERS]}"
+    except RecursionError:
+        return "nested too deeply to be compiled"
+    except MemoryError:
+        return "nested too deeply to be parsed"
+    except ValueError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
 def newer_fstring_line(text: str) -> int:
     """Line (1-based) of the first f-string that needs Python 3.12, in a text that parses there; 0: none."""
     position = 0
@@ -56,20 +83,16 @@ def newer_fstring_line(text: str) -> int:
         elif match[0][0] == "\\":
             position = match.end()
         else:
-            position = _closing(text, match.end(), match[0])
+            position = _string_end(text, match.end(), match[0])
             content = text[match.end() : max(match.end(), position - len(match[0]))]
-            if _prefix(text, match.start()) in _F_PREFIXES and not _readable_by_310(content):
+            # Only the end of the word before the quotes can be a prefix; the whole word may be very long.
+            word = _WORD_END.search(text, max(0, match.start() - 3), match.start())
+            if word and word[0].lower() in _F_PREFIXES and not _readable_by_310(content):
                 return text.count("\n", 0, match.start()) + 1
     return 0
 
 
-def _prefix(text: str, start: int) -> str:
-    """What stands before a string's quotes, as far as it may be a prefix: the whole word may be very long."""
-    word = _WORD_END.search(text, max(0, start - 3), start)
-    return word[0].lower() if word else ""
-
-
-def _closing(text: str, start: int, quote: str) -> int:
+def _string_end(text: str, start: int, quote: str) -> int:
     """Position after the quote that closes a string for Python 3.10, where a field's quotes count as well."""
     stop = re.compile(rf"\\.|{quote}" if len(quote) > 1 else rf"\\.|{quote}|\n", re.DOTALL)
     while match := stop.search(text, start):
@@ -77,11 +100,6 @@ def _closing(text: str, start: int, quote: str) -> int:
         if match[0][0] != "\\":
             return start
     return len(text)
-
-
-class _Field(NamedTuple):
-    end: int  # position of the character that ends the expression, -1 where 3.10 refuses it
-    opens_format: bool
 
 
 def _readable_by_310(content: str) -> bool:
@@ -92,11 +110,11 @@ def _readable_by_310(content: str) -> bool:
         if char == "{" and not formats and content[position + 1 : position + 2] == "{":
             position += 2
         elif char == "{":
-            field = _expression(content, position + 1)
-            if field.end < 0:
+            end = _expression_end(content, position + 1)
+            if end < 0:
                 return False
-            formats += field.opens_format
-            position = field.end + 1
+            formats += content[end] == ":"
+            position = end + 1
         elif char == "}" and formats:
             formats -= 1
             position += 1
@@ -105,7 +123,8 @@ def _readable_by_310(content: str) -> bool:
     return not formats
 
 
-def _expression(content: str, position: int) -> _Field:
+def _expression_end(content: str, position: int) -> int:
+    """Position of the colon or brace that ends a field's expression; -1 where 3.10 refuses the expression."""
     depth = 0
     quote = ""
     while position < len(content):
@@ -122,7 +141,7 @@ def _expression(content: str, position: int) -> _Field:
             position += len(quote)
             continue
         if not depth and char in ":}":
-            return _Field(position, opens_format=char == ":")
+            return position
         depth += (char in "([{") - (char in ")]}")
         position += 1
-    return _Field(-1, opens_format=False)
+    return -1

@@ -1,24 +1,39 @@
-"""What the original takes out of an answer, byte for byte.
+"""What the original takes out of an answer, byte for byte: of its longest program what the entry point reaches.
 
-Of the longest program in the answer it keeps the direct children of the syntax tree's root that are imports, or
-definitions that the entry point reaches by name: any identifier counts, be it a parameter or an attribute. The tree is
-tree-sitter's, whose nodes say where a statement's bytes end; Python's own parser ends some elsewhere.
+The longest program is defined as in the original: of all ranges of at least two lines that parse, the one with the most
+non-blank lines, then the first start, then the first end. It tries every pair of lines; here the work grows with the
+text instead:
+
+- A range parses when it is a row of top-level statements that each parse, because neither layout nor grammar carries
+  anything from one top-level statement to the next. So each statement is parsed once, and from a start the furthest
+  end is known from the furthest end of the line after its first statement.
+- A statement that does not parse may have a beginning that does. A beginning that can still be completed (an open
+  header by a body, an open ``try`` by a handler) has only beginnings that can, too: the longest is found by bisection.
+
+Kept are the direct children of the syntax tree's root that are imports, or definitions that the entry point reaches by
+name: any identifier counts, be it a parameter or an attribute. The tree is tree-sitter's, whose nodes say where a
+statement's bytes end; Python's own parser ends some elsewhere.
 """
 
+import re
 from typing import NamedTuple
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from bigcodeflow.sanitizing.extraction import longest_program
+from bigcodeflow.sanitizing.grammar import parse_or_none
+from bigcodeflow.sanitizing.logical_lines import LogicalLine, logical_lines
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _DEFINITIONS = frozenset({"class_definition", "function_definition"})
+_LINE_BREAK = re.compile(r"\r\n?|\n")
+_ASYNC_FUNCTION = re.compile(r"async(?:[ \t\f]|\\\n)+def\b")
+_NOWHERE = -1
 
-
-class _Definition(NamedTuple):
-    name: str | None
-    node: Node
+# Characters that are parsed at most, and times the text's own on top. Thousands of lines of which each is joined to all
+# below it, as a model may repeat "x = \\", would else be parsed to the end from each. Recorded answers stay far below.
+_MAX_PARSED_CHARACTERS = 5_000_000
+_MAX_PARSED_TIMES = 10
 
 
 def parity_solution(text: str, entry_point: str) -> str:
@@ -31,40 +46,31 @@ def parity_solution(text: str, entry_point: str) -> str:
 def _filtered(program: str, entry_point: str) -> str:
     source = program.encode()
     root = Parser(Language(tree_sitter_python.language())).parse(source).root_node
-    imports = [child for child in root.children if child.type in _IMPORTS]
-    definitions = _first_definitions(root)
-    reached = _reached(definitions, entry_point) if entry_point else {item.name for item in definitions}
-    kept = imports + [item.node for item in definitions if item.name in reached]
-    return b"\n".join(source[node.start_byte : node.end_byte] for node in kept).decode()
-
-
-def _first_definitions(root: Node) -> list[_Definition]:
-    found: dict[str | None, Node] = {}
+    definitions: dict[str | None, Node] = {}
     for child in root.children:
         node = child
         if child.type == "expression_statement" and child.children[0].type == "assignment":
             node = child.children[0]
         elif child.type not in _DEFINITIONS:
             continue
-        found.setdefault(_name(node), node)
-    return [_Definition(name, node) for name, node in found.items()]
-
-
-def _name(node: Node) -> str | None:
-    """The first identifier among a node's children; for ``a.b = c`` that is ``c``, as in the original."""
-    return next((_text(child) for child in node.children if child.type == "identifier"), None)
+        # The first identifier among the children; for ``a.b = c`` that is ``c``, as in the original.
+        definitions.setdefault(next((_text(one) for one in node.children if one.type == "identifier"), None), node)
+    reached = _reached(definitions, entry_point) if entry_point else set(definitions)
+    kept = [child for child in root.children if child.type in _IMPORTS]
+    kept += [node for name, node in definitions.items() if name in reached]
+    return b"\n".join(source[node.start_byte : node.end_byte] for node in kept).decode()
 
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _reached(definitions: list[_Definition], entry_point: str) -> set[str | None]:
-    mentions = {item.name: _identifiers(item.node) for item in definitions}
+def _reached(definitions: dict[str | None, Node], entry_point: str) -> set[str | None]:
     reached: set[str | None] = {entry_point}
     waiting: list[str | None] = [entry_point]
     while waiting:
-        new = mentions.get(waiting.pop(), set()) - reached
+        definition = definitions.get(waiting.pop())
+        new = set() if definition is None else _identifiers(definition) - reached
         reached |= new
         waiting.extend(new)
     return reached
@@ -95,3 +101,228 @@ def _without_trailing_use(program: str, entry_point: str) -> str:
         if entry_point and entry_point in lines[number]:
             cut = number
     return program if cut is None else "\n".join(lines[:cut])
+
+
+class LineRange(NamedTuple):
+    """Lines of a text, 0-based, both included; only newlines end lines here."""
+
+    first: int
+    last: int
+
+
+def longest_program(text: str) -> str:
+    """The longest range of lines that is a program; the first line where there is none."""
+    found = longest_program_range(text) or LineRange(0, 0)
+    return "\n".join(text.split("\n")[found.first : found.last + 1])
+
+
+def longest_program_range(text: str) -> LineRange | None:
+    """Where the longest range of at least two lines that is a program lies; None: there is none."""
+    lines = text.split("\n")
+    layout = _layout(lines)
+    reach = _ProgramEnds(layout)
+    code_before = [0]
+    for line in lines:
+        code_before.append(code_before[-1] + bool(line.strip()))
+    best, most = None, 0
+
+    def code_up_to(first: int, end: int) -> int:
+        last = layout.line_of[end] if end >= 0 else first
+        return code_before[last + 1] - code_before[first] if last > first else 0
+
+    for first, start in enumerate(layout.first_of):
+        if code_up_to(first, reach.bound[start]) > most and code_up_to(first, reach.furthest(start)) > most:
+            end = reach.furthest(start)
+            best, most = LineRange(first, layout.line_of[end]), code_up_to(first, end)
+    return _without_blank_end(lines, best) if best else None
+
+
+def _without_blank_end(lines: list[str], found: LineRange) -> LineRange:
+    last = found.last
+    while last > found.first + 1 and not lines[last].strip():
+        last -= 1
+    # A backslash on the last line of code needs a blank line after it.
+    while last < found.last and parse_or_none("\n".join(lines[found.first : last + 1])) is None:
+        last += 1
+    return LineRange(found.first, last)
+
+
+class _Layout(NamedTuple):
+    """Lines as Python sees them: a carriage return ends one, although the original counts only newlines."""
+
+    lines: list[str]
+    line_of: list[int]  # original line of each
+    first_of: list[int]  # first of each original line
+    is_end: list[bool]  # the last of its original line
+    is_broken: list[bool]  # a carriage return ends it
+
+
+def _layout(lines: list[str]) -> _Layout:
+    layout = _Layout([], [], [], [], [])
+    for number, line in enumerate(lines):
+        parts = _LINE_BREAK.split(line.removesuffix("\r"))
+        layout.first_of.append(len(layout.lines))
+        layout.lines.extend(parts)
+        layout.line_of.extend([number] * len(parts))
+        layout.is_end.extend([False] * (len(parts) - 1) + [True])
+        layout.is_broken.extend([True] * (len(parts) - 1) + [line.endswith("\r")])
+    return layout
+
+
+class _StatementEnd(NamedTuple):
+    """Where a top-level statement ends; lines are 0-based and included."""
+
+    end: int  # of the whole statement where it parses, else -1
+    prefix_end: int  # furthest permitted end within it up to which it parses, else -1
+
+
+_NO_STATEMENT = _StatementEnd(_NOWHERE, _NOWHERE)
+
+
+class _ProgramEnds:
+    """For every line the furthest permitted end of a program that starts there."""
+
+    def __init__(self, layout: _Layout) -> None:
+        self._layout = layout
+        self._lines = layout.lines
+        self._logical = [*logical_lines(self._lines), None]
+        self._statements: dict[int, _StatementEnd] = {}
+        self._furthest: dict[int, int] = {}
+        self._parsing: dict[str, bool] = {}  # what a model writes a thousand times is parsed once
+        self._left = _MAX_PARSED_CHARACTERS + _MAX_PARSED_TIMES * sum(map(len, self._lines))
+        readable = [_NOWHERE] * len(self._logical)
+        for start in range(len(self._lines) - 1, -1, -1):
+            line = self._logical[start]
+            if line is not None:
+                readable[start] = max(line.end, readable[line.end + 1])
+        #: Furthest end that Python's tokenizer permits, which costs nothing to know; -1: no program starts here.
+        self.bound = [
+            _NOWHERE if line is None or line.column or line.is_clause else end
+            for line, end in zip(self._logical, readable, strict=True)
+        ]
+
+    def furthest(self, start: int) -> int:
+        """The furthest permitted end of a program that starts at a line; -1: none starts there."""
+        passed: list[tuple[int, int]] = []  # start of each statement and the furthest end within it
+        while start not in self._furthest and self.bound[start] >= 0:
+            line = self._logical[start]
+            if line is None:
+                break
+            whole = _StatementEnd(line.end, self._permitted(line)) if not line.last else self._statement_at(start)
+            passed.append((start, whole.prefix_end))
+            if whole.end < 0:
+                start = len(self._lines)
+                break
+            start = whole.end + 1
+        end = self._furthest.get(start, _NOWHERE)
+        for passed_start, end_within in reversed(passed):
+            end = end if end >= 0 else end_within
+            self._furthest[passed_start] = end
+        return end
+
+    def _statement_at(self, start: int) -> _StatementEnd:
+        """The statement that starts at a line of code.
+
+        Decorators are judged apart from what they decorate, or a tower of them would be parsed once per storey.
+        """
+        decorators: list[int] = []
+        while start not in self._statements:
+            line = self._logical[start]
+            if line is None or line.word != "@":
+                self._statements[start] = self._statement(line) if line else _NO_STATEMENT
+                break
+            following = self._code_from(line.end + 1)
+            if following is None or not self._decorates(line, following):
+                self._statements[start] = _NO_STATEMENT
+                break
+            decorators.append(start)
+            start = following.start
+        found = self._statements[start]
+        self._statements |= dict.fromkeys(decorators, found)
+        return found
+
+    def _decorates(self, line: LogicalLine, following: LogicalLine) -> bool:
+        text = "\n".join(self._lines[following.start : following.end + 1])
+        can_be = following.word in {"@", "def", "class"} or _ASYNC_FUNCTION.search(text)
+        return bool(can_be) and not following.column and self._parses(line.start, line.end, "\ndef _(): pass")
+
+    def _permitted(self, line: LogicalLine) -> int:
+        # A backslash joins a next line that is empty only where yet another line follows.
+        joined_to_nothing = line.end > line.start and not self._lines[line.end] and not self._layout.is_broken[line.end]
+        return line.end if self._layout.is_end[line.end] and not joined_to_nothing else _NOWHERE
+
+    def _statement(self, head: LogicalLine) -> _StatementEnd:
+        members = [head]
+        line = self._code_from(head.end + 1)
+        while line is not None and (line.column or line.is_clause):
+            members.append(line)
+            line = self._code_from(line.end + 1)
+        end = members[-1].end
+        whole = self._parses(head.start, end)
+        if whole and self._permitted(members[-1]) >= 0:
+            return _StatementEnd(end, end)
+        if len(members) == 1 and not whole:
+            return _NO_STATEMENT
+        return _StatementEnd(end if whole else _NOWHERE, self._prefix_end(members))
+
+    def _code_from(self, start: int) -> LogicalLine | None:
+        line = self._logical[start]
+        while line is not None and not line.last:
+            line = self._logical[line.end + 1]
+        return line
+
+    def _parses(self, start: int, end: int, completion: str = "") -> bool:
+        if self._left <= 0:
+            return False
+        text = "\n".join(self._lines[start : end + 1]) + completion + "\n"
+        if text not in self._parsing:
+            self._left -= len(text)
+            self._parsing[text] = parse_or_none(text) is not None
+        return self._parsing[text]
+
+    def _prefix_end(self, members: list[LogicalLine]) -> int:
+        completions = _completions(members)
+        viable, refused = -1, len(members)
+        while refused - viable > 1:
+            middle = (viable + refused) // 2
+            if self._parses(members[0].start, members[middle].end, completions[middle]):
+                viable = middle
+            else:
+                refused = middle
+        for index in range(viable, -1, -1):
+            end = _NOWHERE if completions[index] else self._last_permitted(members[index])
+            if end >= 0:
+                return end
+        return _NOWHERE
+
+    def _last_permitted(self, line: LogicalLine) -> int:
+        """The furthest permitted end that adds only lines without code."""
+        found = self._permitted(line)
+        following = self._logical[line.end + 1]
+        while following is not None and not following.last:
+            found = max(found, self._permitted(following))
+            following = self._logical[following.end + 1]
+        return found
+
+
+def _completions(members: list[LogicalLine]) -> list[str]:
+    """What would make a whole statement of each beginning that can still become one; empty: it is one already."""
+    completions = []
+    waiting: list[LogicalLine] = []  # try statements without a handler, outermost first
+    for line in members:
+        while waiting and (
+            line.column < waiting[-1].column or (line.column == waiting[-1].column and not line.is_clause)
+        ):
+            waiting.pop()
+        if line.word in {"except", "finally"} and waiting and waiting[-1].column == line.column:
+            waiting.pop()
+        if line.word == "try":
+            waiting.append(line)
+        if line.word == "@":
+            body = f"\n{line.indent}def _(): pass"
+        elif line.last == ":":
+            body = f"\n{line.indent} case _: pass" if line.word == "match" else f"\n{line.indent} pass"
+        else:
+            body = ""
+        completions.append(body + "".join(f"\n{statement.indent}except: pass" for statement in reversed(waiting)))
+    return completions

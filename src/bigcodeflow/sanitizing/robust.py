@@ -2,21 +2,31 @@
 
 The original takes one unbroken stretch of the answer and of that only plain definitions. Here the answer is first
 freed of thinking and split at its fences, the last passage that defines the entry point is the program, what it lacks
-is looked for in the other passages, and every kind of statement that the entry point needs is kept.
+is looked for in the other passages, and every kind of statement that the entry point needs is kept: all imports, and
+whatever binds or changes an object that it comes to use, in the program's own order. Left out is what only shows the
+entry point at work: calls, prints, asserts, ``__main__`` blocks.
 """
 
-from collections.abc import Iterator, Sequence
+import ast
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from bigcodeflow.sanitizing.answers import dedented, passages, readable, without_thinking
-from bigcodeflow.sanitizing.extraction import LineRange, longest_program_range
-from bigcodeflow.sanitizing.laziness import is_placeholder
-from bigcodeflow.sanitizing.parity import parity_solution
-from bigcodeflow.sanitizing.selection import Selection
-from bigcodeflow.sanitizing.statements import Statement, statements_of
+from bigcodeflow.sanitizing.parity import LineRange, longest_program_range, parity_solution
+from bigcodeflow.sanitizing.statements import ALWAYS_BOUND, Statement, is_placeholder, root_name, statements_of
 
 _MAX_ROUNDS = 8
+_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_FENCE = re.compile(r"[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+")
+_PYTHON = frozenset({"", "python", "python3", "py", "py3", "python2", "code", "tool_code"})
+#: Calls that end, show or test a program; as statements they set nothing up.
+_SHOWS = frozenset(
+    {"print", "pprint", "pp", "show", "display", "main", "testmod", "run_docstring_examples"}
+    | {"exit", "quit", "_exit", "input", "breakpoint", "sleep"}
+)
 
 
 class _Passage(NamedTuple):
@@ -31,8 +41,10 @@ class _Passage(NamedTuple):
 
 def robust_solution(text: str, entry_point: str) -> str:
     """The program that an answer states for its entry point, or what parity makes of it where it states none."""
+    # Newlines are its only line ends; NUL bytes and a byte order mark may stand in no program.
+    readable = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     try:
-        solution = _once(readable(text), entry_point)
+        solution = _once(readable, entry_point)
         for _ in range(_MAX_ROUNDS):  # sanitizing a solution again must not change it
             again = _once(solution, entry_point)
             if again == solution:
@@ -45,8 +57,8 @@ def robust_solution(text: str, entry_point: str) -> str:
 
 
 def _once(given: str, entry_point: str) -> str:
-    text = dedented(given)
-    spoken = dedented(without_thinking(text))
+    text = _dedented(given)
+    spoken = _dedented(without_thinking(text))
     for found in _attempts(text, spoken, entry_point):
         solution = _assembled(found, entry_point)
         if solution:
@@ -70,17 +82,17 @@ def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passag
     # A fence line within a docstring tears a program apart, and so does the token limit. The unbroken text, or a draft
     # among the thoughts, may then hold more of it.
     torn = [_fenced(text), _unfenced(text)] if defining else []
-    yield from sorted((fenced, _unfenced(spoken), *torn), key=lambda found: -_definition_length(found, entry_point))
+
+    def definition_length(found: Sequence[_Passage]) -> int:
+        binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
+        return max((len(item.text) for item in binding), default=0)
+
+    yield from sorted((fenced, _unfenced(spoken), *torn), key=definition_length, reverse=True)
     yield from (_fenced(text), _unfenced(text))
 
 
-def _definition_length(found: Sequence[_Passage], entry_point: str) -> int:
-    binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
-    return max((len(item.text) for item in binding), default=0)
-
-
 def _fenced(text: str) -> list[_Passage]:
-    return [_passage(part) for part in passages(text)]
+    return [_passage(part) for part in fenced_texts(text)]
 
 
 @cache  # one text is a passage in several ways to see an answer
@@ -126,3 +138,194 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
         missing |= supply.unresolved()
     ordered = sorted([*parts, *selection.kept], key=lambda item: not item.is_future)
     return "\n".join(item.text for item in ordered)
+
+
+def without_thinking(text: str) -> str:
+    """An answer without its thoughts.
+
+    A closed thought is removed; a closing tag alone ends a thought that began with the answer, and an
+    opening tag alone begins one that the token limit cut off.
+    """
+    spoken: list[str] = []
+    depth, position = 0, 0
+    for tag in _TAG.finditer(text):
+        if not tag[1]:
+            if depth == 0:
+                spoken.append(text[position : tag.start()])
+            depth += 1
+        else:
+            if depth == 0:
+                spoken.clear()
+            depth = max(0, depth - 1)
+        position = tag.end()
+    if depth == 0:
+        spoken.append(text[position:])
+    return "".join(spoken)
+
+
+def fenced_texts(text: str) -> list[str]:
+    """The texts between fence lines, in order and without common indentation; empty where there is no fence.
+
+    What lies before a first fence counts, too: answers to a prefilled prompt begin within a fence. What a fence
+    declares as another language does not.
+    """
+    found: list[str] = []
+    lines: list[str] = []
+    foreign, fenced = False, False
+    for line in [*text.split("\n"), None]:
+        fence = None if line is None else _FENCE.fullmatch(line)
+        if line is not None and fence is None:
+            lines.append(line)
+            continue
+        if not foreign:
+            found.append(_dedented("\n".join(lines)))
+        if fence:
+            foreign, fenced, lines = fence[1].lower() not in _PYTHON, True, []
+    return [passage for passage in found if passage.strip()] if fenced else []
+
+
+def _dedented(text: str) -> str:
+    """The text without the indentation that its lines share, where its first line is indented."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
+
+
+class Selection:
+    """The statements that some names of a program need."""
+
+    def __init__(self, statements: Sequence[Statement], names: frozenset[str], *, all_imports: bool = True) -> None:
+        self._statements = statements
+        self._names = names
+        self._all_imports = all_imports
+        self._imported = {name for item in statements if item.is_import for name in item.binds}
+        self._literals = {name for item in statements if item.is_literal for name in item.binds}
+        self._functions = {name for item in statements if item.is_function_or_class for name in item.binds}
+        self._binders: dict[str, list[Statement]] = defaultdict(list)
+        for item in statements:
+            for name in item.binds if item.is_definition else ():
+                self._binders[name].append(item)
+        self._defined = {name for item in statements if not item.is_import for name in item.binds}
+        self._last_binding = max((number for number, item in enumerate(statements) if names & item.binds), default=-1)
+        self._uses = self._users()
+        self._by_name = self._closure(names, lambda item: item.mentions)
+        self.needed = set(names)
+        self.kept: list[Statement] = _without_superseded(self._select())
+
+    def unresolved(self) -> set[str]:
+        """Names that the kept statements need and that nothing in the program binds."""
+        if any(item.has_star_import for item in self.kept):
+            return set()
+        return self.needed - {name for item in self.kept for name in item.binds} - ALWAYS_BOUND
+
+    def _select(self) -> list[Statement]:
+        chosen: set[int] = set()
+        before = -1
+        rounds = 0
+        while before < len(chosen):
+            before = len(chosen)
+            rounds += 1
+            # Helpers mostly precede their users, so that backwards few rounds do; every second one is for the others.
+            for number, item in list(enumerate(self._statements))[:: -1 if rounds % 2 else 1]:
+                if number not in chosen and self._wanted(number, item):
+                    chosen.add(number)
+                    self.needed |= item.needs
+        return [self._statements[number] for number in sorted(chosen)]
+
+    def _wanted(self, number: int, item: Statement) -> bool:
+        if item.is_import:
+            return self._wants_import(item)
+        if item.is_main_guard or isinstance(item.node, ast.Assert):
+            return False
+        needed = self.needed & item.binds
+        # The variable of a loop that shows the entry point at work may have a needed name as well.
+        if needed and (item.is_definition or needed & self._names or not self._uses_names(item)):
+            return True
+        if self._uses_names(item):  # shows the entry point at work
+            is_assignment = isinstance(item.node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+            return is_assignment and bool(item.touches & self.needed)
+        if item.is_definition:
+            return self._wants_definition(number, item)
+        return self._wants_effect(item)
+
+    def _wants_import(self, item: Statement) -> bool:
+        if item.binds & self._names & self._defined:
+            return False  # an example imports the entry point from a module that does not exist
+        return self._all_imports or bool(item.binds & self.needed) or item.has_star_import
+
+    def _wants_definition(self, number: int, item: Statement) -> bool:
+        # What follows the entry point and only shares the name of one of its variables is an example's input.
+        is_example = number > self._last_binding and item.is_calculated
+        if item.binds & self._by_name and not is_example:
+            return True
+        return any(self._changes_data(root_name(decorator)) for decorator in item.decorators)  # registers itself
+
+    def _objects(self, names: set[str]) -> set[str]:
+        return (names & self.needed) - self._imported - ALWAYS_BOUND
+
+    def _wants_effect(self, item: Statement) -> bool:
+        if not isinstance(item.node, ast.Expr):
+            return (item.has_import and self._all_imports) or bool(self._objects(item.touches))
+        call = item.node.value
+        if not isinstance(call, ast.Call):
+            return False
+        root = root_name(call.func)
+        if (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS:
+            return False
+        if self._objects(item.touches):
+            return True
+        if root in self._imported:
+            return item.now <= self._imported | ALWAYS_BOUND | self.needed | self._literals
+        return isinstance(call.func, ast.Name) and self._changes_data(root)
+
+    def _changes_data(self, function: str) -> bool:
+        """Whether a function of the program has to do with data that the entry point needs, and so may fill it."""
+        if function not in self._functions:
+            return False
+        return bool(self._objects(self._closure({function}, lambda item: item.needs)) - self._functions)
+
+    def _uses_names(self, item: Statement) -> bool:
+        return not item.is_function_or_class and bool(item.now & self._uses)
+
+    def _users(self) -> set[str]:
+        """The selected names and all functions that use them, but for those that they use themselves."""
+        callers: dict[str, set[str]] = defaultdict(set)
+        helpers: set[str] = set()
+        for item in self._statements:
+            if item.is_function_or_class:
+                for name in item.needs:
+                    callers[name] |= item.binds
+        for name in self._names:
+            helpers |= self._closure({name}, lambda item: item.needs)
+        users, waiting = set(self._names), list(self._names)
+        while waiting:
+            new = callers[waiting.pop()] - users
+            users |= new
+            waiting += new
+        return users - (helpers - self._names)
+
+    def _closure(self, names: Iterable[str], mentions: Callable[[Statement], set[str]]) -> set[str]:
+        """The names, and all that the definitions of these and of what they mention, mention."""
+        reached = set(names)
+        waiting = list(reached)
+        while waiting:
+            for item in self._binders.get(waiting.pop(), ()):
+                new = mentions(item) - reached
+                reached |= new
+                waiting += new
+        return reached
+
+
+def _without_superseded(kept: list[Statement]) -> list[Statement]:
+    """Drop functions and classes that a later one replaces before anything has used them."""
+    live: list[Statement] = []
+    used_since: dict[str, bool] = {}  # names bound by a later function or class: read in between?
+    for item in reversed(kept):
+        superseded = bool(item.binds) and all(used_since.get(name) is False for name in item.binds)
+        if item.is_function_or_class and not item.decorators and superseded:
+            continue
+        for name in item.now & used_since.keys():
+            used_since[name] = True
+        if item.is_function_or_class:
+            used_since |= {name: name in item.now for name in item.binds}
+        live.append(item)
+    return live[::-1]

@@ -16,16 +16,16 @@ from bigcodeflow.core.untrusted_text import (
     require_size,
     storable,
 )
-from bigcodeflow.sanitizing.findings import Finding, assess
-from bigcodeflow.sanitizing.laziness import omitted_setup, placeholder
+from bigcodeflow.sanitizing.findings import assess, unreadable
+from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
-from bigcodeflow.sanitizing.syntax import syntax_error
+from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
 
 Progress = Callable[[int, int], None]
 
 # Longer answers are read in a process of their own, which takes half a second to start; few models write such.
-_MOST_READ_HERE_CHARACTERS = 100_000
+_MAX_READ_HERE_CHARACTERS = 100_000
 
 
 @fails_alone(lambda text, **_: storable(text))
@@ -68,32 +68,29 @@ def sanitize_samples(
                 f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
                 "select the task, or leave the sample out"
             )
-        rows.append(_solution(sample, task, config))
+        text = sample["raw_text"] or ""
+        if config.mode == "none" and sample["given_solution"] is not None:
+            text = sample["given_solution"]
+        rows.append(
+            {
+                "task_id": sample["task_id"],
+                "sample_index": sample["sample_index"],
+                "sanitizer": config.mode,
+                **_read(text, config, entry_point=task["entry_point"], code_prompt=task["code_prompt"]),
+                "truncated": sample["finish_reason"] == "length",
+            }
+        )
         if progress:
             progress(number, samples.num_rows)
     return table_of(rows, schema=SOLUTIONS)
 
 
-def _solution(sample: dict[str, Any], task: dict[str, Any], config: SanitizingConfig) -> dict[str, Any]:
-    entry_point, code_prompt = task["entry_point"], task["code_prompt"]
-    text = sample["raw_text"] or ""
-    if config.mode == "none" and sample["given_solution"] is not None:
-        text = sample["given_solution"]
-    return {
-        "task_id": sample["task_id"],
-        "sample_index": sample["sample_index"],
-        "sanitizer": config.mode,
-        **_read(text, config, entry_point=entry_point, code_prompt=code_prompt),
-        "truncated": sample["finish_reason"] == "length",
-    }
-
-
 @fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    """What an answer gives; one that cannot be read within limits is judged as it stands."""
+    """The columns that an answer gives; one that cannot be read within limits is judged as it stands."""
     try:
         require_size(text, MOST_PROGRAM_CHARACTERS, "a program")
-        if len(text) > _MOST_READ_HERE_CHARACTERS:
+        if len(text) > _MAX_READ_HERE_CHARACTERS:
             return read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
     except TooLargeError as error:
         return _unread(text, config, str(error))
@@ -101,13 +98,13 @@ def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt:
 
 
 def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
-    policy = config.safety_policy
+    safety = unreadable(reason, config.safety_policy)
     return {
         "solution": storable(text),
         "syntax_ok": False,
         "syntax_error": reason,
-        "findings": [] if policy == "off" else [Finding(1, "unreadable", reason)._asdict()],
-        "blocked": policy == "block",
+        "findings": [finding._asdict() for finding in safety.findings],
+        "blocked": safety.blocked,
         "omitted_setup": False,
         "placeholder": False,
     }

@@ -1,10 +1,10 @@
-"""Top-level statements of a program: what each binds, what it needs, and what it may change."""
+"""Top-level statements of a program: what each binds, needs and may change, and what an answer left to others."""
 
 import ast
 import builtins
 import re
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,10 +18,13 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+_YOUR_CODE = re.compile(
+    r"(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me)", re.IGNORECASE
+)
 
 
 @dataclass
-class _Names:
+class _StatementNames:
     """Module-level names of one statement, by what happens to them."""
 
     binds: set[str]
@@ -37,13 +40,13 @@ class Statement:
     text: str
 
     @cached_property
-    def _names(self) -> _Names:
+    def _names(self) -> _StatementNames:
         try:
             with untrusted_text.parser():
                 table = symtable.symtable(self.text, "<statement>", "exec")
         except untrusted_text.REFUSALS:
             every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
-            return _Names(every, every, every)
+            return _StatementNames(every, every, every)
         return _names_in(table)
 
     @property
@@ -76,6 +79,11 @@ class Statement:
         """Is an import statement."""
         return isinstance(self.node, ast.Import | ast.ImportFrom)
 
+    @property
+    def has_star_import(self) -> bool:
+        """Is an import of every name of a module."""
+        return self.is_import and "*" in self.mentions
+
     @cached_property
     def has_import(self) -> bool:
         """Is a compound statement that imports, such as a try with a fallback."""
@@ -95,7 +103,7 @@ class Statement:
 
     @property
     def decorators(self) -> list[ast.expr]:
-        """What it is decorated with, outermost first."""
+        """Decorators, outermost first."""
         return getattr(self.node, "decorator_list", [])
 
     @property
@@ -123,8 +131,7 @@ class Statement:
     @property
     def is_literal(self) -> bool:
         """Assigns a constant."""
-        value = getattr(self.node, "value", None)
-        return self.is_definition and isinstance(value, ast.Constant)
+        return self.is_definition and isinstance(getattr(self.node, "value", None), ast.Constant)
 
 
 def statements_of(program: str) -> list[Statement] | None:
@@ -133,7 +140,7 @@ def statements_of(program: str) -> list[Statement] | None:
     if tree is None:
         return None
     lines = [line.encode() for line in _LINE_END.split(program)]
-    # What a model writes a thousand times is looked at once.
+    # Equal statements share one object: a model may write a statement a thousand times.
     known: dict[str, Statement] = {}
     return [known.setdefault(text, Statement(node, text)) for node in tree.body for text in (_source(lines, node),)]
 
@@ -158,38 +165,81 @@ def root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@untrusted_text.fails_alone(lambda *_: False)
+def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
+    """Whether a solution uses imports or constants of its prompt that it does not state itself.
+
+    Such a solution works only calibrated. A solution that is no program omits nothing.
+    """
+    statements = statements_of(solution)
+    prompt = statements_of(code_prompt + "\n    pass\n") or statements_of(code_prompt)
+    if statements is None or prompt is None or any(item.has_star_import for item in statements):
+        return False
+    given = {name for item in prompt for name in item.binds} - {entry_point}
+    stated = {name for item in statements for name in item.binds}
+    return bool({name for item in statements for name in item.needs} & given - stated)
+
+
+@untrusted_text.fails_alone(lambda *_: False)
+def placeholder(solution: str, entry_point: str) -> bool:
+    """Whether the entry point is defined but its body does no work.
+
+    False where the entry point is missing or the solution is no program: other columns say so.
+    """
+    statements = statements_of(solution)
+    return statements is not None and is_placeholder(statements, entry_point)
+
+
+def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
+    """Whether the statement that finally binds the entry point is a function without work in it."""
+    binding = [item for item in statements if entry_point in item.binds]
+    if not binding:
+        return False
+    node = binding[-1].node
+    comments = (line.partition("#")[2] for line in binding[-1].text.split("\n"))
+    promised = any(_YOUR_CODE.search(comment) for comment in comments if comment)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return all(_does_nothing(statement, promised=promised) for statement in node.body)
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+        return isinstance(node.value.body, ast.Constant) and node.value.body.value in {None, ...}
+    return False
+
+
+def _does_nothing(node: ast.stmt, *, promised: bool) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    if isinstance(node, ast.Return):
+        return node.value is None or (isinstance(node.value, ast.Constant) and (promised or node.value.value is None))
+    return isinstance(node, ast.Pass)
+
+
 def _source(lines: list[bytes], node: ast.stmt) -> str:
     first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
-    begin = node.col_offset if first == node.lineno else 0
-    last = node.end_lineno or first
-    picked = lines[first - 1 : last]
+    picked = lines[first - 1 : node.end_lineno or first]
     picked[-1] = picked[-1][: node.end_col_offset]
-    picked[0] = picked[0][begin:]
+    picked[0] = picked[0][node.col_offset if first == node.lineno else 0 :]
     return b"\n".join(picked).decode()
 
 
-def _names_in(module: symtable.SymbolTable) -> _Names:
-    names = _Names(set(), set(), set())
+def _names_in(module: symtable.SymbolTable) -> _StatementNames:
+    names = _StatementNames(set(), set(), set())
     waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
     while waiting:
         table, deferred = waiting.pop()
-        _collect(table, names, deferred=deferred)
+        for symbol in table.get_symbols():
+            if table.get_type() != "module" and not symbol.is_global():
+                continue
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
+                (names.later if deferred else names.binds).add(symbol.get_name())
+            if symbol.is_referenced():
+                (names.later if deferred else names.now).add(symbol.get_name())
         for child in table.get_children():
             called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
             waiting.append((child, deferred or called))
     return names
-
-
-def _collect(table: symtable.SymbolTable, names: _Names, *, deferred: bool) -> None:
-    module = table.get_type() == "module"
-    for symbol in table.get_symbols():
-        name = symbol.get_name()
-        if not module and not symbol.is_global():
-            continue
-        if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
-            (names.later if deferred else names.binds).add(name)
-        if symbol.is_referenced():
-            (names.later if deferred else names.now).add(name)
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:

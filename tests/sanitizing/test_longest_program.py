@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.sanitizing.extraction import LineRange, longest_program, longest_program_range
+from bigcodeflow.sanitizing.parity import LineRange, longest_program, longest_program_range
 from tests.sanitizing.conftest import BruteForce
 from tests.sanitizing.golden import Pair, layouts
 

@@ -36,13 +36,7 @@ class LogicalLine(NamedTuple):
         return self.word in _CLAUSES
 
 
-def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
-    """For every line the logical line that starts there; None where it is never complete or cannot be read."""
-    readers = _Readers(lines)
-    return [_logical_line(lines, start, found) for start, found in enumerate(readers.findings)]
-
-
-class _Finding(NamedTuple):
+class _ReadResult(NamedTuple):
     """How far a reader came that started at a line."""
 
     kind: Literal["complete", "unreadable", "closes_foreign"]
@@ -53,10 +47,10 @@ class _Finding(NamedTuple):
     quote: str = ""  # closes_foreign: of the string open there
 
 
-_UNREADABLE = _Finding("unreadable")
+_UNREADABLE = _ReadResult("unreadable")
 
 
-class _Line(NamedTuple):
+class _LineState(NamedTuple):
     """What reading one line led to."""
 
     outcome: Literal["open", "unreadable", "closes_foreign"]
@@ -67,28 +61,27 @@ class _Line(NamedTuple):
     depth: int = 0
 
 
-class _Readers:
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-        self.findings = [_UNREADABLE] * len(lines)
-        for start in range(len(lines) - 1, -1, -1):
-            self.findings[start] = self._read_from(start)
+def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
+    """For every line the logical line that starts there; None where it is never complete or cannot be read."""
+    results = [_UNREADABLE] * len(lines)
+    for start in range(len(lines) - 1, -1, -1):
+        results[start] = _read_from(lines, start, results) if lines[start] else _ReadResult("complete", start)
+    return [_logical_line(lines, start, result) for start, result in enumerate(results)]
 
-    def _read_from(self, start: int) -> _Finding:
-        if not self._lines[start]:
-            return _Finding("complete", start)
-        reader = _Reader(start)
-        while reader.number < len(self._lines):
-            finding = reader.read(self._lines[reader.number])
-            # Outside strings, whoever started at the next line has already found what comes there.
-            while finding is None and not reader.quote and reader.number < len(self._lines):
-                known = self.findings[reader.number]
-                finding = reader.learn(known)
-                if known.kind == "closes_foreign":
-                    break
-            if finding is not None:
-                return finding
-        return _UNREADABLE
+
+def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _ReadResult:
+    reader = _Reader(start)
+    while reader.number < len(lines):
+        result = reader.read(lines[reader.number])
+        # Outside strings, whoever started at the next line has already found what comes there.
+        while result is None and not reader.quote and reader.number < len(lines):
+            known = results[reader.number]
+            result = reader.learn(known)
+            if known.kind == "closes_foreign":
+                break
+        if result is not None:
+            return result
+    return _UNREADABLE
 
 
 @dataclass
@@ -101,20 +94,20 @@ class _Reader:
     last: str = ""
     depth: int = 0
 
-    def read(self, text: str) -> _Finding | None:
+    def read(self, text: str) -> _ReadResult | None:
         """Read the line where the reader stands."""
         line = _read(text, self.brackets, self.quote)
         if line.outcome == "closes_foreign":
-            return _Finding("closes_foreign", self.number, self.last, self.depth, self.brackets, self.quote)
+            return _ReadResult("closes_foreign", self.number, self.last, self.depth, self.brackets, self.quote)
         self.depth = max(self.depth, line.depth)
         if line.outcome == "unreadable":
             return _UNREADABLE
         self.brackets, self.quote, self.last = line.brackets, line.quote, line.last or self.last
         self.number += 1
         complete = not (line.brackets or line.quote or line.joined)
-        return _Finding("complete", self.number - 1, self.last, self.depth) if complete else None
+        return _ReadResult("complete", self.number - 1, self.last, self.depth) if complete else None
 
-    def learn(self, known: _Finding) -> _Finding | None:
+    def learn(self, known: _ReadResult) -> _ReadResult | None:
         """Go where the reader came that started at the line where this one stands."""
         self.depth = max(self.depth, len(self.brackets) + known.depth)
         if known.kind == "unreadable" or self.depth > _MAX_NESTING:
@@ -129,21 +122,22 @@ class _Reader:
         return None
 
 
-def _read(line: str, brackets: str, quote: str) -> _Line:
+def _read(line: str, brackets: str, quote: str) -> _LineState:
     position, depth = 0, 0
     while True:
         if quote:
             end = _string_end(line, position, quote)
             if end < 0:
-                goes_on = len(quote) > 1 or _ends_in_backslash(line, position)
-                return _Line("open" if goes_on else "unreadable", brackets, quote, last=quote[0], depth=depth)
+                tail = line[position:]
+                goes_on = len(quote) > 1 or (len(tail) - len(tail.rstrip("\\"))) % 2 == 1  # ends in a backslash
+                return _LineState("open" if goes_on else "unreadable", brackets, quote, last=quote[0], depth=depth)
             quote, position = "", end
         match = _CODE_STOP.search(line, position)
         mark, stop = (match[0], match.start()) if match else ("", len(line))
         if mark in {"", "#", "\\"}:
             ended = mark != "\\" or stop == len(line) - 1
             code = line[:stop].rstrip(" \t\f")
-            return _Line("open" if ended else "unreadable", brackets, "", mark == "\\", code[-1:], depth)
+            return _LineState("open" if ended else "unreadable", brackets, "", mark == "\\", code[-1:], depth)
         position = stop + len(mark)
         if mark in _STRING_STOP:
             quote = mark
@@ -151,11 +145,11 @@ def _read(line: str, brackets: str, quote: str) -> _Line:
             brackets += mark
             depth = max(depth, len(brackets))
             if depth > _MAX_NESTING:
-                return _Line("unreadable")
+                return _LineState("unreadable")
         elif brackets[-1:] == _CLOSES[mark]:
             brackets = brackets[:-1]
         else:
-            return _Line("unreadable" if brackets else "closes_foreign")
+            return _LineState("unreadable" if brackets else "closes_foreign")
 
 
 def _string_end(line: str, position: int, quote: str) -> int:
@@ -165,36 +159,26 @@ def _string_end(line: str, position: int, quote: str) -> int:
     return -1
 
 
-def _ends_in_backslash(line: str, position: int) -> bool:
-    tail = line[position:]
-    return (len(tail) - len(tail.rstrip("\\"))) % 2 == 1
-
-
-def _logical_line(lines: list[str], start: int, found: _Finding) -> LogicalLine | None:
-    if found.kind != "complete":
+def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalLine | None:
+    if result.kind != "complete":
         return None
-    if not found.last:
-        return LogicalLine(start, found.line, "", 0, "", "")
+    if not result.last:
+        return LogicalLine(start, result.line, "", 0, "", "")
     # A line that begins with a backslash is indented as the first line of the join that is indented at all.
     end = start
     indent = _indent(lines[start])
-    while not indent and end < found.line and lines[end].lstrip(" \t\f").startswith("\\"):
+    while not indent and end < result.line and lines[end].lstrip(" \t\f").startswith("\\"):
         end += 1
         indent = _indent(lines[end])
     text = lines[start]
     if text.lstrip(" \t\f").startswith("\\"):
-        text = "\n".join(lines[start : found.line + 1])
+        text = "\n".join(lines[start : result.line + 1])
     word = _FIRST_WORD.match(text)
-    return LogicalLine(start, found.line, indent, _column(indent), word[1] if word else "", found.last)
+    return LogicalLine(
+        start, result.line, indent, len(indent.expandtabs(_TAB_COLUMNS)), word[1] if word else "", result.last
+    )
 
 
 def _indent(line: str) -> str:
     blanks = _INDENT.match(line)
     return blanks[0].rpartition("\f")[2] if blanks else ""
-
-
-def _column(indent: str) -> int:
-    column = 0
-    for char in indent:
-        column = column + 1 if char == " " else (column // _TAB_COLUMNS + 1) * _TAB_COLUMNS
-    return column
