@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.states import Failed
 
 from bigcodeflow.core.errors import BigCodeFlowError
-from bigcodeflow.pipeline.leaderboard import LeaderboardConfig, refuse_regressions, update_leaderboard
+from bigcodeflow.leaderboard.update import LeaderboardConfig, refuse_regressions, update_leaderboard
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.boards import show_leaderboard
 

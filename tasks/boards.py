@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.pipeline.leaderboard import LeaderboardConfig, LeaderboardUpdate
-from bigcodeflow.results.leaderboard import Board, Changes, boards
-from bigcodeflow.results.leaderboard.wording import change_line, entry_line, interval_of, points, score
+from bigcodeflow.leaderboard import Changes, Ranking, change_line, entry_line, rankings
+from bigcodeflow.leaderboard.rankings import interval_of, points, score
+from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.results.titles import board_title
 
-#: Places of each board that the UI shows beside all of our own.
+#: Ranks of each ranking that the UI shows beside all of our own.
 _TOP = 20
 
 
 def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
-    """Attach the boards under one key that stays, so that its latest version is the leaderboard of now."""
-    rows = [row for board in boards(update.snapshot.entries) for row in _rows(board)]
-    told = f"Leaderboard of {config.store}: the first {_TOP} places of each board, and all of ours"
+    """Attach the rankings under one key that stays, so that its latest version is the leaderboard of now."""
+    rows = [row for ranking in rankings(update.snapshot.entries) for row in _rows(ranking)]
+    told = f"Leaderboard of {config.store}: the first {_TOP} ranks of each ranking, and all of ours"
     create_table_artifact(rows, key="leaderboard", description=told)
     page = "\n\n".join(_page(update)) + "\n"
     create_markdown_artifact(page, key="leaderboard-changes", description="What is new on the leaderboard")
@@ -27,19 +27,19 @@ def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> No
         get_run_logger().info("left out: %s", refusal)
 
 
-def _rows(board: Board) -> Iterator[dict[str, str]]:
-    for place in board.places:
-        entry = place.entry
-        if place.place <= _TOP or entry.origin == "ours":
+def _rows(ranking: Ranking) -> Iterator[dict[str, str]]:
+    for rank in ranking.ranks:
+        entry = rank.entry
+        if rank.position <= _TOP or entry.origin == "ours":
             yield {
-                "board": board_title(board.subset, board.split),
-                "place": str(place.place),
+                "board": board_title(ranking.subset, ranking.split),
+                "rank": str(rank.position),
                 "model": entry.title,
                 "setting": entry.setting,
                 "pass@1": score(entry.pass_at_1),
                 "95 % interval": interval_of(entry),
                 "origin": entry.origin,
-                "less published": points(place.difference_points),
+                "less published": points(rank.difference_points),
             }
 
 

@@ -10,12 +10,12 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
+from bigcodeflow import leaderboard as boards
 from bigcodeflow.core.paths import shipped
+from bigcodeflow.leaderboard.update import LeaderboardConfig
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
-from bigcodeflow.pipeline.leaderboard import LeaderboardConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
-from bigcodeflow.results import leaderboard as boards
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import Store
 from flows.check_environment import check_environment
@@ -140,7 +140,7 @@ def test_the_leaderboard_is_kept_current_and_names_regressions(
     assert len(state.message.splitlines()) == 1
     rows = table(prefect_client, state, "leaderboard")
     assert {row["board"] for row in rows} >= {"full · complete", "hard · instruct"}
-    assert rows[0]["place"] == "1"
+    assert rows[0]["rank"] == "1"
     assert "## Regressions" in shown(prefect_client, run_id(state))["leaderboard-changes"]
     assert (tmp_path / "board" / "leaderboard.json").is_file()
 

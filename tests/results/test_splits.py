@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.config.templates import FORMS, template_sha256
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.leaderboard import entry_of
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
-from bigcodeflow.results.leaderboard.measured import entry_of
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
 from bigcodeflow.results.splits import asked_splits, is_mismatched, split_mismatch
 from bigcodeflow.store import Store

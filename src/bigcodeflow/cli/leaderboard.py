@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from bigcodeflow.cli.console import notices, out
 from bigcodeflow.cli.options import RecordedStore, Split, Subset
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
-    from bigcodeflow.results.leaderboard import Allowance, Changes, Entry, Place
+    from bigcodeflow.leaderboard import Allowance, Changes, LeaderboardEntry, Rank
 
 app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
 
@@ -58,23 +57,22 @@ def show(
     split: Annotated[Split, typer.Option(help="Which prompts were answered.")] = Split.complete,
     subset: Annotated[Subset, typer.Option(help="Every task, or BigCodeBench-Hard.")] = Subset.full,
     origin: Annotated[Origin, typer.Option(help="Only our own entries, or only published ones.")] = Origin.all,
-    top: Annotated[int, typer.Option(min=0, help="Show so many places, and all of ours; 0 shows all.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="Show so many ranks, and all of ours; 0 shows all.")] = 20,
     run: _Runs = None,
     allow: _Allow = None,
     store: RecordedStore = _STORE,
 ) -> None:
-    """Show one board: places, scores with their intervals, and ours beside the published figure."""
-    from bigcodeflow.results import leaderboard
+    """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
+    from bigcodeflow import leaderboard
 
-    found = leaderboard.boards(_entries(store, run, allow))
-    for board in found:
-        if (board.subset, board.split) != (subset.value, split.value):
+    for ranking in leaderboard.rankings(_entries(store, run, allow)):
+        if (ranking.subset, ranking.split) != (subset.value, split.value):
             continue
-        places = [place for place in board.places if origin.value in {"all", place.entry.origin}]
-        shown = [place for place in places if not top or place.place <= top or place.entry.origin == "ours"]
-        out.print(_table(board.title, shown))
-        if len(shown) < len(places):
-            notices.print(f"{len(places) - len(shown):,} more; --top 0 shows all")
+        ranks = [rank for rank in ranking.ranks if origin.value in {"all", rank.entry.origin}]
+        shown = [rank for rank in ranks if not top or rank.position <= top or rank.entry.origin == "ours"]
+        out.print(_table(ranking.title, shown))
+        if len(shown) < len(ranks):
+            notices.print(f"{len(ranks) - len(shown):,} more; --top 0 shows all")
 
 
 @app.command()
@@ -88,7 +86,7 @@ def write(
 
     What is written is also recorded as a dated snapshot in the store, unless the latest one says the same.
     """
-    from bigcodeflow.results import leaderboard
+    from bigcodeflow import leaderboard
 
     entries = _entries(store, run, allow)
     snapshot = leaderboard.record_snapshot(store, entries, datetime.now(UTC))
@@ -114,9 +112,9 @@ def diff(
     store: RecordedStore = _STORE,
 ) -> None:
     """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
-    from bigcodeflow.results import leaderboard
+    from bigcodeflow import leaderboard
 
-    def entries(name: str) -> "Sequence[Entry]":
+    def entries(name: str) -> "Sequence[LeaderboardEntry]":
         return _entries(store, None, allow) if name == "now" else leaderboard.find_snapshot(store, name).entries
 
     found = leaderboard.changes(entries(before), entries(after), store_root=store, max_drop_points=max_drop)
@@ -139,7 +137,7 @@ def publish(
 
     Reads HF_TOKEN and HF_ENDPOINT. Publishing the same content again sends nothing.
     """
-    from bigcodeflow.results import leaderboard
+    from bigcodeflow import leaderboard
 
     entries = _entries(store, run, allow)
     if not any(entry.origin == "ours" for entry in entries):
@@ -166,7 +164,7 @@ def card(
     store: RecordedStore = _STORE,
 ) -> None:
     """Print what the model's own repository on the hub can show of a run, as YAML."""
-    from bigcodeflow.results import leaderboard
+    from bigcodeflow import leaderboard
     from bigcodeflow.results.runs import find_run
 
     entry = leaderboard.entry_of(find_run(store, run), allow=_allowances(allow))
@@ -174,9 +172,9 @@ def card(
     out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
 
 
-def _entries(store: Path, runs: Sequence[str] | None, allow: Iterable[Allow] | None) -> "tuple[Entry, ...]":
+def _entries(store: Path, runs: Sequence[str] | None, allow: Iterable[Allow] | None) -> "tuple[LeaderboardEntry, ...]":
     """Published and measured entries; runs that are refused are named."""
-    from bigcodeflow.results import leaderboard
+    from bigcodeflow import leaderboard
 
     measured = leaderboard.measured_entries(store, runs=runs or (), allow=_allowances(allow))
     for refusal in measured.refusals:
@@ -186,39 +184,39 @@ def _entries(store: Path, runs: Sequence[str] | None, allow: Iterable[Allow] | N
 
 
 def _allowances(allow: Iterable[Allow] | None) -> "list[Allowance]":
-    from bigcodeflow.results.leaderboard import Allowance
+    from bigcodeflow.leaderboard import Allowance
 
     return [Allowance(allowed.value) for allowed in allow or ()]
 
 
-def _say_entries(entries: "Sequence[Entry]") -> None:
+def _say_entries(entries: "Sequence[LeaderboardEntry]") -> None:
     ours = sum(entry.origin == "ours" for entry in entries)
     notices.print(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
 
 
-def _table(title: str, places: "Iterable[Place]") -> Table:
-    from bigcodeflow.results.leaderboard.wording import interval_of, points, score
+def _table(title: str, ranks: "Iterable[Rank]") -> Table:
+    from bigcodeflow.leaderboard.rankings import interval_of, points, score
 
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for heading in ("place", "pass@1"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("model", overflow="fold")
-    for heading in ("origin", "published"):
-        table.add_column(heading, no_wrap=True)
-    for place in places:
-        entry = place.entry
-        published = (
-            f"{score(place.published)} ({points(place.difference_points)})" if place.published is not None else ""
-        )
+    columns = (
+        Column("rank", "right", wrap="never"),
+        Column("pass@1", "right", wrap="never"),
+        Column("95 % interval", wrap="never"),
+        "model",
+        Column("origin", wrap="never"),
+        Column("published", wrap="never"),
+    )
+    rows = []
+    for rank in ranks:
+        entry = rank.entry
+        published = f"{score(rank.published)} ({points(rank.difference_points)})" if rank.published is not None else ""
         model = "\n".join(filter(None, (entry.title, entry.setting)))
-        cells = (str(place.place), score(entry.pass_at_1), interval_of(entry), escape(model), entry.origin, published)
-        table.add_row(*cells, style="bold" if entry.origin == "ours" else "")
-    return table
+        cells = (rank.position, score(entry.pass_at_1), interval_of(entry), model, entry.origin, published)
+        rows.append([Cell(cell, "strong" if entry.origin == "ours" else "") for cell in cells])
+    return Table.of(columns, rows, title=title)
 
 
 def _show_changes(found: "Changes") -> None:
-    from bigcodeflow.results.leaderboard.wording import change_line, entry_line
+    from bigcodeflow.leaderboard import change_line, entry_line
 
     for heading, lines in (
         ("regression", [change_line(change) for change in found.regressions]),

@@ -64,8 +64,8 @@ def plan(
 
     Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
     """
+    from bigcodeflow.leaderboard.entries import N_TASKS
     from bigcodeflow.results.comparison import open_sides
-    from bigcodeflow.results.leaderboard.benchmark import N_TASKS
     from bigcodeflow.results.planning import Question, basis_of
 
     _require(difference is None or _LEAST <= difference / 100 < 1, f"--difference {difference}: needs 0.0001 to 99.9")

@@ -10,7 +10,7 @@ ELLIPSIS = "…"
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 #: What is markup anywhere in a line, an underscore outside of a word (so that names stay readable), and what is markup
 #: at the start of a line.
-_MARKDOWN = re.compile(r"[\\`*\[\]<|~&$]|(?<![^\W_])_|_(?![^\W_])|^>|^#+(?= |$)|^[-+](?= |$)")
+_MARKDOWN = re.compile(r"[\\`*\[\]|~&$]|(?<![^\W_])_|_(?![^\W_])|^>|^#+(?= |$)|^[-+](?= |$)")
 _FENCES = re.compile(r"`{3,}")
 
 
@@ -29,7 +29,7 @@ def one_line(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """The text as one line of Markdown that is no markup, also as a table's cell."""
-    return _MARKDOWN.sub(r"\\\g<0>", one_line(text))
+    return _MARKDOWN.sub(r"\\\g<0>", one_line(text)).replace("<", "&lt;")
 
 
 def markdown_block(text: str, language: str = "") -> str:

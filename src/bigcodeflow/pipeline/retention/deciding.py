@@ -6,15 +6,14 @@ from datetime import datetime, timedelta
 
 from pydantic import Field, ValidationError
 
-from bigcodeflow import results
+from bigcodeflow import leaderboard, results
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation.model_settings import ledger_key
+from bigcodeflow.leaderboard.history import snapshot_paths
 from bigcodeflow.pipeline.retention.bucket import BucketPlace
 from bigcodeflow.pipeline.retention.folder import FolderPlace
 from bigcodeflow.pipeline.retention.things import ORDER, Entry, Kind, Place, Removable
-from bigcodeflow.results import leaderboard
-from bigcodeflow.results.leaderboard.history import snapshot_paths
 from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
 from bigcodeflow.store import Store
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.leaderboard import find_snapshot, record_snapshot, snapshot_of
-from bigcodeflow.results.leaderboard.history import read_snapshot, snapshot_paths
+from bigcodeflow.leaderboard import find_snapshot, record_snapshot, snapshot_of
+from bigcodeflow.leaderboard.history import read_snapshot, snapshot_paths
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

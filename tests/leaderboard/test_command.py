@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from bigcodeflow.cli.leaderboard import Allow, app, diff
 from bigcodeflow.core.errors import BigCodeFlowError
-from bigcodeflow.results.leaderboard import MAX_DROP_POINTS, Allowance
-from bigcodeflow.results.leaderboard.history import snapshot_paths
-from tests.results.leaderboard.conftest import HARD
+from bigcodeflow.leaderboard import MAX_DROP_POINTS, Allowance
+from bigcodeflow.leaderboard.history import snapshot_paths
+from tests.leaderboard.conftest import HARD
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_command_offers_what_the_library_has():
 
 
 def test_show_puts_ours_among_the_published(lab, command):
-    """Place, score and interval; ours is shown however far down it is."""
+    """Rank, score and interval; ours is shown however far down it is."""
     lab.run("Qwen--Qwen2.5-Coder-7B-Instruct--main", passing=28)
     shown = command("show", "--subset", "hard", "--top", "3").stdout
     [line] = [line for line in shown.splitlines() if "ours" in line]

@@ -1,15 +1,33 @@
-"""What a leaderboard is made of: one entry a score, ours or published."""
+"""What a leaderboard is made of: one entry a score, ours or published, over the tasks of BigCodeBench."""
 
+import csv
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.config import Split, Subset
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import shipped
 
 Origin = Literal["ours", "published"]
+
+#: In the order of outputs.
+RANKINGS: tuple[tuple[Subset, Split], ...] = (
+    ("full", "complete"),
+    ("full", "instruct"),
+    ("hard", "complete"),
+    ("hard", "instruct"),
+)
+N_TASKS: Mapping[Subset, int] = MappingProxyType({"full": 1140, "hard": 148})
+PUBLISHED_SOURCE = "BigCodeBench leaderboard, bigcode-bench.github.io"
+_PUBLISHED_TABLE = "data/leaderboard/published_pass_at_1.csv"
+_PUBLISHED_COLUMNS = ("model", *(f"{subset}_{split}" for subset, split in RANKINGS), "size_b", "date")
 
 
 class _Literal(BaseModel):
@@ -30,7 +48,7 @@ class RunLink(_Literal):
     'aggregation'."""
 
 
-class Entry(_Literal):
+class LeaderboardEntry(_Literal):
     """Calibrated pass@1 of one model under one setting, on one split and subset."""
 
     origin: Origin
@@ -90,12 +108,55 @@ class Entry(_Literal):
         return f"{self.model}@{self.revision}" if self.revision else self.model
 
 
-def ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def ordered(entries: Iterable[LeaderboardEntry]) -> tuple[LeaderboardEntry, ...]:
     """Entries in the order of every output: full before hard, complete before instruct, the best first."""
     return tuple(sorted(entries, key=lambda entry: (entry.subset, entry.split, -entry.pass_at_1, *entry.identity)))
 
 
-def content_sha256(entries: Iterable[Entry]) -> str:
+def content_sha256(entries: Iterable[LeaderboardEntry]) -> str:
     """Identity of a leaderboard's content, as 64 hex digits; the order of its entries does not count."""
     content = [entry.model_dump(mode="json") for entry in ordered(entries)]
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def published_entries(table: Path | None = None) -> list[LeaderboardEntry]:
+    """One entry a figure of the shipped table of BigCodeBench's own leaderboard; a missing figure makes no entry.
+
+    Args:
+        table: another CSV with the same columns, see data/leaderboard/README.md.
+
+    Raises:
+        ArtifactError: the table is missing or a line of it is wrong.
+    """
+    path = table or shipped(_PUBLISHED_TABLE)
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file, strict=True)
+            if tuple(rows.fieldnames or ()) != _PUBLISHED_COLUMNS:
+                raise ArtifactError(
+                    f"{path}: its first line must be {','.join(_PUBLISHED_COLUMNS)}: take the shipped table"
+                )
+            return [entry for row in rows for entry in _published(row, f"{path}, line {rows.line_num}")]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error}): reinstall bigcodeflow") from None
+
+
+def _published(row: Mapping[str, str | None], line: str) -> Iterator[LeaderboardEntry]:
+    if None in row or None in row.values():
+        raise ArtifactError(f"{line}: has not {len(_PUBLISHED_COLUMNS)} cells: quote names that hold a comma")
+    for subset, split in RANKINGS:
+        column = f"{subset}_{split}"
+        if not row[column]:
+            continue
+        try:
+            size_b = float(row["size_b"]) if row["size_b"] else None
+            # In decimal: 58.1 / 100 in binary is 0.5810000000000001.
+            share = float(Decimal(row[column] or "") / 100)
+            yield LeaderboardEntry(
+                origin="published", model=row["model"] or "", revision=None, setting="", setting_key="", split=split,
+                subset=subset, pass_at_1=share, ci_low=None, ci_high=None, n_tasks=N_TASKS[subset], n_samples=None,
+                ground_truth_rate=None, sanitizer=None, environment=None, environment_sha=None, evaluated_at=None,
+                model_date=row["date"] or None, size_b=size_b, remarks=(), source=PUBLISHED_SOURCE, run=None,
+            )  # fmt: skip
+        except (InvalidOperation, ValueError, ValidationError):
+            raise ArtifactError(f"{line}: {column} or size_b is no number that it can be: correct it") from None

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcodeflow.core.errors import PublishingError
-from bigcodeflow.results.leaderboard.formats import files, to_markdown
-from bigcodeflow.results.leaderboard.history import Snapshot
+from bigcodeflow.leaderboard.history import Snapshot
+from bigcodeflow.leaderboard.outputs import files, to_markdown
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -1,21 +1,29 @@
 """Entries from recorded runs: of each model, setting, split and subset the latest run whose score can be published."""
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bigcodeflow
+from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.results.leaderboard.entries import Entry, RunLink
-from bigcodeflow.results.leaderboard.gate import Allowance, Evidence, Shortcoming, shortcomings
-from bigcodeflow.results.leaderboard.settings import model_of, setting_of
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink
+from bigcodeflow.leaderboard.requirements import Allowance, Evidence, Shortcoming, shortcomings
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
+from bigcodeflow.results.titles import named_model
+
+_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
+_IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")
+#: How a model is loaded where that may change what it answers.
+_LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
 
 
 class Refusal(NamedTuple):
@@ -28,14 +36,16 @@ class Refusal(NamedTuple):
         return f"run {self.run.record} ({self.run.title}): {self.reason}"
 
 
-class Measured(NamedTuple):
+class MeasuredEntries(NamedTuple):
     """What the recorded runs of a store come to."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LeaderboardEntry, ...]
     refusals: tuple[Refusal, ...]
 
 
-def measured_entries(store_root: Path | str, *, runs: Sequence[str] = (), allow: Iterable[Allowance] = ()) -> Measured:
+def measured_entries(
+    store_root: Path | str, *, runs: Sequence[str] = (), allow: Iterable[Allowance] = ()
+) -> MeasuredEntries:
     """Entries of a store's runs, and those runs that are refused although they are the latest of their kind.
 
     A refused run does not hide an earlier one that can be published. Controls are no entries and are not refused.
@@ -51,24 +61,24 @@ def measured_entries(store_root: Path | str, *, runs: Sequence[str] = (), allow:
     allowed = frozenset(allow)
     if runs:
         named = (entry_of(find_run(store_root, name), allow=allowed) for name in runs)
-        return Measured(tuple({entry.identity: entry for entry in named}.values()), ())
-    entries: dict[tuple[str, ...], Entry] = {}
+        return MeasuredEntries(tuple({entry.identity: entry for entry in named}.values()), ())
+    entries: dict[tuple[str, ...], LeaderboardEntry] = {}
     refusals: dict[tuple[str, ...], Refusal] = {}
     for run in reversed(recorded_runs(store_root)):
         if run.control:
             continue
-        kind = (*map(str, model_of(run)), setting_of(run).key, run.split, run.subset)
+        kind = (*map(str, named_model(run.model)), setting_of(run).key, run.split, run.subset)
         if kind in entries:
             continue
         found = _judged(run, allowed)
-        if isinstance(found, Entry):
+        if isinstance(found, LeaderboardEntry):
             entries[kind] = found
         else:
             refusals.setdefault(kind, found)
-    return Measured(tuple(entries.values()), tuple(refusals.values()))
+    return MeasuredEntries(tuple(entries.values()), tuple(refusals.values()))
 
 
-def entry_of(run: RecordedRun, *, allow: Iterable[Allowance] = ()) -> Entry:
+def entry_of(run: RecordedRun, *, allow: Iterable[Allowance] = ()) -> LeaderboardEntry:
     """The entry of one run.
 
     Raises:
@@ -80,7 +90,7 @@ def entry_of(run: RecordedRun, *, allow: Iterable[Allowance] = ()) -> Entry:
     return found
 
 
-def _judged(run: RecordedRun, allowed: frozenset[Allowance]) -> Entry | Refusal:
+def _judged(run: RecordedRun, allowed: frozenset[Allowance]) -> LeaderboardEntry | Refusal:
     try:
         evidence = Evidence(
             run=run,
@@ -96,10 +106,10 @@ def _judged(run: RecordedRun, allowed: frozenset[Allowance]) -> Entry | Refusal:
         return Refusal(run, str(error))
 
 
-def _entry(evidence: Evidence, score: Row, remarks: Sequence[Shortcoming]) -> Entry:
+def _entry(evidence: Evidence, score: Row, remarks: Sequence[Shortcoming]) -> LeaderboardEntry:
     run = evidence.run
-    model, setting = model_of(run), setting_of(run)
-    return Entry(
+    model, setting = named_model(run.model), setting_of(run)
+    return LeaderboardEntry(
         origin="ours",
         model=model.name,
         revision=model.revision,
@@ -165,3 +175,86 @@ def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) ->
         return pq.read_table(path, columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(f"{path}: cannot be read ({' '.join(str(error).split())}): run it again") from None
+
+
+class RunSetting(NamedTuple):
+    """How a model was asked and its answers were judged: its identity, and the same in words."""
+
+    key: str
+    text: str
+
+
+def setting_of(run: RecordedRun) -> RunSetting:
+    """The setting: everything beside model, tasks and environment that can change the score.
+
+    Addresses of servers, and how fast they were asked, are no part of it.
+    """
+    identity, words = _answers(run)
+    judged: dict[str, Any] = {
+        "sanitizing": _different(run, "sanitizing", {"safety_policy": "flag"}),
+        "limits": _different(run, "execution.limits", LimitsConfig().model_dump()),
+        "reruns": _section(run, "execution").get("reruns") or 0,
+    }
+    text = json.dumps({"answers": identity, **judged}, sort_keys=True, default=str)
+    if judged["limits"]:
+        words = (*words, *(f"{name} {value:g}" for name, value in sorted(judged["limits"].items())))
+    if judged["reruns"]:
+        words = (*words, f"{judged['reruns']} reruns")
+    if _section(run, "sanitizing").get("safety_policy") == "block":
+        words = (*words, "risky calls blocked")
+    return RunSetting(hashlib.sha256(text.encode()).hexdigest()[:12], ", ".join(words))
+
+
+def _answers(run: RecordedRun) -> tuple[dict[str, Any], tuple[str, ...]]:
+    source = str(_section(run, "samples").get("source", ""))
+    if source != "model":
+        name = _SUFFIX.sub("", PurePath(source).name)
+        # What follows the benchmark in the original's file names is the setting: vllm-0-1-sanitized_calibrated.
+        _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
+        given = {"samples": rest or name}
+        if _IMPORTED.search(name):  # judged elsewhere, so never the same setting as samples that were judged here
+            return given, (_IMPORTED.sub("", rest or name), "imported results")
+        return given, (rest or f"samples {name}",)
+    generation = _section(run, "generation")
+    sampling = _different(run, "generation.sampling", SamplingConfig().model_dump(mode="json"))
+    prompt = _different(run, "generation.prompt", PromptConfig().model_dump(mode="json"))
+    offline = _different(run, "generation.offline", OfflineConfig().model_dump(mode="json"))
+    identity = {
+        "provider": str(generation.get("model", "")).partition(":")[0],
+        "n_samples": generation.get("n_samples", GenerationConfig().n_samples),
+        "sampling": sampling,
+        "prompt": prompt,
+        "offline": {name: offline[name] for name in _LOADED if name in offline},
+        "extra_body": generation.get("extra_body") or {},
+    }
+    return identity, tuple(_words(identity))
+
+
+def _words(identity: Mapping[str, Any]) -> Iterator[str]:
+    yield identity["provider"]
+    sampling = {"temperature": SamplingConfig().temperature, **identity["sampling"]}
+    for name, value in sampling.items():
+        told = "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        yield f"{name} {told}"
+    count = identity["n_samples"]
+    yield f"{count} sample{'' if count == 1 else 's'} a task"
+    yield from (f"{name} changed" for name in ("extra_body",) if identity[name])
+    for name, value in {**identity["prompt"], **identity["offline"]}.items():
+        # A prompt's text is too long for a table, and is found in the run record.
+        yield f"{name} {value}" if name in {"form", "dtype", "max_model_tokens"} else f"{name} changed"
+
+
+def _section(run: RecordedRun, path: str) -> Mapping[str, Any]:
+    found: Any = run.config
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _different(run: RecordedRun, path: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from the defaults: a setting that a later version adds must not make old runs ones of another.
+
+    Nothing differs as far as is known where a run was imported: null there means unknown, and not a value.
+    """
+    given = {} if run.imported else _section(run, path)
+    return {name: given[name] for name in sorted(given) if name not in defaults or given[name] != defaults[name]}

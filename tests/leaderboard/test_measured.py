@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.leaderboard import Allowance, boards, entry_of, measured_entries, published_entries
-from bigcodeflow.results.leaderboard.benchmark import other_tests, task_ids
-from bigcodeflow.results.leaderboard.settings import model_of, setting_of
+from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
+from bigcodeflow.leaderboard import Allowance, entry_of, measured_entries, published_entries, rankings
+from bigcodeflow.leaderboard.measured_entries import setting_of
+from bigcodeflow.leaderboard.requirements import other_tests
 from bigcodeflow.results.runs import find_run, recorded_runs
-from tests.results.leaderboard.conftest import ALLOW, HARD
+from bigcodeflow.results.titles import named_model
+from tests.leaderboard.conftest import ALLOW, HARD
 
 
 def measured(lab, *, allow=ALLOW, runs=()):
@@ -161,7 +163,7 @@ def test_names_of_models(lab, name, model, revision):
     """Organisation, name and revision are read from the form that the original's file names have."""
     lab.run(name)
     [run] = recorded_runs(lab.store.root)
-    assert model_of(run) == (model, revision)
+    assert named_model(run.model) == (model, revision)
 
 
 def test_imported_results_are_a_setting_of_their_own(lab):
@@ -218,17 +220,17 @@ def test_a_recorded_run_of_the_original_stands_beside_its_published_figure(lab, 
     )  # fmt: skip
     found = measured(lab, allow=())
     assert (found.refusals, [entry.remarks for entry in found.entries]) == ((), [()])
-    board = next(iter(boards([*published_entries(), *found.entries])))
-    [place] = [place for place in board.places if place.entry.origin == "ours"]
-    assert place.entry.pass_at_1 == pytest.approx(0.4956140350877193, abs=1e-15)
-    assert (place.published, round(place.difference_points, 1)) == (0.488, 0.8)
+    ranking = next(iter(rankings([*published_entries(), *found.entries])))
+    [rank] = [rank for rank in ranking.ranks if rank.entry.origin == "ours"]
+    assert rank.entry.pass_at_1 == pytest.approx(0.4956140350877193, abs=1e-15)
+    assert (rank.published, round(rank.difference_points, 1)) == (0.488, 0.8)
 
 
 @pytest.mark.real_data
 def test_an_edited_test_is_noticed(reference_data):
     """The real tasks are those of the benchmark; one blank line more in a test, and that task is named."""
     tasks = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet", columns=["task_id", "test"]).to_pylist()
-    assert {task["task_id"] for task in tasks} == task_ids("full")
+    assert {task["task_id"] for task in tasks} == BIGCODEBENCH_IDS
     assert other_tests(tasks) == []
     tasks[7]["test"] += "\n"
     assert other_tests(tasks) == [tasks[7]["task_id"]]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.leaderboard import published_entries
+from bigcodeflow.leaderboard import published_entries
 from tests.conftest import ROOT
 
 HEADER = "model,full_complete,full_instruct,hard_complete,hard_instruct,size_b,date\n"
@@ -37,7 +37,7 @@ def test_the_shipped_table_is_the_reference_one(reference_data):
 @given(st.integers(0, 1000))
 def test_percent_becomes_the_nearest_share(tenths):
     """58.1 % is 0.581, not 0.5810000000000001."""
-    from bigcodeflow.results.leaderboard.published import _entries
+    from bigcodeflow.leaderboard.entries import _published as _entries
 
     row = {"model": "m", "full_complete": f"{tenths // 10}.{tenths % 10}", "full_instruct": "", "hard_complete": "",
            "hard_instruct": "", "size_b": "", "date": ""}  # fmt: skip

@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from bigcodeflow import leaderboard
 from bigcodeflow.core.errors import ArtifactError, BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.results import leaderboard
-from bigcodeflow.results.leaderboard.history import snapshot_paths
-from bigcodeflow.results.leaderboard.wording import change_line
 from bigcodeflow.store import write_atomically
 
 
@@ -58,7 +56,7 @@ def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardU
     measured = leaderboard.measured_entries(config.store, runs=config.runs, allow=config.allow)
     entries = (*leaderboard.published_entries(), *measured.entries)
     changes = None
-    if snapshot_paths(config.store):
+    if leaderboard.snapshot_paths(config.store):
         before = leaderboard.find_snapshot(config.store, "latest").entries
         points = config.max_drop_points
         changes = leaderboard.changes(before, entries, store_root=config.store, max_drop_points=points)
@@ -80,4 +78,6 @@ def refuse_regressions(update: LeaderboardUpdate) -> None:
         BigCodeFlowError: one line for each regression.
     """
     if update.changes is not None and update.changes.regressions:
-        raise BigCodeFlowError("\n".join(f"regression: {change_line(one)}" for one in update.changes.regressions))
+        raise BigCodeFlowError(
+            "\n".join(f"regression: {leaderboard.change_line(one)}" for one in update.changes.regressions)
+        )

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.results.leaderboard.entries import Entry
-from bigcodeflow.results.leaderboard.gate import Allowance
+from bigcodeflow.leaderboard.entries import LeaderboardEntry
+from bigcodeflow.leaderboard.requirements import Allowance
 from bigcodeflow.store import Store, artifact_key
 from tests.conftest import ROOT
-from tests.results.leaderboard.hub import WritableHub
+from tests.leaderboard.hub import WritableHub
+from tests.results.conftest import Tables
 
 HARD = json.loads((ROOT / "data" / "bigcodebench" / "hard_task_ids.json").read_text())
 FIRST_RUN = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -25,10 +26,9 @@ ALLOW = (Allowance.tests,)
 class Lab:
     """Records runs as the pipeline does: artifacts, metrics by the real aggregation, and a run record."""
 
-    def __init__(self, folder, tables_in):
+    def __init__(self, folder):
         self.folder = folder
         self.store = Store(folder / "store")
-        self._tables_in = tables_in
         self._runs = 0
 
     def run(
@@ -46,7 +46,7 @@ class Lab:
             unjudged: so many samples, counted from the end, are infrastructure errors.
         """
         self._runs += 1
-        tables = self._tables_in(self.folder / f"tables {self._runs}")
+        tables = Tables(self.folder / f"tables {self._runs}")
         for number, task_id in enumerate(tasks):
             tables.task(task_id, ground_truth="fail" if number < broken else "pass")
             for index in range(samples):
@@ -98,8 +98,8 @@ def _config(source, split, subset, changes):
 
 
 @pytest.fixture
-def lab(tmp_path, tables_in):
-    return Lab(tmp_path, tables_in)
+def lab(tmp_path):
+    return Lab(tmp_path)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def entry():
                 "record": "r1", "dataset": "bigcode/bigcodebench@v0.1.4", "dataset_revision": "c" * 40, "artifacts": {},
             },
         }  # fmt: skip
-        return Entry.model_validate(facts | changes)
+        return LeaderboardEntry.model_validate(facts | changes)
 
     return make
 

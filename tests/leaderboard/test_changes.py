@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from bigcodeflow.results.leaderboard import changes, measured_entries
-from tests.results.leaderboard.conftest import ALLOW
+from bigcodeflow.leaderboard import changes, measured_entries
+from tests.leaderboard.conftest import ALLOW
 
 
 def entries_of(lab):

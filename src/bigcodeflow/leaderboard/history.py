@@ -1,0 +1,245 @@
+"""Dated snapshots of a leaderboard, and what one says that an earlier one did not.
+
+Snapshots lie in ``{store}/leaderboard/``: one file each, never changed after it is written.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.schemas import UNKNOWN
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, ordered
+from bigcodeflow.leaderboard.rankings import entry_line, points, score
+from bigcodeflow.results.comparison.resampling import Range, mean_interval
+from bigcodeflow.store import Store, locked
+
+_FOLDER = "leaderboard"
+_LOCK = ".leaderboard.lock"
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+#: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator
+#: varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
+MAX_DROP_POINTS = 1.0
+
+
+class Snapshot(BaseModel):
+    """A leaderboard as it was published at one time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    schema_version: Literal[1] = 1
+    """Version of this format."""
+    taken_at: AwareDatetime
+    """When this content was first published, UTC."""
+    content_sha256: str
+    """Identity of the entries, as 64 hex digits."""
+    entries: tuple[LeaderboardEntry, ...]
+    """Full before hard, complete before instruct, the best first."""
+
+    @property
+    def name(self) -> str:
+        """Time and content: unique, and in the order of time."""
+        return f"{self.taken_at.astimezone(UTC).strftime(_STAMP)}-{self.content_sha256[:12]}"
+
+    def to_json(self) -> bytes:
+        """The snapshot's file."""
+        return (self.model_dump_json(indent=2) + "\n").encode()
+
+
+def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
+    """The entries as a snapshot: the latest recorded one where it says the same, else a new one that is not written."""
+    found = ordered(entries)
+    digest = content_sha256(found)
+    latest = next(reversed(snapshot_paths(store_root)), None)
+    if latest is not None and latest.stem.endswith(f"-{digest[:12]}"):
+        recorded = read_snapshot(latest)
+        if recorded.content_sha256 == digest:
+            return recorded
+    return Snapshot(taken_at=now.astimezone(UTC), content_sha256=digest, entries=found)
+
+
+def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
+    """Add the entries to the history and return their snapshot; the same content twice in a row is one snapshot."""
+    store = Store(store_root)
+    # Without the lock two publications of the same content at once would both be new.
+    with locked(store.root / _FOLDER / _LOCK):
+        snapshot = snapshot_of(store_root, entries, now)
+        name = f"{_FOLDER}/{snapshot.name}.json"
+        if store.file(name) is None:
+            store.write(name, snapshot.to_json())
+    return snapshot
+
+
+def snapshot_paths(store_root: Path | str) -> list[Path]:
+    """Files of the store's snapshots, in the order of time."""
+    return [path for path in Store(store_root).files(_FOLDER) if path.name[0].isdigit()]
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Read a snapshot and check that it still says what was published.
+
+    Raises:
+        ArtifactError: it is no snapshot, or was changed after it was written.
+    """
+    try:
+        snapshot = Snapshot.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        told = " ".join(str(error).split())
+        raise ArtifactError(f"{path}: is not a leaderboard snapshot ({told}): restore or delete it") from None
+    if content_sha256(snapshot.entries) != snapshot.content_sha256:
+        raise ArtifactError(f"{path}: was changed after it was published: restore or delete it")
+    return snapshot
+
+
+def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
+    """A snapshot by the beginning of its name or of its content's sha256, or 'latest' or 'previous'.
+
+    Raises:
+        ConfigError: there is none, or the name fits several.
+        ArtifactError: it cannot be read.
+    """
+    paths = snapshot_paths(store_root)
+    places = {"latest": -1, "previous": -2}
+    if name in places:
+        fitting = [paths[places[name]]] if len(paths) >= -places[name] else []
+    else:
+        fitting = [
+            path for path in paths if path.stem.startswith(name) or path.stem.partition("-")[2].startswith(name[:12])
+        ]
+    if name and len(fitting) == 1:
+        return read_snapshot(fitting[0])
+    problem = f"fits {len(fitting)} snapshots" if fitting else "fits no snapshot"
+    known = ", ".join(path.stem for path in (fitting or paths)[-5:]) or "none: run `bigcodeflow leaderboard write`"
+    raise ConfigError(f"leaderboard snapshot {name!r} {problem} in {Store(store_root).location}; there: {known}")
+
+
+class ScoreChange(NamedTuple):
+    """A score that moved."""
+
+    before: LeaderboardEntry
+    after: LeaderboardEntry
+    interval: Range | None
+    """95 % interval of the difference, paired over tasks, as shares; None where the verdicts are not in the store."""
+    regression: bool
+    cause: str
+    """What else differs between the two runs; empty where nothing is known to."""
+
+    @property
+    def difference(self) -> float:
+        """After less before, a share."""
+        return self.after.pass_at_1 - self.before.pass_at_1
+
+
+class Changes(NamedTuple):
+    """From one leaderboard to another."""
+
+    new: tuple[LeaderboardEntry, ...]
+    gone: tuple[LeaderboardEntry, ...]
+    changed: tuple[ScoreChange, ...]
+    """The largest drop first."""
+    unchanged: int
+
+    @property
+    def regressions(self) -> tuple[ScoreChange, ...]:
+        """Drops that chance does not explain."""
+        return tuple(change for change in self.changed if change.regression)
+
+
+def changes(
+    before: Iterable[LeaderboardEntry],
+    after: Iterable[LeaderboardEntry],
+    *,
+    store_root: Path | str,
+    max_drop_points: float = MAX_DROP_POINTS,
+) -> Changes:
+    """Compare two leaderboards entry by entry.
+
+    A drop is a regression where the 95 % interval of the paired difference over tasks lies below 0. Pairing takes the
+    difficulty of the tasks out, which makes the interval far narrower than the two scores' own. Where the verdicts of
+    one run are gone, and for published figures, a drop of more than max_drop_points is one.
+
+    Args:
+        before: entries of the earlier leaderboard.
+        after: entries of the later one.
+        store_root: where the verdicts of both lie.
+        max_drop_points: see above, in points of 100.
+    """
+    old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
+    kept = [(old[identity], new[identity]) for identity in new if identity in old]
+    moved = [pair for pair in kept if pair[0].pass_at_1 != pair[1].pass_at_1]
+    found = [_change(*pair, Store(store_root), max_drop_points) for pair in moved]
+    return Changes(
+        new=tuple(entry for identity, entry in new.items() if identity not in old),
+        gone=tuple(entry for identity, entry in old.items() if identity not in new),
+        changed=tuple(sorted(found, key=lambda change: change.difference)),
+        unchanged=len(kept) - len(moved),
+    )
+
+
+def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max_drop_points: float) -> ScoreChange:
+    interval = _paired_interval(_task_scores(before, store), _task_scores(after, store))
+    if interval is not None:
+        regression = interval.high < 0
+    else:
+        # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
+        regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
+    return ScoreChange(before, after, interval, regression, _cause(before, after))
+
+
+def _paired_interval(before: Mapping[str, float], after: Mapping[str, float]) -> Range | None:
+    """95 % interval of the mean difference, as comparisons give it; None where the tasks are not the same.
+
+    Four verdicts that all went the same way do not count as proof: see docs/statistics.md.
+    """
+    if not before or before.keys() != after.keys():
+        return None
+    return mean_interval([after[task_id] - before[task_id] for task_id in sorted(before)])
+
+
+def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
+    """Share of passing samples of each task; empty where the verdicts are not in the store."""
+    key = entry.run.artifacts.get("execution") if entry.run else None
+    if not key:
+        return {}
+    columns = ["task_id", "variant", "sanitizer", "status"]
+    part = store.part("execution", key)
+    try:
+        rows = pq.read_table(part, columns=columns).to_pylist() if part else []
+    except (OSError, pa.ArrowException):
+        return {}  # the drop alone then decides, which the change says
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        if (row["variant"], row["sanitizer"]) == ("calibrated", entry.sanitizer or UNKNOWN):
+            outcomes[row["task_id"]].append(row["status"] == "pass")
+    return {task_id: sum(passed) / len(passed) for task_id, passed in outcomes.items()}
+
+
+def _cause(before: LeaderboardEntry, after: LeaderboardEntry) -> str:
+    if before.run is None or after.run is None:
+        return ""
+    same_answers = before.run.artifacts.get("generation") == after.run.artifacts.get("generation")
+    found = ["the same answers, judged again" if same_answers else "other answers"]
+    if before.environment_sha != after.environment_sha:
+        found.append("another environment")
+    if before.run.artifacts.get("dataset") != after.run.artifacts.get("dataset"):
+        found.append("another dataset")
+    if before.source != after.source:
+        found.append(f"{before.source} then {after.source}")
+    return ", ".join(found)
+
+
+def change_line(change: ScoreChange) -> str:
+    """A change in one line: both scores, their difference in points, its interval, and what else is different."""
+    line = f"{entry_line(change.before)} → {score(change.after.pass_at_1)} ({points(100 * change.difference)} points"
+    if change.interval is None:
+        line += "; tasks not compared, verdicts of both runs are not there"
+    else:
+        low, high = (points(100 * end) for end in change.interval)
+        line += f", paired 95 % interval {low} to {high}"
+    return f"{line})" + (f"; {change.cause}" if change.cause else "")

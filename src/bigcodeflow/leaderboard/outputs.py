@@ -1,0 +1,214 @@
+"""A snapshot as files (JSON, CSV, Markdown, HTML, the shape of the original's results.json), and an entry as YAML."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from bigcodeflow.config import Subset
+from bigcodeflow.core.display_text import markdown_text
+from bigcodeflow.core.schemas import UNKNOWN
+from bigcodeflow.core.table import Alignment, Column, Table
+from bigcodeflow.leaderboard.entries import LeaderboardEntry
+from bigcodeflow.leaderboard.history import Snapshot
+from bigcodeflow.leaderboard.rankings import Rank, interval_of, judged_by, points, rankings, score
+
+CardFormat = Literal["eval-results", "model-index"]
+
+#: Columns of leaderboard.csv: an entry's fields, the run's record in the last one.
+CSV_COLUMNS = (*(name for name in LeaderboardEntry.model_fields if name not in {"run", "remarks"}), "remarks", "run")
+_HUB_DATASETS: Mapping[Subset, str] = {"full": "bigcode/bigcodebench", "hard": "bigcode/bigcodebench-hard"}
+
+
+class _Field(NamedTuple):
+    """A column of the rankings in Markdown and HTML."""
+
+    heading: str
+    align: Alignment
+    text: Callable[[Rank], str]
+    value: Callable[[Rank], float | None] | None = None
+    """What a number's column is sorted by; None: by its text."""
+    first: Literal["ascending", "descending"] = "descending"
+    """Order of the first click on the heading: the best on top."""
+
+
+_FIELDS = (
+    _Field("rank", "right", lambda rank: str(rank.position), lambda rank: rank.position, "ascending"),
+    _Field("model", "left", lambda rank: rank.entry.title, first="ascending"),
+    _Field("origin", "left", lambda rank: rank.entry.origin, first="ascending"),
+    _Field("pass@1", "right", lambda rank: score(rank.entry.pass_at_1), lambda rank: rank.entry.pass_at_1),
+    _Field("95 % interval", "center", lambda rank: interval_of(rank.entry), lambda rank: rank.entry.ci_low),
+    _Field("published", "right", lambda rank: score(rank.published), lambda rank: rank.published),
+    _Field("difference", "right", lambda rank: points(rank.difference_points), lambda rank: rank.difference_points),
+    _Field(
+        "samples",
+        "right",
+        lambda rank: "" if rank.entry.n_samples is None else f"{rank.entry.n_samples:,}",
+        lambda rank: rank.entry.n_samples,
+    ),
+    _Field(
+        "ground truths",
+        "right",
+        lambda rank: score(rank.entry.ground_truth_rate),
+        lambda rank: rank.entry.ground_truth_rate,
+    ),
+    _Field("setting", "left", lambda rank: rank.entry.setting, first="ascending"),
+    _Field("judged by", "left", lambda rank: judged_by(rank.entry), first="ascending"),
+    _Field("evaluated", "left", lambda rank: f"{at:%Y-%m-%d}" if (at := rank.entry.evaluated_at) else ""),
+    _Field("run", "left", lambda rank: rank.entry.run.record if rank.entry.run else "", first="ascending"),
+)
+
+
+def files(snapshot: Snapshot) -> dict[str, bytes]:
+    """Every output by file name; the same snapshot always gives the same bytes."""
+    return {
+        "leaderboard.json": snapshot.to_json(),
+        "leaderboard.csv": to_csv(snapshot).encode(),
+        "leaderboard.md": to_markdown(snapshot).encode(),
+        "leaderboard.html": to_html(snapshot).encode(),
+        "results.json": originals(snapshot, "full"),
+        "results-hard.json": originals(snapshot, "hard"),
+    }
+
+
+def to_csv(snapshot: Snapshot) -> str:
+    """One line an entry; shares are shares, an unknown value is an empty cell."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for entry in snapshot.entries:
+        row = entry.model_dump(mode="json")
+        record = entry.run.record if entry.run else None
+        writer.writerow({**row, "remarks": "; ".join(entry.remarks), "run": record})
+    return text.getvalue()
+
+
+def to_markdown(snapshot: Snapshot) -> str:
+    """One table a subset and split."""
+    lead = (
+        f"Calibrated pass@1 in percent. Snapshot {snapshot.name}. *ours*: measured by bigcodeflow, with a 95 % "
+        "interval over tasks; *published*: taken from BigCodeBench's own leaderboard, which states no interval."
+    )
+    parts = ["# BigCodeBench leaderboard", lead]
+    columns = [Column(field.heading, field.align) for field in _FIELDS]
+    for ranking in rankings(snapshot.entries):
+        rows = []
+        for rank in ranking.ranks:
+            texts = {field.heading: field.text(rank) for field in _FIELDS}
+            texts["model"] += " (see below)" if rank.entry.remarks else ""
+            rows.append(list(texts.values()))
+        parts.append(Table(columns, rows, ranking.title).to_markdown(level=2))
+        remarked = [rank.entry for rank in ranking.ranks if rank.entry.remarks]
+        lines = ["- " + markdown_text(f"{entry.title}: {'; '.join(entry.remarks)}") for entry in remarked]
+        parts += ["Allowed although they are refused otherwise:", "\n".join(lines)] if lines else []
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(snapshot: Snapshot) -> str:
+    """A page that loads nothing: a sortable table a subset and split, and where each score of ours comes from."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("bigcodeflow.leaderboard", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    ours = {entry.run.record: entry for entry in snapshot.entries if entry.run}
+    return environment.get_template("page.html").render(
+        snapshot=snapshot,
+        rankings=list(rankings(snapshot.entries)),
+        fields=_FIELDS,
+        runs={record: dict(_facts(ours[record])) for record in sorted(ours)},
+    )
+
+
+def _facts(entry: LeaderboardEntry) -> Iterator[tuple[str, str]]:
+    if entry.run is None:
+        return
+    yield "model", entry.title
+    yield "score", f"{score(entry.pass_at_1)} ({interval_of(entry)}), {entry.split}, {entry.subset}"
+    yield "setting", f"{entry.setting} ({entry.setting_key})"
+    yield "sanitizer", entry.sanitizer or UNKNOWN
+    yield "environment", " ".join(filter(None, (entry.environment, entry.environment_sha))) or UNKNOWN
+    yield "dataset", f"{entry.run.dataset} {entry.run.dataset_revision or ''}".rstrip()
+    yield "measured by", entry.source
+    yield "record", f"runs/{entry.run.record}.json in the store"
+    yield from ((f"{stage} artifact", key) for stage, key in sorted(entry.run.artifacts.items()))
+
+
+def originals(snapshot: Snapshot, subset: Subset) -> bytes:
+    """The subset's scores in the shape of the original's results.json (full) or results-hard.json (hard).
+
+    model → {link, open-data, pass@1: {instruct, complete} in percent, prompted, moe, size, act_param, elo_mle}. What is
+    unknown is null. An entry of ours is named 'MODEL (bigcodeflow: SETTING)', so that a published one keeps its name.
+    """
+    models: dict[str, dict[str, Any]] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    unknown = dict.fromkeys(("link", "open-data", "pass@1", "prompted", "moe", "size", "act_param", "elo_mle"))
+    for entry in sorted((entry for entry in snapshot.entries if entry.subset == subset), key=lambda e: e.identity):
+        same = entry.identity[:4]
+        name = entry.title if entry.origin == "published" else f"{entry.title} (bigcodeflow: {entry.setting})"
+        if names.setdefault(name, same) != same:
+            name = f"{name[:-1]}; {entry.setting_key})"
+        scores = {"instruct": None, "complete": None}
+        row = models.setdefault(name, {**unknown, "pass@1": scores, "size": entry.size_b})
+        row["pass@1"][entry.split] = round(100 * entry.pass_at_1, 1)
+        if entry.split == "instruct":
+            row["prompted"] = True  # a model that only continues code cannot do Instruct
+    return (json.dumps(models, indent=4, ensure_ascii=False) + "\n").encode()
+
+
+def card(entry: LeaderboardEntry, card_format: CardFormat = "eval-results") -> str:
+    """YAML for the model's own repository on the hub, with pass@1 in percent.
+
+    'eval-results' is the content of ``.eval_results/bigcodebench.yaml``; 'model-index' belongs into the front matter of
+    the model's README.md.
+    """
+    from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    dataset, run = _HUB_DATASETS[entry.subset], entry.run
+    value = round(100 * entry.pass_at_1, 2)
+    # The dataset's commit, where the tasks came from the very one that is named.
+    revision = run.dataset_revision if run and run.dataset.partition("@")[0] == dataset else None
+    content: Any
+    if card_format == "model-index":
+        result = EvalResult(
+            task_type="text-generation",
+            task_name="Code generation",
+            dataset_type=dataset,
+            dataset_name=f"BigCodeBench {entry.subset}, {entry.split}",
+            dataset_args={"split": entry.split},
+            dataset_revision=revision,
+            metric_type="pass@1",
+            metric_name=f"calibrated pass@1, 95 % interval {interval_of(entry)}",
+            metric_value=value,
+        )
+        content = {"model-index": eval_results_to_model_index(entry.model, [result])}
+    else:
+        date = f"{entry.evaluated_at:%Y-%m-%dT%H:%M:%SZ}" if entry.evaluated_at else None
+        evaluated = EvalResultEntry(
+            dataset, entry.split, value, dataset_revision=revision, date=date, notes=_notes(entry)
+        )
+        content = eval_result_entries_to_yaml([evaluated])
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def _notes(entry: LeaderboardEntry) -> str:
+    rate = UNKNOWN if entry.ground_truth_rate is None else f"{score(entry.ground_truth_rate)} %"
+    notes = (
+        "calibrated pass@1",
+        f"95 % interval {interval_of(entry)}",
+        entry.setting,
+        f"sanitizer {entry.sanitizer or UNKNOWN}",
+        f"ground truths {rate}",
+        f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
+        entry.source,
+        *entry.remarks,
+    )
+    return "; ".join(notes)
