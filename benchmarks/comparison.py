@@ -19,16 +19,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from bigcodeflow.results.comparison.paired_tests import mcnemar, score_interval
 from bigcodeflow.results.comparison.resampling import (
-    Range,
     bootstrap_sums,
     mean_interval,
-    percentile_range,
     sign_flip_p,
 )
-from bigcodeflow.results.comparison.score_interval import score_interval
-from bigcodeflow.results.comparison.significance import mcnemar
-from bigcodeflow.results.statistics import pass_at_k
+from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
 class Setting(NamedTuple):
@@ -109,7 +108,7 @@ def one_repeat(setting: Setting, truth: float, rounds: int, seed: int) -> Outcom
     differences = list(_differences(setting, random.Random(seed)))
     drawn = seed + 10**9  # the words that made the data must not draw from it
     [sums] = bootstrap_sums([differences], rounds=rounds, seed=drawn)
-    plain = percentile_range([total / setting.n_tasks for total in sums])
+    plain = Interval(*np.quantile(sums / setting.n_tasks, (0.025, 0.975)))
     if setting.n_samples == 1:
         alone = differences.count(1.0), differences.count(-1.0)
         ours, p = score_interval(*alone, setting.n_tasks), mcnemar(*alone)
@@ -145,7 +144,7 @@ def _differences(setting: Setting, generator: random.Random) -> Iterator[float]:
         yield scores[0] - scores[1]
 
 
-def _side(interval: Range, truth: float) -> int:
+def _side(interval: Interval, truth: float) -> int:
     return -1 if interval.high < truth else int(interval.low > truth)
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from bigcodeflow.results import planning
 from bigcodeflow.results.comparison.resampling import sign_flip_p
-from bigcodeflow.results.comparison.sides import TaskCounts
+from bigcodeflow.results.comparison.run_selection import TaskCounts
 from bigcodeflow.results.planning import Question, Variances
 
 

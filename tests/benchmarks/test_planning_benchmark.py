@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 from planning import Population, exact_power, found_share, pilot, truth
 
-from bigcodeflow.results.comparison import mcnemar
+from bigcodeflow.results.comparison.paired_tests import mcnemar
 from bigcodeflow.results.planning import Question, Variances, power, tasks_needed
 
 POPULATION = Population((0.8, 0.0), 1.5, 1.5)

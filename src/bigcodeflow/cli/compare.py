@@ -12,13 +12,13 @@ from rich.text import Text
 from bigcodeflow.cli.console import Elided, notices, out
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.results.comparison.slices import By
+from bigcodeflow.results.comparison import By
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
 
     from bigcodeflow.results.comparison import Comparison
-    from bigcodeflow.results.comparison.sheets import Sheet
+    from bigcodeflow.results.comparison.text_tables import Sheet
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
@@ -82,12 +82,12 @@ def compare(
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
     from bigcodeflow.results import comparison as library
-    from bigcodeflow.results.comparison.sheets import markdown, sheets
+    from bigcodeflow.results.comparison.text_tables import markdown, sheets
 
     chosen = sanitizer.value if sanitizer else ""
-    sides = library.open_sides(store, runs, variant=variant.value, sanitizer=chosen)
+    compared = library.open_runs(store, runs, variant=variant.value, sanitizer=chosen)
     method = library.Method(seed=seed, rounds=rounds, mid_p=mid_p)
-    found = library.compare(sides, k=_numbers(k), by=tuple(dict.fromkeys(by or ())), method=method)
+    found = library.compare(compared, k=_numbers(k), by=tuple(dict.fromkeys(by or ())), method=method)
     if html:
         _write_html(store, found, html)
     if output is Format.table:
@@ -125,7 +125,7 @@ def _write_html(store: Path, found: "Comparison", path: Path) -> None:
 
 
 def _record(found: "Comparison", output: Format) -> None:
-    from bigcodeflow.results.comparison.records import to_csv, to_json
+    from bigcodeflow.results.comparison.comparison import to_csv, to_json
 
     if output is Format.json:
         typer.echo(to_json(found))

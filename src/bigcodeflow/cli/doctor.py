@@ -16,7 +16,7 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, SandboxUnavailableError
 
-_PACKAGES = ("prefect", "dask", "distributed", "duckdb", "polars", "pyarrow", "huggingface-hub")
+_PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
 
 
 class Finding(NamedTuple):

@@ -65,7 +65,7 @@ def plan(
     Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
     """
     from bigcodeflow.leaderboard.entries import N_TASKS
-    from bigcodeflow.results.comparison import open_sides
+    from bigcodeflow.results.comparison import open_runs
     from bigcodeflow.results.planning import Question, basis_of
 
     _require(difference is None or _LEAST <= difference / 100 < 1, f"--difference {difference}: needs 0.0001 to 99.9")
@@ -73,8 +73,8 @@ def plan(
     _require(_LEAST <= alpha < power <= 1 - _LEAST, f"--power {power}, --alpha {alpha}: {needs}")
     names = runs or []
     chosen = sanitizer.value if sanitizer else ""
-    sides = open_sides(store, names, variant=variant.value, sanitizer=chosen, fewest=1) if names else []
-    basis = basis_of(sides)
+    compared = open_runs(store, names, variant=variant.value, sanitizer=chosen, fewest=1) if names else []
+    basis = basis_of(compared)
     made = _Plan(
         question=Question(basis.variances, power, alpha),
         basis=basis,

@@ -17,7 +17,8 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, ordered
 from bigcodeflow.leaderboard.rankings import entry_line, points, score
-from bigcodeflow.results.comparison.resampling import Range, mean_interval
+from bigcodeflow.results.comparison.resampling import mean_interval
+from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, locked
 
 _FOLDER = "leaderboard"
@@ -124,7 +125,7 @@ class ScoreChange(NamedTuple):
 
     before: LeaderboardEntry
     after: LeaderboardEntry
-    interval: Range | None
+    interval: Interval | None
     """95 % interval of the difference, paired over tasks, as shares; None where the verdicts are not in the store."""
     regression: bool
     cause: str
@@ -192,7 +193,7 @@ def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max
     return ScoreChange(before, after, interval, regression, _cause(before, after))
 
 
-def _paired_interval(before: Mapping[str, float], after: Mapping[str, float]) -> Range | None:
+def _paired_interval(before: Mapping[str, float], after: Mapping[str, float]) -> Interval | None:
     """95 % interval of the mean difference, as comparisons give it; None where the tasks are not the same.
 
     Four verdicts that all went the same way do not count as proof: see docs/statistics.md.

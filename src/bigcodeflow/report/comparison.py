@@ -6,8 +6,9 @@ from bigcodeflow.report import charts
 from bigcodeflow.report.charts import PairCell, RangePoint, ScorePoint, Spec
 from bigcodeflow.report.points import score_point
 from bigcodeflow.report.sections import Cell, Column, Section, samples_link
-from bigcodeflow.results.comparison import Comparison, Grid, Pair, Ratings, Setting
-from bigcodeflow.results.comparison.sheets import (
+from bigcodeflow.results.comparison import Comparison, Grid, GridRun, Pair, Ratings
+from bigcodeflow.results.comparison.pairs import pair_verdict
+from bigcodeflow.results.comparison.text_tables import (
     Names,
     behind_cells,
     chance_cells,
@@ -18,7 +19,6 @@ from bigcodeflow.results.comparison.sheets import (
     ranks_between,
     setting_value,
     short_names,
-    verdict,
 )
 from bigcodeflow.results.wording import percent
 
@@ -54,7 +54,7 @@ def pair_rows(pairs: Sequence[Pair], names: Names) -> list[list[Cell]]:
             *difference_cells(pair),
             *behind_cells(pair),
             *chance_cells(pair),
-            {"text": verdict(pair, names), "tone": "good"} if pair.significant else verdict(pair),
+            {"text": pair_verdict(pair, names), "tone": "good"} if pair.significant else pair_verdict(pair),
         ]
         for pair in pairs
     ]
@@ -110,7 +110,7 @@ def _matrix(found: Comparison) -> Iterator[Section]:
             for row, column, sign in ((pair.first, pair.second, 1), (pair.second, pair.first, -1)):
                 short = points(sign * pair.difference) + ("*" if pair.significant else "")
                 value = 100 * sign * pair.difference
-                told = verdict(pair, names)
+                told = pair_verdict(pair, names)
                 cells.append({"row": row, "column": names[column], "value": value, "short": short, "told": told})
     sheet = matrix_sheet(found)
     labels = sheet.headings[1:]
@@ -177,7 +177,7 @@ def _slices(found: Comparison) -> Iterator[Section]:
             *difference_cells(pair),
             *behind_cells(pair),
             chance_cells(pair)[1],
-            {"text": verdict(pair, names), "tone": "good"} if pair.significant else verdict(pair),
+            {"text": pair_verdict(pair, names), "tone": "good"} if pair.significant else pair_verdict(pair),
         ]
         for pair in found.slices
     ]
@@ -265,7 +265,7 @@ def _curve(grid: Grid, k: int) -> Spec | None:
     return charts.curve(drawn, title=f"pass@{k}, %", x_title=grid.parameters[place].replace("_", " "))
 
 
-def _line(grid: Grid, setting: Setting, place: int) -> str:
+def _line(grid: Grid, setting: GridRun, place: int) -> str:
     """What tells a line of the curve apart: the other parameters."""
     others = [
         f"{name.replace('_', ' ')} {setting_value(value)}"

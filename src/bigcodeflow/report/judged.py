@@ -8,28 +8,27 @@ from bigcodeflow.report.comparison import PAIR_COLUMNS, comparison_sections, not
 from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, slice_chart
 from bigcodeflow.report.sections import Cell, Column, Section
 from bigcodeflow.report.selection import ReportedRun
-from bigcodeflow.results.comparison import By, Comparison, Method, Side, Wanted, compare, sides_of
-from bigcodeflow.results.comparison.common_tasks import counts
-from bigcodeflow.results.comparison.overviews import Rates, rates_of, scores_of
+from bigcodeflow.results.comparison import By, ComparedRun, Comparison, Method, RunRef, compare, load_runs
+from bigcodeflow.results.comparison.common_tasks import slices_of
 from bigcodeflow.results.comparison.pairs import compare_pairs
-from bigcodeflow.results.comparison.sheets import rates_sheet
-from bigcodeflow.results.comparison.slices import slices_of
+from bigcodeflow.results.comparison.run_metrics import Rates, rates_of, scores_of
+from bigcodeflow.results.comparison.text_tables import rates_sheet
 
 #: Slices that a report compares runs on; libraries are too many to be drawn.
 _COMPARED_BY = (By.subset, By.domain, By.libraries, By.length)
 _TRAITS = {By.subset: "{}", By.libraries: "libraries: {}", By.length: "prompt length, quarter {}"}
 
 
-def lead_sides(runs: Sequence[ReportedRun]) -> list[Side]:
+def lead_sides(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
     """Each run in its first variant and sanitizer, which stands for it in charts.
 
     Raises:
         ArtifactError: an artifact that a run recorded is gone or cannot be read.
     """
-    return sides_of([Wanted(run.recorded, run.label, *run.kinds[0]) for run in runs])
+    return load_runs([RunRef(run.recorded, run.label, *run.kinds[0]) for run in runs])
 
 
-def compared(runs: Sequence[ReportedRun], sides: Sequence[Side]) -> Comparison | ArtifactError | None:
+def compared(runs: Sequence[ReportedRun], sides: Sequence[ComparedRun]) -> Comparison | ArtifactError | None:
     """The comparison of the runs of one board, or why there is none; None for a single run.
 
     Runs come in the order of their scores. Slices are compared for as many runs as colours can tell apart.
@@ -50,7 +49,7 @@ def sections_of(found: Comparison | ArtifactError | None) -> list[Section]:
     return [not_compared(str(found))] if isinstance(found, ArtifactError) else comparison_sections(found)
 
 
-def rates(sides: Sequence[Side], comparison: Comparison | None) -> Section:
+def rates(sides: Sequence[ComparedRun], comparison: Comparison | None) -> Section:
     """How often answers were cut off or refused, and samples timed out, tampered or were not judged."""
     known: dict[tuple[str, int], Rates] = {
         (row.label, row.n_samples): row for row in (comparison.rates if comparison else ())
@@ -67,7 +66,7 @@ def rates(sides: Sequence[Side], comparison: Comparison | None) -> Section:
     return Section("rates", "Cut off, refused, timed out", lead, columns, [list(row) for row in sheet.rows])
 
 
-def traits(runs: Sequence[ReportedRun], sides: Sequence[Side]) -> Section | None:
+def traits(runs: Sequence[ReportedRun], sides: Sequence[ComparedRun]) -> Section | None:
     """Scores by Hard and the rest, number of libraries, and length of the prompt."""
     k = min((row["k"] for run in runs for row in run.of_lead("pass@k")), default=1)
     points: list[ScorePoint] = []
@@ -97,7 +96,7 @@ def variants(runs: Sequence[ReportedRun]) -> Section | None:
     for run in runs:
         if len(run.kinds) > 1:
             named = [f"{run.label} · {variant} · {sanitizer}" for variant, sanitizer in run.kinds]
-            sides = sides_of([Wanted(run.recorded, name, *kind) for name, kind in zip(named, run.kinds, strict=True)])
+            sides = load_runs([RunRef(run.recorded, name, *kind) for name, kind in zip(named, run.kinds, strict=True)])
             k = min((row["k"] for row in run.of_lead("pass@k")), default=1)
             tasks = [task_id for task_id in sides[0].tasks if task_id not in run.recorded.excluded]
             names = {name: ", ".join(kind) for name, kind in zip(named, run.kinds, strict=True)}
@@ -112,11 +111,11 @@ def variants(runs: Sequence[ReportedRun]) -> Section | None:
     return Section("variants", "Variants", lead, (Column("run"), *PAIR_COLUMNS), rows)
 
 
-def _ordered(sides: Sequence[Side]) -> list[Side]:
+def _ordered(sides: Sequence[ComparedRun]) -> list[ComparedRun]:
     """The best first, by the share of samples that pass."""
 
-    def share(side: Side) -> float:
-        scores = [task.share for task in counts(side, list(side.tasks)) if task.n_judged]
+    def share(side: ComparedRun) -> float:
+        scores = [task.share for task in side.tasks.values() if task.n_judged]
         return sum(scores) / len(scores) if scores else 0.0
 
     return sorted(sides, key=lambda side: (-share(side), side.label))

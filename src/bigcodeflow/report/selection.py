@@ -6,8 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.comparison.reading import Reader, reader
-from bigcodeflow.results.models import Row
+from bigcodeflow.results.models import Reader, Row, reader
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 from bigcodeflow.results.wording import overall
 

@@ -7,8 +7,8 @@ from statistics import NormalDist, fmean, variance
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.comparison.common_tasks import common_tasks, counts
-from bigcodeflow.results.comparison.sides import Side, TaskCounts
+from bigcodeflow.results.comparison.common_tasks import common_tasks
+from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
 
 #: Assumed where no run tells: the score of both models, how much of the variance of one sample's outcome lies between
 #: tasks, and the correlation of two models' pass rates over tasks. Together they make 27.5 % of tasks with one sample
@@ -103,7 +103,7 @@ def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> f
     return high
 
 
-def basis_of(sides: Sequence[Side]) -> Basis:
+def basis_of(runs: Sequence[ComparedRun]) -> Basis:
     """Variances as far as recorded runs tell them: of a pair of runs, of one run and a model like it, or assumed.
 
     The difference of the shares D has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
@@ -112,12 +112,12 @@ def basis_of(sides: Sequence[Side]) -> Basis:
     Bars to Evals", section 3.
 
     Raises:
-        ConfigError: more than two sides.
-        ArtifactError: sides that cannot be compared, or fewer than two tasks that all have judged samples of.
+        ConfigError: more than two runs.
+        ArtifactError: runs that cannot be compared, or fewer than two tasks that all have judged samples of.
     """
-    if len(sides) > 2:  # noqa: PLR2004 - a pair
-        raise ConfigError(f"plan: takes the runs of at most two models, got {len(sides)}: name one or two")
-    if not sides:
+    if len(runs) > 2:  # noqa: PLR2004 - a pair
+        raise ConfigError(f"plan: takes the runs of at most two models, got {len(runs)}: name one or two")
+    if not runs:
         note = (
             f"Assumed, as no run is given: both models near {100 * ASSUMED_SCORE:.0f} %, "
             f"{100 * ASSUMED_SHARE_BETWEEN_TASKS:.0f} % of a sample's variance between tasks, rates that correlate by "
@@ -125,14 +125,14 @@ def basis_of(sides: Sequence[Side]) -> Basis:
         )
         one = ASSUMED_SCORE * (1 - ASSUMED_SCORE)
         return Basis(_of_two_alike(ASSUMED_SHARE_BETWEEN_TASKS * one, _assumed_within(ASSUMED_SCORE)), 0, (note,))
-    tasks = [one for one in common_tasks(sides).task_ids if all(side.tasks[one].n_judged for side in sides)]
+    tasks = [one for one in common_tasks(runs).task_ids if all(run.tasks[one].n_judged for run in runs)]
     if len(tasks) < 2:  # noqa: PLR2004 - one task has no variance
         raise ArtifactError(
-            f"plan: {' and '.join(side.label for side in sides)} have {len(tasks)} tasks with judged samples in "
+            f"plan: {' and '.join(run.label for run in runs)} have {len(tasks)} tasks with judged samples in "
             "common: variances need at least two"
         )
-    rows = [counts(side, tasks) for side in sides]
-    notes = [*_sources(sides, rows), *_few(len(tasks))]
+    rows = [[run.tasks[one] for one in tasks] for run in runs]
+    notes = [*_sources(runs, rows), *_few(len(tasks))]
     return Basis(pair_variances(rows) if len(rows) > 1 else _single(rows[0]), len(tasks), tuple(notes))
 
 
@@ -185,10 +185,10 @@ def _assumed_within(score: float) -> float:
     return (1 - ASSUMED_SHARE_BETWEEN_TASKS) * score * (1 - score)
 
 
-def _sources(sides: Sequence[Side], rows: Sequence[Sequence[TaskCounts]]) -> list[str]:
-    names = " and ".join(side.label for side in sides)
+def _sources(runs: Sequence[ComparedRun], rows: Sequence[Sequence[TaskCounts]]) -> list[str]:
+    names = " and ".join(run.label for run in runs)
     notes = [f"Variances of pass@1 from {names}, {len(rows[0]):,} tasks."]
-    single = [side.label for side, tasks in zip(sides, rows, strict=True) if _is_assumed(tasks)]
+    single = [run.label for run, tasks in zip(runs, rows, strict=True) if _is_assumed(tasks)]
     if single:
         who = f"{single[0]} has" if len(single) < len(rows) else "there is"
         notes.append(
@@ -196,7 +196,7 @@ def _sources(sides: Sequence[Side], rows: Sequence[Sequence[TaskCounts]]) -> lis
             "variance lies within tasks. What more samples bring rests on that; record two samples a task or more to "
             "know."
         )
-    if len(sides) == 1:
+    if len(runs) == 1:
         notes.append(
             f"Assumed, as one run is given: the other model is like it, and the rates of the two correlate by "
             f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to know."

@@ -119,13 +119,17 @@ class RecordedRun:
         Raises:
             ArtifactError: the run did not make it, or it is gone.
         """
-        key = self.keys.get(artifact)
-        path = self.store.part(STAGES[artifact], key) if key else None
+        path = self.path_if_kept(artifact)
         if path is None:
             raise ArtifactError(
                 f"run {self.record}: its {artifact} artifact is not in {self.store.location}: run it again"
             )
         return path
+
+    def path_if_kept(self, artifact: str) -> Path | None:
+        """Parquet file of one of the run's artifacts; None where the run did not make it, or it is gone."""
+        key = self.keys.get(artifact)
+        return self.store.part(STAGES[artifact], key) if key else None
 
 
 #: Names of a run, the kind that wins first.

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.results.comparison import compare, open_sides
+from bigcodeflow.results.comparison import compare, open_runs
 from bigcodeflow.store import Store
 
 MOMENT = "2026-01-01T00:00:{:02d}+00:00"
@@ -84,7 +84,7 @@ class Runs:
         return record
 
     def compare(self, *names, variant="calibrated", sanitizer="", **how):
-        return compare(open_sides(self.root, names, variant=variant, sanitizer=sanitizer), **how)
+        return compare(open_runs(self.root, names, variant=variant, sanitizer=sanitizer), **how)
 
 
 @pytest.fixture

@@ -4,14 +4,21 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.results.comparison.bradley_terry import ANCHOR, POINTS, fit, matches_of, ratings
-from bigcodeflow.results.comparison.resampling import percentile_range
+from bigcodeflow.results.comparison.bradley_terry import (
+    ANCHOR,
+    POINTS,
+    have_maximum,
+    matches_of,
+    ratings,
+    strengths_of,
+    win_matrices,
+)
 
-counts = st.integers(0, 40)
 quick = settings(max_examples=40, deadline=None)
 
 
@@ -23,65 +30,49 @@ def matrices(draw, least=0):
     ]
 
 
+def fit(wins):
+    return strengths_of(np.array([wins], dtype=float))[0]
+
+
 def rated(scores, *, ties="half", rounds):
     return ratings(matches_of(scores, rounds=rounds), ties=ties)
-
-
-def _chance(first, second):
-    return 1 / (1 + math.exp(second - first))
 
 
 @given(matrices(least=1))
 @quick
 def test_expected_wins_equal_the_observed_ones(wins):
     """At the maximum each model is expected to win as often as it did; the likelihood is concave, so this proves it."""
-    strengths, regularised = fit(wins)
-    assert not regularised
-    for model, row in enumerate(wins):
-        expected = sum(
-            (row[other] + wins[other][model]) * _chance(strengths[model], strengths[other])
-            for other in range(len(wins))
-            if other != model
-        )
-        assert expected == pytest.approx(sum(row), abs=1e-7)
-    assert math.fsum(strengths) == pytest.approx(0, abs=1e-9)
-
-
-@given(matrices(), st.lists(st.floats(-9, 9), min_size=6, max_size=6))
-@quick
-def test_the_result_does_not_depend_on_the_start(wins, start):
-    """From any start the same strengths are found, also where a tie had to be added."""
-    assert fit(wins, start[: len(wins)]).strengths == pytest.approx(fit(wins).strengths, abs=1e-7)
+    strengths, wins = fit(wins), np.array(wins)
+    chance = 1 / (1 + np.exp(strengths[np.newaxis, :] - strengths[:, np.newaxis]))
+    assert ((wins + wins.T) * chance).sum(axis=1) == pytest.approx(wins.sum(axis=1), abs=1e-7)
+    assert strengths.sum() == pytest.approx(0, abs=1e-9)
 
 
 @given(st.lists(st.floats(-300, 300), min_size=2, max_size=6))
 @quick
 def test_ratings_are_recovered_from_the_wins_they_predict(points):
-    """A matrix made of known Elo ratings gives these back within 1 point, once their mean is at 1000."""
-    mean = math.fsum(points) / len(points)
-    truth = [ANCHOR + point - mean for point in points]
-    wins = [[1000 / (1 + 10 ** ((b - a) / 400)) for b in truth] for a in truth]
-    found = [ANCHOR + POINTS * strength for strength in fit(wins).strengths]
-    assert found == pytest.approx(truth, abs=0.01)
+    """A matrix made of known Elo ratings gives these back within 0.01 points, once their mean is at 1000."""
+    truth = ANCHOR + np.array(points) - np.mean(points)
+    wins = 1000 / (1 + 10 ** ((truth[np.newaxis, :] - truth[:, np.newaxis]) / 400))
+    assert ANCHOR + POINTS * fit(wins) == pytest.approx(truth, abs=0.01)
 
 
 @pytest.mark.parametrize(("won", "lost", "apart"), [(10, 1, 400.0), (100, 1, 800.0), (3, 3, 0.0)])
 def test_four_hundred_points_are_odds_of_ten_to_one(won, lost, apart):
     """Of two models the difference is 400 log10 of the odds, in closed form."""
-    first, second = (ANCHOR + POINTS * strength for strength in fit([[0, won], [lost, 0]]).strengths)
+    first, second = POINTS * fit([[0, won], [lost, 0]])
     assert first - second == pytest.approx(apart, abs=1e-6)
 
 
 @given(matrices())
 @quick
-def test_a_tie_is_added_exactly_where_no_finite_maximum_exists(wins):
-    """Regularised if and only if some group of models never lost to the rest, found by trying every group."""
+def test_a_maximum_exists_exactly_where_no_group_is_unbeaten(wins):
+    """Finite if and only if no group of models never lost to the rest, found by trying every group."""
     models = set(range(len(wins)))
     groups = itertools.chain.from_iterable(itertools.combinations(models, size) for size in range(1, len(wins)))
     unbeaten = any(not any(wins[rest][member] for member in group for rest in models - set(group)) for group in groups)
-    strengths, regularised = fit(wins)
-    assert regularised == unbeaten
-    assert all(map(math.isfinite, strengths))
+    assert have_maximum(np.array([wins]))[0] == (not unbeaten)
+    assert np.isfinite(fit(np.array(wins) + 0.5)).all()
 
 
 def test_a_model_that_wins_everything_has_a_finite_rating():
@@ -144,40 +135,33 @@ def test_rounds_solved_at_once_are_those_solved_one_by_one(ties, n_models, n_tas
     scores = [[float(generator.random() < 0.3 + 0.1 * model) for _ in range(n_tasks)] for model in range(n_models)]
     scores.append(list(scores[0]))  # two that are alike have no win between them
     matches = matches_of(scores, rounds=60, seed=3)
-    found = ratings(matches, ties=ties)
-    fits = [fit(_wins_of(matches, number, ties)) for number in range(60)]
-    assert found.regularised_rounds == any(one.regularised for one in fits)
-    if found.regularised_rounds:
-        fits = [fit([[won + 0.5 for won in row] for row in _wins_of(matches, number, ties)]) for number in range(60)]
+    found, wins = ratings(matches, ties=ties), win_matrices(matches, ties)
+    tied = not all(have_maximum(one[np.newaxis])[0] for one in wins)
+    assert found.regularised_rounds == tied
+    strengths = np.array([fit(one + 0.5 * tied) for one in wins[1:]])
     for place, row in enumerate(found.rows):
-        points = [ANCHOR + POINTS * one.strengths[place] for one in fits]
-        assert row.interval == pytest.approx(percentile_range(points), abs=1e-6)
-        ranks = percentile_range([1 + sum(s > one.strengths[place] + 1e-7 for s in one.strengths) for one in fits])
-        assert (row.rank_best, row.rank_worst) == (math.floor(ranks.low), math.ceil(ranks.high))
+        ends = np.quantile(ANCHOR + POINTS * strengths[:, place], [0.025, 0.975])
+        assert row.interval == pytest.approx(ends, abs=1e-6)
+        ranks = np.quantile([1 + sum(s > one[place] + 1e-7 for s in one) for one in strengths], [0.025, 0.975])
+        assert (row.rank_best, row.rank_worst) == (math.floor(ranks[0]), math.ceil(ranks[1]))
+
+
+def test_wins_of_a_round_are_those_of_its_tasks():
+    """Shares of 1, 0.5 and 0 against 1: wins p (1 - q), ties as half a win each or none; rounds hold as many matches."""
+    matches = matches_of([[1.0, 0.5, 0.0], [1.0, 1.0, 1.0]], rounds=20)
+    assert win_matrices(matches, "excluded")[0].tolist() == [[0.0, 0.0], [1.5, 0.0]]
+    assert win_matrices(matches, "half")[0].tolist() == [[0.0, 0.75], [2.25, 0.0]]
+    assert (win_matrices(matches, "half").sum(axis=(1, 2)) == 3).all()
 
 
 def test_a_tie_that_one_round_needs_is_added_to_all():
     """Two models, 20 to 2: rounds without a loss need the tie. With it in all, ratings are in closed form in each."""
     matches = matches_of([[1.0] * 20 + [0.0] * 2, [0.0] * 20 + [1.0] * 2], rounds=200)
-    wins = matches.drawn[0]
-    assert 0 < wins.count(22.0) < 100
+    won = matches.passed[1:, 0]
+    assert 0 < (won == 22).sum() < 100
     found = ratings(matches, ties="excluded")
     assert not found.regularised
     assert found.regularised_rounds
     assert found.rows[0].rating == pytest.approx(1000 + 200 * math.log10(20 / 2))
-    points = [1000 + 200 * math.log10((won + 0.5) / (22.5 - won)) for won in wins]
-    assert found.rows[0].interval == pytest.approx(percentile_range(points), abs=1e-6)
-
-
-def _wins_of(matches, number, ties):
-    """A round's win matrix from its sums of p and of p q."""
-    sums = [column[number] for column in matches.drawn]
-    together = dict(
-        zip(((a, b) for a in range(matches.n_models) for b in range(a)), sums[matches.n_models :], strict=True)
-    )
-    wins = [[0.0] * matches.n_models for _ in range(matches.n_models)]
-    for (a, b), both in together.items():
-        won, lost = sums[a] - both, sums[b] - both
-        half = (matches.n_tasks - won - lost) / 2 if ties == "half" else 0.0
-        wins[a][b], wins[b][a] = won + half, lost + half
-    return wins
+    points = 1000 + 200 * np.log10((won + 0.5) / (22.5 - won))
+    assert found.rows[0].interval == pytest.approx(np.quantile(points, [0.025, 0.975]), abs=1e-6)

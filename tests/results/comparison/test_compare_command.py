@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.console import out
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.results.comparison.significance import mcnemar
+from bigcodeflow.results.comparison.paired_tests import mcnemar
 
 
 @pytest.fixture

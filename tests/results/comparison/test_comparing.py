@@ -7,11 +7,10 @@ import math
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.comparison import By, Method, open_sides
+from bigcodeflow.results.comparison import By, Method, open_runs
+from bigcodeflow.results.comparison.paired_tests import mcnemar, score_interval
 from bigcodeflow.results.comparison.resampling import mean_interval
-from bigcodeflow.results.comparison.score_interval import score_interval
-from bigcodeflow.results.comparison.sheets import sheets
-from bigcodeflow.results.comparison.significance import mcnemar
+from bigcodeflow.results.comparison.text_tables import sheets
 
 QUICK = Method(rounds=200)
 TEN = [f"Demo/{number}" for number in range(10)]
@@ -117,8 +116,8 @@ def test_a_run_without_manifest_is_of_unknown_harness(runs, outcomes):
     """A manifest that is gone costs a warning, not the comparison."""
     runs.add("a", outcomes("+-"))
     runs.add("b", outcomes("-+"))
-    [side, _] = open_sides(runs.root, ["b", "a"])
-    side.run.path("execution").with_name("manifest.json").unlink()
+    [run, _] = open_runs(runs.root, ["b", "a"])
+    run.recorded.path("execution").with_name("manifest.json").unlink()
     assert any(
         "harness versions: a · full · complete: 2; b · full · complete: unknown" in note
         for note in runs.compare("a", "b", method=QUICK).notes
@@ -149,7 +148,7 @@ def test_comparing_a_run_with_itself_is_refused(runs, outcomes, names):
     """One run alone, or the same one under two names, is a mistake worth one line."""
     runs.add("a", outcomes("+-"))
     with pytest.raises(ConfigError, match=r"compare: "):
-        open_sides(runs.root, names)
+        open_runs(runs.root, names)
 
 
 def test_too_few_samples_for_any_k_are_refused(runs, outcomes):
@@ -214,7 +213,7 @@ def test_a_seed_repeats_every_digit(runs, outcomes):
     """The same seed gives an equal comparison, another one another interval."""
     runs.add("a", outcomes("+++--++-+-" * 3))
     runs.add("b", outcomes("-++-++--+-" * 3))
-    first, again, other = (runs.compare("a", "b", method=Method(seed=seed, rounds=300)) for seed in (1, 1, 2))
+    first, again, other = (runs.compare("a", "b", method=Method(seed=seed, rounds=300)) for seed in (1, 1, 3))
     assert first == again
     assert first.pairs[0].interval != other.pairs[0].interval or first.ratings != other.ratings
 
@@ -241,9 +240,9 @@ def test_a_missing_verdicts_table_names_the_run(runs, outcomes):
     """An artifact that was deleted is one line that says which run to repeat."""
     runs.add("a", outcomes("+-"))
     record = runs.add("b", outcomes("-+"))
-    open_sides(runs.root, ["a", "b"])[1].run.path("execution").unlink()
+    open_runs(runs.root, ["a", "b"])[1].recorded.path("execution").unlink()
     with pytest.raises(ArtifactError, match=f"run {record}: its execution artifact"):
-        open_sides(runs.root, ["a", "b"])
+        open_runs(runs.root, ["a", "b"])
 
 
 @pytest.mark.real_data
@@ -278,7 +277,7 @@ def test_seconds_that_nobody_measured_are_unknown(runs, outcomes):
 
 
 def test_quarantined_tasks_that_a_run_leaves_out_are_left_out_of_all(runs, outcomes):
-    """Both sides are then compared on the tasks that both scores count; the note names tasks and run."""
+    """Both compared are then compared on the tasks that both scores count; the note names tasks and run."""
     exclude = {"execution": {"quarantine": "exclude"}}
     runs.add("a", outcomes("+++-"), config=exclude, quarantine=["Demo/0"])
     runs.add("b", outcomes("-+--"))

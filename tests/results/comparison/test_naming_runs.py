@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.console import out
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.comparison import Method, open_sides
+from bigcodeflow.results.comparison import Method, open_runs
 from bigcodeflow.results.runs import find_run
 
 QUICK = Method(rounds=100)
@@ -153,5 +153,5 @@ def test_two_subsets_are_compared_and_not_ranked(runs, outcomes, call):
 def test_variants_of_one_run_are_told_apart(runs, outcomes):
     """What differs stands behind the title that both share."""
     record = runs.add("a", outcomes("+-"), raw=outcomes("--"))
-    labels = [side.label for side in open_sides(runs.root, [record, f"{record}@raw"])]
+    labels = [run.label for run in open_runs(runs.root, [record, f"{record}@raw"])]
     assert labels == ["a · full · complete · calibrated", "a · full · complete · raw"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from bigcodeflow.cli.console import out
 from bigcodeflow.cli.plan import plan
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.comparison import open_sides
+from bigcodeflow.results.comparison import open_runs
 from bigcodeflow.results.planning import (
     MOST_SAMPLES,
     Question,
@@ -88,7 +88,7 @@ def recorded(runs):
 
 def test_one_sample_a_task_says_what_is_assumed(recorded):
     """Total variance of one sample is that of the runs; how it splits is assumed, and a note says so."""
-    basis = basis_of(open_sides(recorded.root, ["single", "other"]))
+    basis = basis_of(open_runs(recorded.root, ["single", "other"]))
     differences = [(task % 2 != 0) - (task % 3 != 0) for task in range(40)]
     mean = fmean(differences)
     total = sum((value - mean) ** 2 for value in differences) / 39
@@ -99,22 +99,22 @@ def test_one_sample_a_task_says_what_is_assumed(recorded):
 
 def test_a_run_of_one_sample_a_task_is_named_beside_one_of_several(recorded):
     """The part of the one is estimated, that of the other assumed, and the note tells which."""
-    basis = basis_of(open_sides(recorded.root, ["first", "single"]))
+    basis = basis_of(open_runs(recorded.root, ["first", "single"]))
     assert basis.variances.within == pytest.approx(1 / 6 + 0.25 * 0.5 * 0.5)
     assert any(note.startswith("Assumed, as single") for note in basis.notes)
 
 
 def test_two_runs_of_several_samples_assume_nothing(recorded):
     """Both parts are estimated, and no note speaks of an assumption."""
-    basis = basis_of(open_sides(recorded.root, ["first", "second"]))
-    # Counts 0 to 4 of 4 occur equally often: the mean of c (4 - c) / 12 is 1/6 on either side.
+    basis = basis_of(open_runs(recorded.root, ["first", "second"]))
+    # Counts 0 to 4 of 4 occur equally often: the mean of c (4 - c) / 12 is 1/6 on either run.
     assert basis.variances.within == pytest.approx(2 / 6)
     assert not any("ssumed" in note for note in basis.notes)
 
 
 def test_one_run_stands_for_both(recorded):
     """Its own variance within tasks counts twice; how far the models differ on tasks is assumed."""
-    basis = basis_of(open_sides(recorded.root, ["first"], fewest=1))
+    basis = basis_of(open_runs(recorded.root, ["first"], fewest=1))
     assert basis.variances.within == pytest.approx(2 / 6)
     assert any("the other model is like it" in note for note in basis.notes)
 
@@ -130,7 +130,7 @@ def test_without_runs_the_assumption_is_stated():
 def test_a_single_common_task_is_refused(recorded):
     """One task has no variance; the error says how many there are."""
     with pytest.raises(ArtifactError, match="have 1 tasks with judged samples in common"):
-        basis_of(open_sides(recorded.root, ["first", "tiny"]))
+        basis_of(open_runs(recorded.root, ["first", "tiny"]))
 
 
 @pytest.fixture

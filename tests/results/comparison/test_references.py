@@ -3,11 +3,12 @@
 import random
 import warnings
 
+import numpy as np
 import pytest
 
-from bigcodeflow.results.comparison.bradley_terry import fit, matches_of, ratings
+from bigcodeflow.results.comparison.bradley_terry import matches_of, ratings, strengths_of
+from bigcodeflow.results.comparison.paired_tests import holm, mcnemar
 from bigcodeflow.results.comparison.resampling import mean_interval, sign_flip_p
-from bigcodeflow.results.comparison.significance import holm, mcnemar
 
 
 def _package(name):
@@ -44,28 +45,28 @@ def test_holm_agrees_with_statsmodels():
 
 def test_strengths_agree_with_choix():
     """Maximum likelihood from choix, by its own algorithm, gives the same strengths on random win matrices."""
-    choix, numpy = _package("choix"), _package("numpy")
+    choix = _package("choix")
     for generator in _seeded(30):
         size = generator.randint(2, 8)
-        wins = [[generator.randint(1, 30) if a != b else 0 for b in range(size)] for a in range(size)]
-        expected = choix.ilsr_pairwise_dense(numpy.array(wins, dtype=float), alpha=0.0, tol=1e-12, max_iter=10_000)
-        assert fit(wins).strengths == pytest.approx(list(expected - expected.mean()), abs=1e-6)
+        wins = np.array([[generator.randint(1, 30) if a != b else 0 for b in range(size)] for a in range(size)], float)
+        expected = choix.ilsr_pairwise_dense(wins, alpha=0.0, tol=1e-12, max_iter=10_000)
+        assert strengths_of(wins[np.newaxis])[0] == pytest.approx(list(expected - expected.mean()), abs=1e-6)
 
 
 def test_the_papers_ratings_come_from_a_win_matrix():
     """The logistic regression of the arena's method (base 10, scale 400, from 1000, ties excluded): within 1 point."""
-    numpy, optimize = _package("numpy"), _package("scipy.optimize")
+    optimize = _package("scipy.optimize")
     for generator in _seeded(5):
         skills = [generator.uniform(0.2, 0.7) for _ in range(6)]
         scores = [[float(generator.random() < skill) for _ in range(148)] for skill in skills]
-        passed = numpy.array(scores)
+        passed = np.array(scores)
         wins = passed @ (1 - passed).T  # wins[a, b]: tasks that a solves and b does not
-        assert (wins + wins.T)[~numpy.eye(6, dtype=bool)].all()
+        assert (wins + wins.T)[~np.eye(6, dtype=bool)].all()
 
         def loss(elo, wins=wins):
-            return float((wins * numpy.log1p(10.0 ** ((elo[None, :] - elo[:, None]) / 400))).sum())
+            return float((wins * np.log1p(10.0 ** ((elo[None, :] - elo[:, None]) / 400))).sum())
 
-        theirs = optimize.minimize(loss, numpy.full(6, 1000.0), options={"gtol": 1e-6}).x
+        theirs = optimize.minimize(loss, np.full(6, 1000.0), options={"gtol": 1e-6}).x
         theirs += 1000.0 - theirs.mean()
         ours = [row.rating for row in ratings(matches_of(scores, rounds=2), ties="excluded").rows]
         assert ours == pytest.approx(list(theirs), abs=1.0)
@@ -73,16 +74,16 @@ def test_the_papers_ratings_come_from_a_win_matrix():
 
 def test_intervals_agree_with_scipys_bootstrap():
     """On 500 tasks the interval is SciPy's percentile interval but for the two added tasks: within a tenth of it."""
-    stats, numpy = _package("scipy.stats"), _package("numpy")
+    stats = _package("scipy.stats")
     for generator in _seeded(3):
         differences = [generator.choice([-0.4, -0.1, 0.0, 0.0, 0.2, 0.5]) for _ in range(500)]
         ends = mean_interval(differences, seed=1)
         theirs = stats.bootstrap(
-            (numpy.array(differences),),
-            numpy.mean,
+            (np.array(differences),),
+            np.mean,
             n_resamples=9999,
             method="percentile",
-            rng=numpy.random.default_rng(1),
+            rng=np.random.default_rng(1),
         ).confidence_interval
         width = theirs.high - theirs.low
         assert abs(ends.low - theirs.low) < 0.1 * width
@@ -91,14 +92,14 @@ def test_intervals_agree_with_scipys_bootstrap():
 
 def test_sign_flips_agree_with_scipys_permutation_test():
     """The p of shares over 40 tasks equals SciPy's paired permutation test within the noise of both."""
-    stats, numpy = _package("scipy.stats"), _package("numpy")
+    stats = _package("scipy.stats")
     for generator in _seeded(3):
         differences = [generator.choice([-0.4, -0.1, 0.0, 0.2, 0.5]) for _ in range(40)]
         theirs = stats.permutation_test(
-            (numpy.array(differences), numpy.zeros(40)),
-            lambda a, b: float(numpy.mean(a - b)),
+            (np.array(differences), np.zeros(40)),
+            lambda a, b: float(np.mean(a - b)),
             permutation_type="samples",
             n_resamples=9999,
-            rng=numpy.random.default_rng(1),
+            rng=np.random.default_rng(1),
         ).pvalue
         assert sign_flip_p(differences, seed=2) == pytest.approx(theirs, abs=0.025)

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bigcodeflow.results.comparison.paired_tests import mcnemar
 from bigcodeflow.results.comparison.resampling import (
     bootstrap_sums,
     difference_intervals,
     mean_interval,
-    percentile_range,
     sign_flip_p,
     sign_flip_ps,
 )
-from bigcodeflow.results.comparison.significance import mcnemar
 
 signs = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=60)
 quick = settings(max_examples=30, deadline=None)
@@ -47,7 +46,7 @@ def test_every_sequence_of_draws_is_as_likely():
 def test_columns_see_the_same_draws(seed, rounds):
     """A column that is twice another one has twice its sums in every round."""
     first, second = bootstrap_sums([[1.0, 2.0, 4.0], [2.0, 4.0, 8.0]], rounds=rounds, seed=seed)
-    assert second == [2 * total for total in first]
+    assert (second == 2 * first).all()
     assert len(first) == rounds
 
 
@@ -57,13 +56,13 @@ def test_a_seed_always_gives_the_same_draws(rows, rounds):
     column = [float(row * row) for row in range(rows)]
     generator = random.Random(11)
     expected = [sum(column[generator.getrandbits(32) * rows >> 32] for _ in range(rows)) for _ in range(rounds)]
-    assert bootstrap_sums([column], rounds=rounds, seed=11)[0] == expected
+    assert bootstrap_sums([column], rounds=rounds, seed=11)[0].tolist() == expected
 
 
 @given(signs, st.integers(0, 99))
 @quick
 def test_an_interval_holds_its_mean_and_stays_in_range(differences, seed):
-    """Ends lie in -1..1 and on both sides of the observed mean, also when all tasks favour one model."""
+    """Ends lie in -1..1 and on both compared of the observed mean, also when all tasks favour one model."""
     low, high = mean_interval(differences, rounds=400, seed=seed)
     mean = math.fsum(differences) / len(differences)
     assert -1 <= low <= mean <= high <= 1
@@ -127,14 +126,6 @@ def test_p_is_never_zero():
     """However clear the difference, p is at least one round of them all; without any difference it is 1."""
     assert sign_flip_p([1.0] * 50, rounds=999) == 1 / 1000
     assert sign_flip_p([0.0] * 50, rounds=999) == 1.0
-
-
-@given(st.lists(st.integers(-50, 50), min_size=1, max_size=50))
-def test_percentiles_lie_within_the_values(values):
-    """Both quantiles lie between the extremes, and of 0..40 they are the values 1 and 39."""
-    low, high = percentile_range(values)
-    assert min(values) <= low <= high <= max(values)
-    assert percentile_range(list(range(41))) == (1.0, 39.0)
 
 
 def test_pairs_share_their_draws_and_lose_nothing():

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from bigcodeflow.results.comparison import Method, compare, open_sides
+from bigcodeflow.results.comparison import Method, compare, open_runs
 from bigcodeflow.results.inspection import Filters, inspected
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import Store
@@ -33,7 +33,7 @@ def _publish(here, there, record, settings):
 
 def test_a_comparison_reads_tables_and_settings_from_the_bucket(bucket):
     """Differences and harness versions are those that the runs were published with."""
-    found = compare(open_sides(bucket, ["a", "b"]), method=Method(rounds=100))
+    found = compare(open_runs(bucket, ["a", "b"]), method=Method(rounds=100))
     assert found.pairs[0].difference == pytest.approx(0.5)
     assert [subject.harness_version for subject in found.subjects] == [2, 1]
     assert (found.solved_by_all, found.unsolved_by_all) == (("Demo/1",), ("Demo/3",))

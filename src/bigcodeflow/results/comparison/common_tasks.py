@@ -1,44 +1,62 @@
-"""Which tasks can be set against each other, and what a reader must know about the runs beside the numbers."""
+"""Which tasks can be compared, which slices they are compared on, and how the runs differ beside the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.comparison.sides import Side, TaskCounts
+from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
 from bigcodeflow.results.splits import split_mismatch
 
 _MOST_NAMED = 5
+_MANY_LIBRARIES = 5
+_QUARTILES = ("1 (shortest)", "2", "3", "4 (longest)")
+
+
+class By(StrEnum):
+    """What tasks are parted by."""
+
+    domain = "domain"
+    """Each of a task's domains; slices overlap."""
+    library = "library"
+    """Each of a task's libraries; slices overlap."""
+    libraries = "libraries"
+    """Number of libraries."""
+    length = "length"
+    """Quartile of the prompt's length in characters, among the compared tasks."""
+    subset = "subset"
+    """BigCodeBench-Hard, and the rest."""
 
 
 class CommonTasks(NamedTuple):
-    """Tasks that every side has, with the same test text."""
+    """Tasks that every run has, with the same test text."""
 
     task_ids: tuple[str, ...]
-    """In the order of the first side's dataset."""
+    """In the order of the first run's dataset."""
     notes: tuple[str, ...]
     """What was left out, and how the runs differ, a sentence each."""
 
 
-def common_tasks(sides: Sequence[Side]) -> CommonTasks:
-    """The tasks that all sides share, and notes on whatever makes them less than fully comparable.
+def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
+    """The tasks that all runs share, and notes on whatever makes them less than fully comparable.
 
     Raises:
-        ArtifactError: the sides answer different prompts, or share no task.
+        ArtifactError: the runs answer different prompts, or share no task.
     """
-    first = sides[0]
-    for side in sides[1:]:
-        if side.run.split != first.run.split:
+    first = runs[0]
+    for run in runs[1:]:
+        if run.recorded.split != first.recorded.split:
             raise ArtifactError(
-                f"{first.label} answers {first.run.split or 'unknown'} prompts, {side.label} "
-                f"{side.run.split or 'unknown'} ones: compare runs of one split"
+                f"{first.label} answers {first.recorded.split or 'unknown'} prompts, {run.label} "
+                f"{run.recorded.split or 'unknown'} ones: compare runs of one split"
             )
-    everywhere = [task_id for task_id in first.tasks if all(task_id in side.tasks for side in sides)]
-    same = tuple(task_id for task_id in everywhere if len({side.tasks[task_id].test_sha256 for side in sides}) == 1)
-    reliable = tuple(task_id for task_id in same if not any(task_id in side.run.excluded for side in sides))
+    everywhere = [task_id for task_id in first.tasks if all(task_id in run.tasks for run in runs)]
+    same = tuple(task_id for task_id in everywhere if len({run.tasks[task_id].test_sha256 for run in runs}) == 1)
+    reliable = tuple(task_id for task_id in same if not any(task_id in run.recorded.excluded for run in runs))
     if not same:
-        sizes = ", ".join(f"{side.label} {len(side.tasks):,}" for side in sides)
+        sizes = ", ".join(f"{run.label} {len(run.tasks):,}" for run in runs)
         raise ArtifactError(
             f"the runs have no task in common, by id and test text (tasks: {sizes}): compare runs over the same dataset"
         )
@@ -47,22 +65,22 @@ def common_tasks(sides: Sequence[Side]) -> CommonTasks:
             "every task that the runs have in common is in quarantine and left out by one of them: compare runs with "
             "execution.quarantine=flag"
         )
-    notes = (*_restrictions(sides, everywhere, same), *_quarantine(sides, same, reliable), *_differences(sides))
-    return CommonTasks(reliable, (*notes, *_own_notes(sides)))
+    notes = (*_restrictions(runs, everywhere, same), *_quarantine(runs, same, reliable), *_differences(runs))
+    return CommonTasks(reliable, (*notes, *_own_notes(runs)))
 
 
-def left_out(sides: Sequence[Side], task_ids: Sequence[str], k: int) -> list[str]:
-    """Of the tasks those that some side has fewer than k judged samples of."""
-    return [task_id for task_id in task_ids if any(side.tasks[task_id].n_judged < k for side in sides)]
+def left_out(runs: Sequence[ComparedRun], task_ids: Sequence[str], k: int) -> list[str]:
+    """Of the tasks those that some run has fewer than k judged samples of."""
+    return [task_id for task_id in task_ids if any(run.tasks[task_id].n_judged < k for run in runs)]
 
 
-def available_k(sides: Sequence[Side], task_ids: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Of the wanted k those for which every side was given enough samples of every task.
+def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Sequence[int]) -> list[int]:
+    """Of the wanted k those for which every run was given enough samples of every task.
 
     Raises:
         ArtifactError: there is none.
     """
-    fewest = min((side.tasks[task_id].n_given, side.label, task_id) for side in sides for task_id in task_ids)
+    fewest = min((run.tasks[task_id].n_given, run.label, task_id) for run in runs for task_id in task_ids)
     available = sorted({k for k in wanted if k <= fewest[0]})
     if not available:
         raise ArtifactError(
@@ -72,18 +90,37 @@ def available_k(sides: Sequence[Side], task_ids: Sequence[str], wanted: Sequence
     return available
 
 
+def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]]:
+    """Name of each slice with the ids of its tasks, by name."""
+    if by is By.length:
+        return _quartiles(tasks)
+    places: dict[By, Callable[[TaskCounts], Iterable[str]]] = {
+        By.domain: lambda task: task.domains,
+        By.library: lambda task: task.libs,
+        By.libraries: lambda task: [
+            str(len(task.libs)) if len(task.libs) < _MANY_LIBRARIES else f"{_MANY_LIBRARIES} or more"
+        ],
+        By.subset: lambda task: ["hard" if task.hard else "not hard"],
+    }
+    parted: dict[str, list[str]] = {}
+    for task in tasks:
+        for name in places[by](task):
+            parted.setdefault(name, []).append(task.task_id)
+    return sorted(parted.items())
+
+
 def named(task_ids: Sequence[str]) -> str:
     """The first few ids, and how many more there are."""
     rest = len(task_ids) - _MOST_NAMED
     return ", ".join(task_ids[:_MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _restrictions(sides: Sequence[Side], everywhere: Sequence[str], same: Sequence[str]) -> list[str]:
+def _restrictions(runs: Sequence[ComparedRun], everywhere: Sequence[str], same: Sequence[str]) -> list[str]:
     notes = []
     kept = set(everywhere)
-    lost = [side for side in sides if side.tasks.keys() - kept]
+    lost = [run for run in runs if run.tasks.keys() - kept]
     if lost:
-        numbers = [f"{len(side.tasks.keys() - kept):,}" for side in lost]
+        numbers = [f"{len(run.tasks.keys() - kept):,}" for run in lost]
         notes.append(
             f"Compared on the {len(same):,} tasks that all runs have; left out, as not every run has them: "
             f"{_shared_out(lost, numbers)}."
@@ -97,16 +134,16 @@ def _restrictions(sides: Sequence[Side], everywhere: Sequence[str], same: Sequen
     return notes
 
 
-def _quarantine(sides: Sequence[Side], same: Sequence[str], reliable: Sequence[str]) -> list[str]:
+def _quarantine(runs: Sequence[ComparedRun], same: Sequence[str], reliable: Sequence[str]) -> list[str]:
     notes = []
     lost = [task_id for task_id in same if task_id not in set(reliable)]
     if lost:
-        leaving = ", ".join(side.label for side in sides if side.run.excluded)
+        leaving = ", ".join(run.label for run in runs if run.recorded.excluded)
         notes.append(
             f"Left out for all runs, as {leaving} leaves them out of its score: {len(lost):,} quarantined tasks "
             f"({named(lost)})."
         )
-    suspects = [task_id for task_id in reliable if any(task_id in side.run.quarantined for side in sides)]
+    suspects = [task_id for task_id in reliable if any(task_id in run.recorded.quarantined for run in runs)]
     if suspects:
         notes.append(
             f"{len(suspects):,} of the compared tasks are in quarantine ({named(suspects)}): their own solutions do "
@@ -115,65 +152,71 @@ def _quarantine(sides: Sequence[Side], same: Sequence[str], reliable: Sequence[s
     return notes
 
 
-def _differences(sides: Sequence[Side]) -> list[str]:
+def _differences(runs: Sequence[ComparedRun]) -> list[str]:
     """What else than the model may have made a difference."""
-    traits: list[tuple[str, Callable[[Side], str]]] = [
+    traits: list[tuple[str, Callable[[ComparedRun], str]]] = [
         (
             "Warning: judged in different environments",
-            lambda side: ", ".join(sha[:12] for sha in side.environment_shas),
+            lambda run: ", ".join(sha[:12] for sha in run.environment_shas),
         ),
         (
             "Warning: judged by different harness versions",
-            lambda side: str(side.settings.get("harness_version", "unknown")),
+            lambda run: str(run.settings.get("harness_version", "unknown")),
         ),
-        ("Warning: judged on different backends", lambda side: ", ".join(side.backends)),
-        *_limits(sides),
-        ("The runs are of different subsets and are not ranked", lambda side: side.run.board),
-        ("The runs differ in variant", lambda side: side.variant),
-        ("The runs differ in sanitizer", lambda side: side.sanitizer),
+        ("Warning: judged on different backends", lambda run: ", ".join(run.backends)),
+        *_limits(runs),
+        ("The runs are of different subsets and are not ranked", lambda run: run.recorded.board),
+        ("The runs differ in variant", lambda run: run.variant),
+        ("The runs differ in sanitizer", lambda run: run.sanitizer),
     ]
     return [
-        f"{title}: {_shared_out(sides, [trait(side) for side in sides])}."
+        f"{title}: {_shared_out(runs, [trait(run) for run in runs])}."
         for title, trait in traits
-        if any(trait(a) != trait(b) for a, b in pairwise(sides))
+        if any(trait(a) != trait(b) for a, b in pairwise(runs))
     ]
 
 
-def _shared_out(sides: Sequence[Side], values: Sequence[str]) -> str:
-    """Which sides have which value; of three and more the most frequent value is that of 'the others'."""
+def _shared_out(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
+    """Which runs have which value; of three and more the most frequent value is that of 'the others'."""
     having: dict[str, list[str]] = {}
-    for side, value in zip(sides, values, strict=True):
-        having.setdefault(value, []).append(side.label)
+    for run, value in zip(runs, values, strict=True):
+        having.setdefault(value, []).append(run.label)
     most = max(having, key=lambda value: len(having[value]))
     rest = [f"the others: {most}"] if len(having) > 1 and len(having[most]) > 1 else []
     told = [f"{', '.join(labels)}: {value}" for value, labels in having.items() if not rest or value != most]
     return "; ".join([*told, *rest])
 
 
-def _limits(sides: Sequence[Side]) -> list[tuple[str, Callable[[Side], str]]]:
-    names = sorted({name for side in sides for name in side.settings.get("limits", {})})
+def _limits(runs: Sequence[ComparedRun]) -> list[tuple[str, Callable[[ComparedRun], str]]]:
+    names = sorted({name for run in runs for name in run.settings.get("limits", {})})
     return [(f"Warning: judged under different limits, {name}", partial(_limit, name)) for name in names]
 
 
-def _limit(name: str, side: Side) -> str:
-    return str(side.settings.get("limits", {}).get(name, "unknown"))
+def _limit(name: str, run: ComparedRun) -> str:
+    return str(run.settings.get("limits", {}).get(name, "unknown"))
 
 
-def _own_notes(sides: Sequence[Side]) -> list[str]:
+def _own_notes(runs: Sequence[ComparedRun]) -> list[str]:
     notes = []
-    for side in sides:
-        mismatch = split_mismatch(side.run)
+    for run in runs:
+        mismatch = split_mismatch(run.recorded)
         if mismatch:
-            notes.append(f"Warning: {side.label}: {mismatch}; its numbers are not those of its split: run it again.")
-        lost = sum(task.n_given - task.n_judged for task in side.tasks.values())
+            notes.append(f"Warning: {run.label}: {mismatch}; its numbers are not those of its split: run it again.")
+        lost = sum(task.n_given - task.n_judged for task in run.tasks.values())
         if lost:
             notes.append(
-                f"Warning: {lost:,} samples of {side.label} were not judged for reasons outside the samples and count "
+                f"Warning: {lost:,} samples of {run.label} were not judged for reasons outside the samples and count "
                 "neither way; its numbers are provisional: run it again to judge them."
             )
     return notes
 
 
-def counts(side: Side, task_ids: Sequence[str]) -> list[TaskCounts]:
-    """The side's rows of the given tasks, in their order."""
-    return [side.tasks[task_id] for task_id in task_ids]
+def _quartiles(tasks: Sequence[TaskCounts]) -> list[tuple[str, list[str]]]:
+    """Four parts of equal size, up to one task; of equal lengths the earlier task comes first."""
+    ordered = sorted(tasks, key=lambda task: (task.prompt_characters, task.position))
+    cuts = [len(ordered) * part // 4 for part in range(5)]
+    parts = [
+        (name, [task.task_id for task in ordered[low:high]])
+        for name, low, high in zip(_QUARTILES, cuts[:-1], cuts[1:], strict=True)
+    ]
+    return [part for part in parts if part[1]]

@@ -1,17 +1,16 @@
 """Two models on the same tasks: how far apart they are, how sure that is, and which tasks make the difference."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any
 
-from bigcodeflow.results.comparison.common_tasks import counts, left_out
-from bigcodeflow.results.comparison.resampling import ROUNDS, Range, difference_intervals, sign_flip_ps
-from bigcodeflow.results.comparison.score_interval import score_interval
-from bigcodeflow.results.comparison.sides import Side
-from bigcodeflow.results.comparison.significance import SIGNIFICANCE_LEVEL, holm, mcnemar
-from bigcodeflow.results.statistics import pass_at_k
+from bigcodeflow.results.comparison.common_tasks import left_out
+from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval
+from bigcodeflow.results.comparison.resampling import ROUNDS, difference_intervals, sign_flip_ps
+from bigcodeflow.results.comparison.run_selection import ComparedRun
+from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The difference of two sides in pass@k over the tasks of one slice; shares are in 0..1."""
+    """The difference of two runs in pass@k over the tasks of one slice; shares are in 0..1."""
 
     first: str
     second: str
@@ -37,12 +36,12 @@ class Pair:
     k: int
     n_tasks: int
     n_left_out: int
-    """Tasks of the slice with fewer than k judged samples on either side."""
+    """Tasks of the slice with fewer than k judged samples in either run."""
     first_score: float
     second_score: float
     difference: float
     """first_score - second_score; NaN, as are the scores, where no task is left."""
-    interval: Range | None
+    interval: Interval | None
     """95 % interval of the difference: Tango's where the test is McNemar's, else that of the bootstrap over tasks; None
     where no task is left."""
     test: str
@@ -63,7 +62,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Discordant:
-    """Tasks that one of two sides solves in at least one judged sample, and the other in none."""
+    """Tasks that one of two runs solves in at least one judged sample, and the other in none."""
 
     first: str
     second: str
@@ -71,146 +70,130 @@ class Discordant:
     only_second: tuple[str, ...]
 
 
+def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
+    """Who is better, in words, as far as the tasks can tell.
+
+    Args:
+        pair: two runs on one slice.
+        names: what runs are called, by their labels; those that are not in it go by their labels.
+    """
+    if pair.p_holm is None:
+        return "no task to compare on"
+    if not pair.significant:
+        return "no significant difference"
+    better = pair.first if pair.difference > 0 else pair.second
+    return f"{(names or {}).get(better, better)} is better"
+
+
 def compare_pairs(
-    sides: Sequence[Side],
+    runs: Sequence[ComparedRun],
     slices: Sequence[tuple[str, Sequence[str]]],
     *,
     kind: str,
     k: int,
     method: Method,
 ) -> list[Pair]:
-    """Every pair of sides on every slice, with p adjusted over all of them.
+    """Every pair of runs on every slice, with p adjusted over all of them.
 
     Args:
-        sides: two or more.
+        runs: two or more.
         slices: name of a slice and the ids of its tasks.
         kind: what the slices are of.
         k: of pass@k.
         method: how differences are tested.
     """
-    pairs = [pair for name, tasks in slices for pair in _on_slice(sides, tasks, place=(kind, name), k=k, method=method)]
+    pairs = [pair for name, tasks in slices for pair in _on_slice(runs, tasks, place=(kind, name), k=k, method=method)]
     adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
     return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
 
 
-def discordants(sides: Sequence[Side], task_ids: Sequence[str]) -> list[Discordant]:
-    """For every pair the tasks that only one of the two solves, of those with a judged sample on both sides."""
-    judged = [{one for one in task_ids if side.tasks[one].n_judged} for side in sides]
-    solved = [{one for one in task_ids if side.tasks[one].n_passed} for side in sides]
-    place = {task_id: number for number, task_id in enumerate(task_ids)}
+def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Discordant]:
+    """For every pair the tasks that only one of the two solves, of those with a judged sample in both runs."""
 
-    def only(first: int, second: int) -> tuple[str, ...]:
-        return tuple(sorted((solved[first] - solved[second]) & judged[second], key=place.__getitem__))
+    def only(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
+        judged = (one for one in task_ids if second.tasks[one].n_judged)
+        return tuple(one for one in judged if first.tasks[one].n_passed and not second.tasks[one].n_passed)
 
-    return [
-        Discordant(sides[first].label, sides[second].label, only(first, second), only(second, first))
-        for first, second in combinations(range(len(sides)), 2)
-    ]
+    return [Discordant(a.label, b.label, only(a, b), only(b, a)) for a, b in combinations(runs, 2)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Matched:
-    """Sides on the tasks of a slice that all of them have k judged samples of."""
+class _TaskScores:
+    """pass@k of one run on each task of a slice that has k judged samples in all runs it is paired with."""
 
-    labels: list[str]
-    scores: list[list[float]]
-    """pass@k of each task, one row a side."""
-    single: list[bool]
-    """The side has one judged sample of each task."""
-    n_tasks: int
+    label: str
+    scores: list[float]
+    single: bool
+    """The run has one judged sample of each task."""
 
 
 def _on_slice(
-    sides: Sequence[Side], tasks: Sequence[str], *, place: tuple[str, str], k: int, method: Method
+    runs: Sequence[ComparedRun], tasks: Sequence[str], *, place: tuple[str, str], k: int, method: Method
 ) -> list[Pair]:
-    """Every pair of sides on one slice, in the order of the sides."""
-    pairs = list(combinations(range(len(sides)), 2))
-    short = [frozenset(left_out([side], tasks, k)) for side in sides]
-    lost = {pair: short[pair[0]] | short[pair[1]] for pair in pairs}
-    found: dict[tuple[int, int], Pair] = {}
+    """Every pair of runs on one slice, in the order of the runs."""
+    short = [frozenset(left_out([run], tasks, k)) for run in runs]
+    pairs: dict[tuple[int, int], Pair | None] = dict.fromkeys(combinations(range(len(runs)), 2))
     # Pairs that lost the same tasks, mostly none, share their draws.
-    for missing in dict.fromkeys(lost.values()):
-        alike = [pair for pair in pairs if lost[pair] == missing]
-        members = sorted({one for pair in alike for one in pair})
-        matched = _matched([sides[one] for one in members], [one for one in tasks if one not in missing], k)
-        rows = [(members.index(first), members.index(second)) for first, second in alike]
-        for pair, row, tested in zip(alike, rows, _tested(matched, rows, method), strict=True):
-            found[pair] = replace(_described(matched, row, (*place, k), tested), n_left_out=len(missing))
-    return [found[pair] for pair in pairs]
+    for lost in dict.fromkeys(short[first] | short[second] for first, second in pairs):
+        alike = [(first, second) for first, second in pairs if short[first] | short[second] == lost]
+        kept = [one for one in tasks if one not in lost]
+        rows = {place: _task_scores(runs[place], kept, k) for place in sorted({one for pair in alike for one in pair})}
+        drawn = _resampled(rows, alike, method) if kept else {}
+        for first, second in alike:
+            tested = _tested(rows[first], rows[second], drawn.get((first, second)), method)
+            pairs[first, second] = Pair(
+                slice_kind=place[0], slice=place[1], k=k, n_left_out=len(lost), p_holm=None, **tested
+            )
+    return [pair for pair in pairs.values() if pair]
 
 
-def _matched(sides: Sequence[Side], tasks: Sequence[str], k: int) -> _Matched:
-    rows = [counts(side, tasks) for side in sides]
-    scores = [[pass_at_k(task.n_judged, task.n_passed, k) for task in side] for side in rows]
-    return _Matched(
-        [side.label for side in sides], scores, [all(task.n_judged == 1 for task in side) for side in rows], len(tasks)
-    )
+def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScores:
+    tasks = [run.tasks[task_id] for task_id in task_ids]
+    scores = [pass_at_k(task.n_judged, task.n_passed, k) for task in tasks]
+    return _TaskScores(run.label, scores, all(task.n_judged == 1 for task in tasks))
 
 
-class _Tally(NamedTuple):
-    """What the tasks say of two models."""
-
-    difference: float
-    n_first_better: int
-    n_second_better: int
-
-
-class _Tested(NamedTuple):
-    tally: _Tally
-    interval: Range | None
-    test: str
-    p: float | None
-
-
-def _tested(matched: _Matched, rows: Sequence[tuple[int, int]], method: Method) -> list[_Tested]:
-    """McNemar's test and its interval where every task has one sample on both sides, else sign flips and bootstrap."""
-    exact = "mcnemar mid-p" if method.mid_p else "mcnemar"
-    tests = [exact if matched.single[first] and matched.single[second] else "sign flip" for first, second in rows]
-    tallies = [_tally(matched, row) for row in rows]
-    if not matched.n_tasks:
-        return [_Tested(tally, None, test, None) for tally, test in zip(tallies, tests, strict=True)]
-    several = [row for row, test in zip(rows, tests, strict=True) if test == "sign flip"]
-    drawn = {"rounds": method.rounds, "seed": method.seed}
-    intervals = iter(difference_intervals(matched.scores, several, **drawn) if several else ())
-    flips = iter(sign_flip_ps(matched.scores, several, **drawn) if several else ())
-    found = []
-    for tally, test in zip(tallies, tests, strict=True):
-        if test == "sign flip":
-            found.append(_Tested(tally, next(intervals), test, next(flips)))
-        else:
-            alone = tally.n_first_better, tally.n_second_better
-            p = mcnemar(*alone, mid_p=method.mid_p)
-            found.append(_Tested(tally, score_interval(*alone, matched.n_tasks), test, p))
-    return found
+def _resampled(
+    rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
+) -> dict[tuple[int, int], tuple[Interval, float]]:
+    """The bootstrap's interval and the sign-flip p of the pairs that have several samples of some task."""
+    several = [(first, second) for first, second in pairs if not (rows[first].single and rows[second].single)]
+    if not several:
+        return {}
+    row_of = {place: number for number, place in enumerate(rows)}
+    scores = [row.scores for row in rows.values()]
+    numbered = [(row_of[first], row_of[second]) for first, second in several]
+    intervals = difference_intervals(scores, numbered, rounds=method.rounds, seed=method.seed)
+    ps = sign_flip_ps(scores, numbered, rounds=method.rounds, seed=method.seed)
+    return dict(zip(several, zip(intervals, ps, strict=True), strict=True))
 
 
-def _described(matched: _Matched, row: tuple[int, int], place: tuple[str, str, int], tested: _Tested) -> Pair:
-    n_tasks = matched.n_tasks
-    means = [math.fsum(matched.scores[one]) / n_tasks if n_tasks else math.nan for one in row]
-    return Pair(
-        first=matched.labels[row[0]],
-        second=matched.labels[row[1]],
-        slice_kind=place[0],
-        slice=place[1],
-        k=place[2],
-        n_tasks=n_tasks,
-        n_left_out=0,
-        first_score=means[0],
-        second_score=means[1],
-        difference=tested.tally.difference,
-        interval=tested.interval,
-        test=tested.test,
-        p=tested.p,
-        p_holm=None,
-        n_first_better=tested.tally.n_first_better,
-        n_second_better=tested.tally.n_second_better,
-    )
-
-
-def _tally(matched: _Matched, row: tuple[int, int]) -> _Tally:
-    first, second = (matched.scores[one] for one in row)
+def _tested(
+    first: _TaskScores, second: _TaskScores, resampled: tuple[Interval, float] | None, method: Method
+) -> dict[str, Any]:
+    """What the tasks show: McNemar's test and Tango's interval where both runs have one sample of each task."""
+    n_tasks = len(first.scores)
     # Shares of different n that are equal may differ in the last digit, and would count as a task that decides.
-    moved = [a - b for a, b in zip(first, second, strict=True) if a != b and not math.isclose(a, b, abs_tol=1e-12)]
-    difference = math.fsum(moved) / matched.n_tasks if matched.n_tasks else math.nan
+    moved = [a - b for a, b in zip(first.scores, second.scores, strict=True) if not math.isclose(a, b, abs_tol=1e-12)]
     better = sum(value > 0 for value in moved)
-    return _Tally(difference, better, len(moved) - better)
+    interval, p, test = None, None, "sign flip"
+    if resampled:
+        interval, p = resampled
+    if first.single and second.single:
+        test = "mcnemar mid-p" if method.mid_p else "mcnemar"
+        if n_tasks:
+            interval = score_interval(better, len(moved) - better, n_tasks)
+            p = mcnemar(better, len(moved) - better, mid_p=method.mid_p)
+    return {
+        "first": first.label,
+        "second": second.label,
+        "n_tasks": n_tasks,
+        "first_score": math.fsum(first.scores) / n_tasks if n_tasks else math.nan,
+        "second_score": math.fsum(second.scores) / n_tasks if n_tasks else math.nan,
+        "difference": math.fsum(moved) / n_tasks if n_tasks else math.nan,
+        "interval": interval,
+        "test": test,
+        "p": p,
+        "n_first_better": better,
+        "n_second_better": len(moved) - better,
+    }

@@ -1,4 +1,4 @@
--- Grain: one row: what became of a run's samples of one variant and sanitizer, and what judging them took.
+-- Grain: one row: what became of a run's samples of one variant and sanitizer, as shares, and what judging them took.
 with
 
 verdicts as (
@@ -8,9 +8,9 @@ verdicts as (
 
 select
     count(*) as n_samples,
-    count(*) filter (status = 'timeout') as timeout_count,
-    count(*) filter (status = 'tampered') as tampered_count,
-    count(*) filter (status = 'infra_error') as infra_error_count,
+    count(*) filter (status = 'timeout') / count(*) as timeout_rate,
+    count(*) filter (status = 'tampered') / count(*) as tampered_rate,
+    count(*) filter (status = 'infra_error') / count(*) as infra_error_rate,
     -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
     (sum(cpu_seconds) filter (isfinite(cpu_seconds)))::double as cpu_seconds
 from verdicts

@@ -7,10 +7,8 @@ samples as (
 )
 
 select
-    count(*) as n_answers,
-    count(finish_reason) as n_finish_known,
-    count(*) filter (finish_reason = 'refusal') as refusal_count,
-    count(*) filter (finish_reason = 'length') as truncated_count,
+    count(*) filter (finish_reason = 'length') / nullif(count(finish_reason), 0) as truncated_rate,
+    count(*) filter (finish_reason = 'refusal') / nullif(count(finish_reason), 0) as refusal_rate,
     sum(prompt_tokens)::bigint as prompt_tokens,
     sum(completion_tokens)::bigint as completion_tokens,
     sum(reasoning_tokens)::bigint as reasoning_tokens,

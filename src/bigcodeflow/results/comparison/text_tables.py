@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bigcodeflow.results.comparison.bradley_terry import Ratings
-from bigcodeflow.results.comparison.comparing import Comparison
-from bigcodeflow.results.comparison.overviews import Rates, Score
-from bigcodeflow.results.comparison.pairs import Pair
-from bigcodeflow.results.comparison.resampling import Range
+from bigcodeflow.results.comparison.comparison import Comparison
+from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
+from bigcodeflow.results.comparison.run_metrics import Rates, Score
+from bigcodeflow.results.statistics import Interval
 from bigcodeflow.results.titles import board_title, without_board
 from bigcodeflow.results.wording import percent
 
@@ -75,16 +75,6 @@ def short_names(comparison: Comparison) -> Names:
     return {one.label: without_board(one.label, one.subset, one.split) for one in comparison.subjects}
 
 
-def verdict(pair: Pair, names: Names = _OWN) -> str:
-    """Who is better, in words, as far as the tasks can tell."""
-    if pair.p_holm is None:
-        return "no task to compare on"
-    if not pair.significant:
-        return "no significant difference"
-    better = pair.first if pair.difference > 0 else pair.second
-    return f"{names.get(better, better)} is better"
-
-
 def records_sheet(comparison: Comparison, names: Names = _OWN) -> Sheet:
     """Which record each run is, and in which variant and sanitizer it was taken."""
     rows = [
@@ -131,7 +121,7 @@ def _told(comparison: Comparison, names: Names) -> Sheet:
             *difference_cells(pair),
             behind_cells(pair)[1],
             chance_cells(pair)[1],
-            verdict(pair, names),
+            pair_verdict(pair, names),
         )
         for pair in pairs
     ]
@@ -157,7 +147,7 @@ def _scores(comparison: Comparison, names: Names) -> Sheet:
 
 def _pairs(comparison: Comparison, names: Names) -> Iterator[Sheet]:
     rows = [
-        (pair_name(pair, names), f"pass@{pair.k}", *difference_cells(pair), verdict(pair, names))
+        (pair_name(pair, names), f"pass@{pair.k}", *difference_cells(pair), pair_verdict(pair, names))
         for pair in comparison.pairs
     ]
     named = ("pair", "score", "difference", "95 % interval", "verdict")
@@ -221,7 +211,7 @@ def _by_slice(comparison: Comparison, names: Names) -> Iterator[Sheet]:
                 *difference_cells(pair),
                 f"{pair.n_tasks:,}",
                 _p(pair.p_holm),
-                verdict(pair, names),
+                pair_verdict(pair, names),
             )
             for pair in comparison.slices
             if pair.slice_kind == kind
@@ -348,7 +338,7 @@ def chance_cells(pair: Pair) -> tuple[str, str]:
     return _p(pair.p), _p(pair.p_holm)
 
 
-def _ends(interval: Range | None) -> str:
+def _ends(interval: Interval | None) -> str:
     return f"{points(interval.low)} to {points(interval.high)}" if interval else ""
 
 

@@ -1,0 +1,254 @@
+"""The whole comparison of two or more runs as one value, and as JSON and CSV for other programs."""
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from bigcodeflow.results.comparison.bradley_terry import BOOTSTRAP_ROUNDS, Ratings, matches_of, ratings
+from bigcodeflow.results.comparison.common_tasks import By, available_k, common_tasks, left_out, named, slices_of
+from bigcodeflow.results.comparison.pairs import Discordant, Method, Pair, compare_pairs, discordants, pair_verdict
+from bigcodeflow.results.comparison.run_metrics import (
+    Grid,
+    Rates,
+    Score,
+    SolveRate,
+    grids_of,
+    rates_of,
+    scores_of,
+    solve_rates,
+)
+from bigcodeflow.results.comparison.run_selection import ComparedRun
+
+_COLUMNS = (
+    "slice_kind",
+    "slice",
+    "k",
+    "first",
+    "first_record",
+    "second",
+    "second_record",
+    "split",
+    "first_subset",
+    "second_subset",
+    "first_score",
+    "second_score",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "n_tasks",
+    "n_left_out",
+    "n_first_better",
+    "n_second_better",
+    "test",
+    "p",
+    "p_holm",
+    "significant",
+    "verdict",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What one compared run is."""
+
+    label: str
+    record: str
+    run: str
+    model: str
+    started_at: str
+    """When the run began, in ISO 8601, UTC."""
+    split: str
+    subset: str
+    variant: str
+    sanitizer: str
+    temperature: float | None
+    environment_shas: tuple[str, ...]
+    backends: tuple[str, ...]
+    harness_version: int | None
+    n_tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that a comparison found."""
+
+    subjects: tuple[Subject, ...]
+    notes: tuple[str, ...]
+    """What a reader must know beside the numbers, a sentence each."""
+    task_ids: tuple[str, ...]
+    """The compared tasks."""
+    k: tuple[int, ...]
+    method: Method
+    by: tuple[By, ...]
+    scores: tuple[Score, ...]
+    grids: tuple[Grid, ...]
+    """The runs of each model that were asked with different settings."""
+    pairs: tuple[Pair, ...]
+    """Every pair over all tasks, for each k."""
+    slices: tuple[Pair, ...]
+    """Every pair on each slice, for the smallest k; empty where none were asked for."""
+    ratings: Ratings | None
+    """Bradley-Terry ratings with ties as half, in the order of the subjects; None where no task is judged in all,
+    or the runs are of several subsets."""
+    ratings_without_ties: Ratings | None
+    """The same with ties left out, as in the benchmark's paper."""
+    rates: tuple[Rates, ...]
+    discordant: tuple[Discordant, ...]
+    solve_rates: tuple[SolveRate, ...]
+    solved_by_all: tuple[str, ...]
+    """Tasks that every run solves in at least one judged sample."""
+    unsolved_by_all: tuple[str, ...]
+    """Tasks that no run solves in any judged sample, each run having one."""
+
+    @property
+    def ranked(self) -> bool:
+        """The runs are of one split and subset, so that an order of them means something."""
+        return len({(subject.subset, subject.split) for subject in self.subjects}) == 1
+
+
+def compare(
+    runs: Sequence[ComparedRun], *, k: Sequence[int] = (1, 5, 10), by: Sequence[By] = (), method: Method | None = None
+) -> Comparison:
+    """Set two or more runs against one another on the tasks that they share.
+
+    Args:
+        runs: see :func:`open_runs`.
+        k: the k of pass@k; those that some run lacks samples for are left out.
+        by: also compare on the slices of these kinds.
+        method: how differences are tested.
+
+    Raises:
+        ArtifactError: runs that cannot be compared, no k that all have samples for, or a table that cannot be read.
+    """
+    method = method or Method()
+    common = common_tasks(runs)
+    tasks = common.task_ids
+    found_k = available_k(runs, tasks, k)
+    pairs = [
+        pair for one in found_k for pair in compare_pairs(runs, [("all", tasks)], kind="all", k=one, method=method)
+    ]
+    facts = [runs[0].tasks[task_id] for task_id in tasks]
+    slices = [
+        pair
+        for kind in by
+        for pair in compare_pairs(runs, slices_of(facts, kind), kind=kind.value, k=found_k[0], method=method)
+    ]
+    judged = [task_id for task_id in tasks if all(run.tasks[task_id].n_judged for run in runs)]
+    shares = [[run.tasks[task_id].share for task_id in judged] for run in runs] if judged else []
+    rated = shares if len({run.recorded.board for run in runs}) == 1 else []  # no ranking across boards
+    matches = matches_of(rated, rounds=min(BOOTSTRAP_ROUNDS, method.rounds), seed=method.seed) if rated else None
+    scores = tuple(score for run in runs for score in scores_of(run, tasks, found_k))
+    passed = {task_id: [run.tasks[task_id].n_passed > 0 for run in runs] for task_id in judged}
+    return Comparison(
+        subjects=tuple(_subject(run) for run in runs),
+        notes=(*common.notes, *_k_notes(runs, tasks, k, found_k)),
+        task_ids=tasks,
+        k=tuple(found_k),
+        method=method,
+        by=tuple(by),
+        scores=scores,
+        grids=tuple(grids_of(runs, scores)),
+        pairs=tuple(pairs),
+        slices=tuple(slices),
+        ratings=ratings(matches, ties="half") if matches else None,
+        ratings_without_ties=ratings(matches, ties="excluded") if matches else None,
+        rates=tuple(rates_of(runs)),
+        discordant=tuple(discordants(runs, tasks)),
+        solve_rates=tuple(solve_rates(runs, tasks)),
+        solved_by_all=tuple(task_id for task_id, solved in passed.items() if all(solved)),
+        unsolved_by_all=tuple(task_id for task_id, solved in passed.items() if not any(solved)),
+    )
+
+
+def _k_notes(
+    runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Sequence[int], found: Sequence[int]
+) -> list[str]:
+    notes = []
+    missing = sorted(set(wanted) - set(found))
+    if missing and max(found) > 1:  # with one sample a task nobody expects pass@5
+        notes.append(f"Not compared, as some run has too few samples: pass@{', pass@'.join(map(str, missing))}.")
+    for one in found:
+        lost = left_out(runs, task_ids, one)
+        if lost:
+            notes.append(
+                f"pass@{one}: {len(lost):,} of {len(task_ids):,} tasks ({named(lost)}) have fewer than {one} judged "
+                "samples in some run and are left out of its pairs."
+            )
+    return notes
+
+
+def _subject(run: ComparedRun) -> Subject:
+    version = run.settings.get("harness_version")
+    return Subject(
+        label=run.label,
+        record=run.recorded.record,
+        run=run.recorded.run,
+        model=run.recorded.model,
+        started_at=run.recorded.started_at.isoformat(),
+        split=run.recorded.split,
+        subset=run.recorded.subset,
+        variant=run.variant,
+        sanitizer=run.sanitizer,
+        temperature=run.temperature,
+        environment_shas=run.environment_shas,
+        backends=run.backends,
+        harness_version=version if isinstance(version, int) else None,
+        n_tasks=len(run.tasks),
+    )
+
+
+def to_json(comparison: Comparison) -> str:
+    """The whole comparison; shares in 0..1, what is not known is null."""
+    content = _plain(comparison)
+    for name, pairs in (("pairs", comparison.pairs), ("slices", comparison.slices)):
+        content[name] = _pair_rows(comparison, pairs)
+    return json.dumps(content, indent=2)
+
+
+def to_csv(comparison: Comparison) -> str:
+    """One row a pair, slice and k, all tasks first; shares in 0..1, what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_pair_rows(comparison, (*comparison.pairs, *comparison.slices)))
+    return text.getvalue()
+
+
+def _pair_rows(comparison: Comparison, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    subjects = {subject.label: subject for subject in comparison.subjects}
+    return [_pair(pair, subjects) for pair in pairs]
+
+
+def _pair(pair: Pair, subjects: Mapping[str, Subject]) -> dict[str, Any]:
+    """The pair with the records, split and subsets of both."""
+    first, second = subjects[pair.first], subjects[pair.second]
+    fields = {field.name: _plain(getattr(pair, field.name)) for field in dataclasses.fields(pair)}
+    ends = fields.pop("interval") or {"low": None, "high": None}
+    significant = {"significant": pair.significant, "verdict": pair_verdict(pair)}
+    compared = {
+        "first_record": first.record,
+        "second_record": second.record,
+        "split": first.split,
+        "first_subset": first.subset,
+        "second_subset": second.subset,
+    }
+    return {**fields, **compared, "ci_low": ends["low"], "ci_high": ends["high"], **significant}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows; field names are kept of whatever has them."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Enum):
+        return value.value
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,181 @@
+"""Each compared run by itself: scores, outcomes of its samples, costs; and one model's runs under several settings."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bigcodeflow.results.comparison.run_selection import ComparedRun
+from bigcodeflow.results.models import Reader, Row, reader, rows_of
+from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
+from bigcodeflow.results.titles import named_model
+
+_LONGEST_VALUE = 40
+#: Row of ``sql/comparison_usage.sql`` for a run whose answers nobody kept.
+_NO_USAGE: Row = dict.fromkeys(
+    (
+        "truncated_rate",
+        "refusal_rate",
+        "prompt_tokens",
+        "completion_tokens",
+        "reasoning_tokens",
+        "cost_usd",
+        "median_latency_seconds",
+    )
+) | {"n_cost_known": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """pass@k of one run over the compared tasks that have k judged samples of it."""
+
+    label: str
+    k: int
+    value: float
+    interval: Interval | None
+    n_tasks: int
+    temperature: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What became of a run's samples, over all its tasks, and what they took; None where it is not known."""
+
+    label: str
+    n_samples: int
+    timeout_rate: float
+    tampered_rate: float
+    infra_error_rate: float
+    truncated_rate: float | None
+    refusal_rate: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    """Reasoning included."""
+    reasoning_tokens: int | None
+    cost_usd: float | None
+    n_cost_known: int
+    """Answers whose price is known; cost_usd is the sum of these."""
+    median_latency_seconds: float | None
+    """From a request to its complete answer."""
+    cpu_seconds: float | None
+    """Of judging, over all samples that were executed here; None for imported ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveRate:
+    """Mean over the runs of a task's share of samples that pass, of the runs that have a judged sample."""
+
+    task_id: str
+    rate: float
+    n_sides: int
+
+
+def scores_of(run: ComparedRun, task_ids: Sequence[str], k: Sequence[int]) -> list[Score]:
+    """The run's pass@k with its 95 % interval, for each k; see docs/statistics.md."""
+    tasks = [run.tasks[task_id] for task_id in task_ids]
+    found = []
+    for one in k:
+        score = estimate([pass_at_k(task.n_judged, task.n_passed, one) for task in tasks if task.n_judged >= one])
+        found.append(Score(run.label, one, score.value, score.interval, score.n_tasks, run.temperature))
+    return found
+
+
+def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[SolveRate]:
+    """The solve rate of each task over all runs, in the tasks' order; tasks without any judged sample are left out."""
+    found = []
+    for task_id in task_ids:
+        shares = [run.tasks[task_id].share for run in runs if run.tasks[task_id].n_judged]
+        if shares:
+            found.append(SolveRate(task_id, math.fsum(shares) / len(shares), len(shares)))
+    return found
+
+
+def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
+    """Rates, tokens, cost and time of each run.
+
+    Raises:
+        ArtifactError: a table of a run cannot be read.
+    """
+    with reader() as tables:
+        return [_rates(run, tables) for run in runs]
+
+
+def _rates(run: ComparedRun, tables: Reader) -> Rates:
+    # Answers that are gone cost columns and no comparison.
+    samples = run.recorded.path_if_kept("generation")
+    known = {"samples": samples} if samples else {}
+    with tables.of(verdicts=run.recorded.path("execution"), **known) as connection:
+        kind = {"variant": run.variant, "sanitizer": run.sanitizer}
+        [outcomes] = rows_of(connection, "comparison_outcomes", kind)
+        [usage] = rows_of(connection, "comparison_usage") if known else [_NO_USAGE]
+    return Rates(label=run.label, **outcomes, **usage)
+
+
+@dataclass(frozen=True, slots=True)
+class GridRun:
+    """One run of a grid."""
+
+    label: str
+    values: tuple[float | str | None, ...]
+    """Of the varied parameters, in their order; None: left to the provider."""
+    scores: tuple[Score, ...]
+    """One for each k."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The runs of one model, by the parameters in which they differ."""
+
+    model: str
+    parameters: tuple[str, ...]
+    """Such as temperature, top_p, max_tokens, n_samples or system."""
+    settings: tuple[GridRun, ...]
+    """In the order of the values."""
+
+
+def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]:
+    """A grid for each model whose runs differ in what the model was asked with.
+
+    Args:
+        runs: what is compared.
+        scores: their scores over the compared tasks.
+    """
+    grids = []
+    for model in dict.fromkeys(run.recorded.model for run in runs):
+        asked = {
+            run.label: run.recorded.parameters
+            for run in runs
+            if run.recorded.model == model and run.recorded.parameters
+        }
+        varied = _varied(list(asked.values()))
+        if varied:
+            settings = [
+                GridRun(
+                    label,
+                    tuple(_plain(parameters.get(name)) for name in varied),
+                    tuple(score for score in scores if score.label == label),
+                )
+                for label, parameters in asked.items()
+            ]
+            settings.sort(key=lambda setting: [_place(value) for value in setting.values])
+            grids.append(Grid(str(named_model(model)), varied, tuple(settings)))
+    return grids
+
+
+def _varied(asked: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    names = dict.fromkeys(name for parameters in asked for name in parameters)
+    return tuple(name for name in names if len({repr(parameters.get(name)) for parameters in asked}) > 1)
+
+
+def _plain(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
+
+
+def _place(value: float | str | None) -> tuple[int, float, str]:
+    """Numbers in their order, then texts, then what was left to the provider."""
+    if value is None:
+        return 2, 0.0, ""
+    return (0, value, "") if isinstance(value, int | float) else (1, 0.0, value)

@@ -1,0 +1,175 @@
+"""The compared runs: recorded runs by name, each in one variant and sanitizer, with the counts of its tasks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from bigcodeflow.config import Sanitizer, Variant
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.results.models import Reader, Row, reader, rows_of
+from bigcodeflow.results.runs import STAGES, RecordedRun, find_run, titles
+
+_VARIANTS = get_args(Variant)
+_SANITIZERS = get_args(Sanitizer)
+#: Counts of a task without a verdict.
+_NOTHING = {"n_given": 0, "n_judged": 0, "n_passed": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """One task of a run: what it is, and how many of its samples were given, judged and passed."""
+
+    task_id: str
+    position: int
+    test_sha256: str
+    libs: tuple[str, ...]
+    domains: tuple[str, ...]
+    hard: bool
+    prompt_characters: int
+    n_given: int
+    n_judged: int
+    n_passed: int
+
+    @property
+    def share(self) -> float:
+        """Share of the judged samples that pass; there must be one."""
+        return self.n_passed / self.n_judged
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One run in one variant and sanitizer, with its tasks."""
+
+    label: str
+    """Its title, and what tells it apart from the other runs."""
+    recorded: RecordedRun
+    variant: str
+    sanitizer: str
+    backends: tuple[str, ...]
+    environment_shas: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """What the execution's manifest records: limits, harness_version; empty where there is no manifest."""
+    tasks: Mapping[str, TaskCounts]
+    """By task id, in the order of the dataset."""
+
+    @property
+    def temperature(self) -> float | None:
+        """The sampling temperature, where the run asked a model and sent one."""
+        value = self.recorded.parameters.get("temperature")
+        return float(value) if isinstance(value, int | float) else None
+
+
+class RunRef(NamedTuple):
+    """A run to compare, and in which of its variants and sanitizers."""
+
+    run: RecordedRun
+    label: str
+    variant: str = "calibrated"
+    sanitizer: str = ""
+    """Empty takes what the run was judged with."""
+
+
+def open_runs(
+    store_root: Path | str, names: Sequence[str], *, variant: str = "calibrated", sanitizer: str = "", fewest: int = 2
+) -> list[ComparedRun]:
+    """The runs that a user names, each perhaps followed by ``@variant`` or ``@sanitizer`` or both.
+
+    Args:
+        store_root: the store with the recorded runs.
+        names: such as ``gpt-4o``, ``gpt-4o@raw`` or ``gpt-4o@raw@robust``.
+        variant: of the runs that do not name one.
+        sanitizer: of the runs that do not name one; empty takes what the run was judged with.
+        fewest: how many names there must be.
+
+    Raises:
+        ConfigError: fewer names, or two that mean the same.
+        ArtifactError: a run that does not exist, was not judged so, or whose artifacts are gone.
+    """
+    if len(names) < fewest:
+        raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
+    runs = load_runs([_run_ref(store_root, name, variant, sanitizer) for name in names])
+    meant: dict[tuple[str, str, str], str] = {}
+    for name, run in zip(names, runs, strict=True):
+        identity = run.recorded.record, run.variant, run.sanitizer
+        if identity in meant:
+            raise ConfigError(
+                f"compare: {meant[identity]} and {name} are the same run {run.recorded.record} ({run.variant}, "
+                f"{run.sanitizer}): name different runs, records (as in runs/RECORD.json), or variants as in RUN@raw"
+            )
+        meant[identity] = name
+    kinds = [[run.variant for run in runs], [run.sanitizer for run in runs], [", ".join(run.backends) for run in runs]]
+    labels = titles([run.recorded for run in runs], *kinds)
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
+    """Read the tables of runs that are at hand; a dataset that several share is read once.
+
+    Raises:
+        ArtifactError: a run was not judged so, or its artifacts are gone.
+    """
+    datasets: dict[tuple[Path, str], list[Row]] = {}
+    runs = []
+    with reader() as tables:
+        for ref in refs:
+            place = ref.run.path("dataset"), ref.run.split
+            if place not in datasets:
+                with tables.of(tasks=place[0]) as connection:
+                    datasets[place] = rows_of(connection, "comparison_tasks", {"split": ref.run.split})
+            runs.append(_load(ref, datasets[place], tables))
+    return runs
+
+
+def _load(ref: RunRef, tasks: Sequence[Row], tables: Reader) -> ComparedRun:
+    with tables.of(verdicts=ref.run.path("execution")) as connection:
+        kind = _kind(rows_of(connection, "comparison_kinds"), ref)
+        chosen = {"variant": ref.variant, "sanitizer": kind["sanitizer"]}
+        counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}
+    facts = [{**row, "libs": tuple(row["libs"]), "domains": tuple(row["domains"])} for row in tasks]
+    return ComparedRun(
+        label=ref.label,
+        recorded=ref.run,
+        variant=ref.variant,
+        sanitizer=kind["sanitizer"],
+        backends=tuple(kind["backends"]),
+        environment_shas=tuple(kind["environment_shas"]),
+        settings=_manifest_settings(ref.run),
+        tasks={row["task_id"]: TaskCounts(**{**row, **counted.get(row["task_id"], _NOTHING)}) for row in facts},
+    )
+
+
+def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) -> RunRef:
+    """The run and its choices; an @ before anything else belongs to the run's name, as a model's revision may."""
+    head, separator, last = name.rpartition("@")
+    if separator and last in _VARIANTS:
+        return _run_ref(store_root, head, last, sanitizer)
+    if separator and last in _SANITIZERS:
+        return _run_ref(store_root, head, variant, last)
+    run = find_run(store_root, name)
+    return RunRef(run, run.title, variant, sanitizer)
+
+
+def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
+    """What the run was judged in, of the wanted variant; the sanitizer of its configuration is preferred."""
+    preferred = ref.run.config.get("sanitizing", {}).get("mode")
+    fitting = [kind for kind in kinds if kind["variant"] == ref.variant and ref.sanitizer in ("", kind["sanitizer"])]
+    if fitting:
+        return min(fitting, key=lambda kind: kind["sanitizer"] != preferred)
+    known = "; ".join(f"{kind['variant']}, {kind['sanitizer']}" for kind in kinds) or "none"
+    wanted = f"{ref.variant}, {ref.sanitizer}" if ref.sanitizer else ref.variant
+    raise ArtifactError(
+        f"run {ref.run.record}: has no verdicts of {wanted}; it has: {known}. Choose with --variant and --sanitizer, "
+        "or for one run as in RUN@raw"
+    )
+
+
+def _manifest_settings(run: RecordedRun) -> Mapping[str, Any]:
+    """Empty where the manifest is gone: what cannot be known is then said to be unknown."""
+    try:
+        manifest = run.store.folder(STAGES["execution"], run.keys["execution"]) / "manifest.json"
+        settings = json.loads(manifest.read_text()).get("settings", {})
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
