@@ -35,7 +35,7 @@ from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import dataset_stage
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 _SERVICES = {
     "http": ["-c", "from bigcodeflow.cli.main import main; main()", "serve"],
@@ -113,7 +113,7 @@ def _ready(name: str, settings: Sequence[str], count: int) -> Iterator[tuple[Bac
 
 def _items(config: RunConfig, execution: ExecutionConfig, environment: Environment, count: int) -> list[WorkItem]:
     with tempfile.TemporaryDirectory() as folder:
-        table, _ = dataset_stage(Resolver().up_to_sanitizing(config)).compute(Store(folder), lambda *_, **__: None)
+        table, _ = dataset_stage(Resolver().up_to_sanitizing(config)).compute(open_store(folder), lambda *_, **__: None)
     planned = plan_ground_truths(table, config=execution, environment=environment)
     made: list[WorkItem] = []
     while len(made) < count:

@@ -29,7 +29,7 @@ from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICT
 from bigcodeflow.importing import import_results
 from bigcodeflow.results import CATALOG_NAME, aggregate, rebuild_catalog
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 _TASKS = 1_140
 _STARTED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,7 +99,7 @@ def fill_store(root: Path, base: pa.Table, tasks: pa.Table, size: Size, *, first
         size: how much.
         first: number of the first model.
     """
-    store = Store(root)
+    store = open_store(root)
     tasks = tasks.slice(0, size.tasks)
     store.publish("dataset", "tasks", tasks, settings={})
     with duckdb.connect() as connection:

@@ -23,7 +23,7 @@ import httpx
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.stages import Progress, perform_all
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 #: Pages of the UI, each with a text that is there once its data is.
@@ -138,7 +138,7 @@ def _alone(config: RunConfig, clock: StageClock) -> None:
     started_at = datetime.now(UTC)
     artifacts = perform_all(config, Listener())
     now = datetime.now(UTC)
-    write_outputs(config, artifacts, Store(config.store), started_at=started_at, evaluated_at=now)
+    write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
 
 
 def _under_prefect() -> Any:

@@ -23,7 +23,7 @@ from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLE_FILES = {
@@ -120,13 +120,13 @@ def execute(arguments: argparse.Namespace, samples: str) -> tuple[list[dict[str,
     began = time.monotonic()
     with progress_listener() as listener:
         artifacts = stages.perform_all(config, listener)
-    return Store(config.store).read(artifacts.execution).to_pylist(), time.monotonic() - began
+    return open_store(config.store).read(artifacts.execution).to_pylist(), time.monotonic() - began
 
 
 def ground_truths(arguments: argparse.Namespace) -> Any:
     """The ground truths' VERDICTS table, from the store."""
     config = configuration(arguments, "oracle")
-    store = Store(config.store)
+    store = open_store(config.store)
     with progress_listener() as listener:
         run = resolve(config)
         dataset = stages.perform(stages.dataset_stage(run), store, listener)

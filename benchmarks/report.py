@@ -31,7 +31,7 @@ from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICT
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.report.writing import MAX_BYTES
 from bigcodeflow.results import aggregate
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 _TASKS = 1_140
 _MOST_SECONDS = 15.0
@@ -162,7 +162,7 @@ def _blank(schema: pa.Schema) -> dict[str, Any]:
 
 def fill_store(root: Path, tasks: pa.Table, recorded: dict[str, list[Recorded]], models: int) -> None:
     """A store with one recorded run a model."""
-    store = Store(root)
+    store = open_store(root)
     task_rows = tasks.to_pylist()
     truths = [
         {**_verdict(task, Recorded("", "", "pass", {})), "sample_index": 0, "sanitizer": "none"} for task in task_rows

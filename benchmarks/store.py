@@ -25,7 +25,7 @@ from bigcodeflow.config import load_settings
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.pipeline.stages import perform_all
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, Store, open_store
 from tests.store.s3 import new_bucket, s3_server
 
 
@@ -70,7 +70,7 @@ def _empty(kind: pa.DataType) -> object:
 
 
 def _costs(location: str, folder: Path, table: pa.Table, artifacts: int) -> dict[str, float]:
-    store, refs = Store(location), []
+    store, refs = open_store(location), []
     store.find("execution", "warm up")
 
     def publish(number: int) -> None:
@@ -83,7 +83,7 @@ def _costs(location: str, folder: Path, table: pa.Table, artifacts: int) -> dict
     costs["read, seen before"] = _median(store.read, refs)
     before, other = os.environ["BIGCODEFLOW_REPLICAS"], str(folder / "another machine")
     os.environ["BIGCODEFLOW_REPLICAS"] = other
-    elsewhere: Store = Store(location)
+    elsewhere: Store = open_store(location)
     read: Callable[[ArtifactRef], object] = elsewhere.read
     costs["read on another machine, first time"] = _median(read, refs)
     os.environ["BIGCODEFLOW_REPLICAS"] = before
@@ -95,7 +95,7 @@ def _costs(location: str, folder: Path, table: pa.Table, artifacts: int) -> dict
 
 def _lookups(location: str, rows: int, runs: int) -> tuple[float, float]:
     """Seconds to find the verdicts of the middle run, first and as the median of five."""
-    store, wanted = Store(location), list[str]()
+    store, wanted = open_store(location), list[str]()
     for run in range(runs):
         table = _table(rows)
         keys = [f"{run}-{row}" for row in range(rows)]
@@ -106,7 +106,7 @@ def _lookups(location: str, rows: int, runs: int) -> tuple[float, float]:
     seconds = []
     for _ in range(6):
         began = time.perf_counter()
-        found = VerdictIndex(Store(location)).verdicts(wanted)
+        found = VerdictIndex(open_store(location)).verdicts(wanted)
         seconds.append(time.perf_counter() - began)
         if len(found) != rows:
             sys.exit(f"{len(found)} of {rows} verdicts were found")

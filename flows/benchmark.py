@@ -11,7 +11,7 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
 from tasks.aggregation import aggregate_verdicts
 from tasks.cached import artifact_of
@@ -62,7 +62,7 @@ def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
         config = in_own_folder(config, *moment_and_token())
         artifacts = perform_tasks(resolver(config))
         outputs = write_outputs(
-            config, artifacts, Store(config.store), started_at=started_at, evaluated_at=datetime.now(UTC)
+            config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=datetime.now(UTC)
         )
         show_result(config, artifacts, outputs)
     except BigCodeFlowError as error:

@@ -11,7 +11,7 @@ from prefect.states import Completed
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import Stage, perform
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 from tasks.progress import RunListener
 
 _RETRY_DELAY_SECONDS = 5.0
@@ -50,7 +50,7 @@ def perform_stage(stage: Stage, run: ResolvedRun) -> State[ArtifactRef]:
         BigCodeFlowError: what the stage raised.
     """
     listener = RunListener()
-    ref = perform(stage, Store(run.config.store), listener)
+    ref = perform(stage, open_store(run.config.store), listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 

@@ -25,7 +25,7 @@ from bigcodeflow.results.wording import (
     score_of,
     several_samples,
 )
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tasks.breakdown import failure_rows, library_rows
 
 _MOST_TASKS_NAMED = 50
@@ -39,7 +39,7 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     Raises:
         ArtifactError: an artifact of the run is gone.
     """
-    store, title = Store(config.store), run_title(config)
+    store, title = open_store(config.store), run_title(config)
     metrics = store.read(artifacts.aggregation)
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))
     failures = failure_rows(store.read(artifacts.execution, ["variant", "sanitizer", "status", "failure_kind"]))
@@ -60,7 +60,7 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
     """Write ``{out}/report.html``, or say in the log why there is none: a score stands without it."""
     out = Path(config.out).expanduser() / "report.html"
     try:
-        return write_report(select_runs(Store(config.store).root, [outputs.record]), out).path.absolute()
+        return write_report(select_runs(open_store(config.store).root, [outputs.record]), out).path.absolute()
     except ArtifactError as error:
         get_run_logger().warning("no report was written: %s", error)
         return None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import ArtifactRef, Store, artifact_key, write_atomically
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store, write_atomically
 
 TABLE = pa.table({"task_id": ["a", "b"], "n": [1, 2]})
 SETTINGS = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.booleans()))
@@ -18,7 +18,7 @@ SETTINGS = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.boo
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+    return open_store(tmp_path / "store")
 
 
 def _publish(store: Store, table: pa.Table = TABLE) -> ArtifactRef:

@@ -13,7 +13,7 @@ from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
 from bigcodeflow.pipeline.stages import Generated
-from bigcodeflow.store import ArtifactRef, Store, artifact_key
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 
 _HUB = "bigcode/bigcodebench"
 #: What tells runs apart in one place or in several, among it what a file name cannot show plainly.
@@ -141,7 +141,7 @@ _STORES = (("a", "one"), ("a", "one"), ("b", "two"))
 
 
 def _samples(config: RunConfig, folder: Path, text: str) -> tuple[RunConfig, Generated]:
-    store = Store(folder)
+    store = open_store(folder)
     rows = {"generation": (SAMPLES, {"raw_text": text, "provider": "openai", "attempts": 1})}
     rows["sanitizing"] = (SOLUTIONS, {"solution": text, "sanitizer": "parity"} | _FLAGS)
     refs = {stage: _published(store, stage, schema, row) for stage, (schema, row) in rows.items()}

@@ -21,7 +21,7 @@ from bigcodeflow.execution.expectations import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantine_path
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 
 pytestmark = [
@@ -99,7 +99,7 @@ def test_infra_errors_are_tried_again_and_the_score_follows(tmp_path: Path) -> N
     """A run whose samples could not be judged is not final: the next one judges them, and computes the score anew."""
     config = _config(tmp_path, dataset__ids="0")
     first, _ = _perform(config)
-    store = Store(config.store)
+    store = open_store(config.store)
     table = store.read(first.execution)
     broken = table.set_column(table.schema.get_field_index("status"), table.schema.field("status"), [["infra_error"]])
     manifest = json.loads((store.folder("execution", first.execution.key) / "manifest.json").read_text())
@@ -122,7 +122,7 @@ def test_a_blocked_sample_is_a_fail_that_says_why(tmp_path: Path) -> None:
     settings = _config(tmp_path, **options).model_dump(mode="json")
     settings["sanitizing"] = {"mode": "none", "safety_policy": "block"}
     blocked, _ = _perform(load_settings(settings, "test"))
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     [row] = store.read(blocked.execution).to_pylist()
     assert (row["status"], row["failure_kind"], row["tests_run"]) == ("fail", "safety_policy", 0)
     assert "os.system" in row["module_trace"]
@@ -165,7 +165,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: 
     kept = {line["verdict_key"]: line["wall_seconds"] for line in _ledger_lines(tmp_path)}
     assert finished_before <= len(kept) < _SLOW_ANSWERS
     assert _slow_run(tmp_path).wait() == 0
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     manifests = [json.loads(path.read_text()) for path in store.root.glob("execution/*/manifest.json")]
     samples = next(one["artifact"] for one in manifests if one["settings"]["of"] == "execution")
     assert samples["statistics"]["executed"] == _SLOW_ANSWERS
@@ -188,7 +188,7 @@ def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     plain, _ = _perform(_config(tmp_path, **options))
     rerun, computed = _perform(_config(tmp_path, **options, execution__reruns=2))
     assert computed == ["execution", "aggregation"]
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     told = [(row["status"], row["flaky"], row["attempts"]) for row in store.read(rerun.execution).to_pylist()]
     assert told == [("fail", False, 3), ("pass", None, 1)]
     assert rerun.execution.statistics["reused_verdicts"] == 1
@@ -204,7 +204,7 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
 ) -> None:
     """A task that failed its own test counts by default, beside a score without it; excluded, the record names it."""
     plain, _ = _perform(_config(tmp_path))
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     task = store.read(plain.dataset).to_pylist()[1]
     row = {"task_id": task["task_id"], "test_sha256": sha256_of_test(task), "harness_version": 1, "executions": 9}
     row |= {"passes": 8, "statuses": ["fail", "pass"], "reason": "unknown", "evidence": "AssertionError"}
@@ -234,7 +234,7 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
 def test_the_cheat_passes_nowhere(tmp_path: Path) -> None:
     """Each attack in turn, through the whole pipeline: no task lets one pass."""
     done, _ = _perform(_config(tmp_path, dataset__ids="0-12", samples__source="cheat"))
-    verdicts = Store(tmp_path / "store").read(done.execution).to_pylist()
+    verdicts = open_store(tmp_path / "store").read(done.execution).to_pylist()
     passing = [row["task_id"] for row in verdicts if row["status"] in ("pass", "infra_error")]
     assert (len(verdicts), passing) == (13, [])
     assert "tampered" in {row["status"] for row in verdicts}

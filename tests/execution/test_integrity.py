@@ -16,7 +16,7 @@ from bigcodeflow.execution import judging, rounds
 from bigcodeflow.execution.integrity.contradictions import RECORDED, Contradictions, Made
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -100,7 +100,7 @@ def _config(folder: Path, programs: list[str], *, tests: list[str] | None = None
 
 def _judged(config: RunConfig) -> tuple[list[dict], RunArtifacts]:
     artifacts = perform_all(config, Silent())
-    return Store(config.store).read(artifacts.execution).to_pylist(), artifacts
+    return open_store(config.store).read(artifacts.execution).to_pylist(), artifacts
 
 
 def _executions(ledgers: Path) -> int:
@@ -274,15 +274,17 @@ def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
     assert all(one["valid"] for one in alterations)
     assert all(row["variant"] >= -1 for row in rows)
     pq.write_table(pq.read_table(path).drop_columns(["text"]), path)
-    assert list(Contradictions(Store(config.store), path.stem)) == []  # an older version wrote it: it is made again
+    assert (
+        list(Contradictions(open_store(config.store), path.stem)) == []
+    )  # an older version wrote it: it is made again
     path.write_bytes(b"no Parquet")
     with pytest.raises(ArtifactError, match="is no table of contradictions"):
-        Contradictions(Store(config.store), path.stem)
+        Contradictions(open_store(config.store), path.stem)
 
 
 def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> None:
     """Two runs that end one after the other keep what both found."""
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     first, second = Contradictions(store, "sha"), Contradictions(store, "sha")
     first.add_recorded("a" * 64, Made("Own/0", RECORDED, "c" * 64, "pass"), {"1:2": "3"})
     second.add_recorded("b" * 64, Made("Own/1", RECORDED, "d" * 64, ""), {"4:5": "'six'"})

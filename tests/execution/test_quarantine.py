@@ -19,7 +19,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine, repeat_ground_truths
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
@@ -55,7 +55,7 @@ def test_what_ever_failed_is_listed_and_counted_over_checks(
     task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A coin of a test and a missing network are found, with counts and reason; a second check adds to the first."""
-    store, seen = Store(tmp_path / "store"), []
+    store, seen = open_store(tmp_path / "store"), []
     rows = _repeat(task_file, store, starter_environment, 24, progress=lambda done, total: seen.append((done, total)))
     sound, coin, network = rows
     assert (sound["executions"], sound["passes"], sound["statuses"], sound["reason"]) == (24, 24, ["pass"], "")
@@ -78,7 +78,7 @@ def test_another_test_text_has_a_row_of_its_own(
     task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A mended test starts with a clean slate, and what was said of the old text stays."""
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     _repeat(task_file, store, starter_environment, 1)
     rows = [json.loads(line) for line in task_file.read_text().splitlines()]
     task_file.write_text(json.dumps(rows[1] | {"test": rows[1]["test"].replace(COIN, "")}) + "\n")
@@ -89,7 +89,7 @@ def test_another_test_text_has_a_row_of_its_own(
 
 def test_a_damaged_list_is_named(tmp_path: Path) -> None:
     """A file that is no list is one clear error, not an empty quarantine."""
-    store = Store(tmp_path)
+    store = open_store(tmp_path)
     assert read_quarantine(store, "sha") == []
     quarantine_path(store, "sha").parent.mkdir()
     quarantine_path(store, "sha").write_text("nonsense")
@@ -134,5 +134,5 @@ def test_a_killed_check_goes_on_where_it_stopped(tmp_path: Path, starter_environ
         time.sleep(0.02)
     assert again.returncode == 0
     assert {key: seconds for key, seconds in late.items() if key in kept} == kept
-    [counted] = read_quarantine(Store(tmp_path / "store"), starter_environment.environment_sha)
+    [counted] = read_quarantine(open_store(tmp_path / "store"), starter_environment.environment_sha)
     assert (counted["executions"], counted["passes"]) == (40, 40)

@@ -20,7 +20,7 @@ from prefect.client.schemas.objects import State, TaskRun
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 from flows.benchmark import benchmark
 
 PATIENCE_SECONDS = 30.0
@@ -56,7 +56,7 @@ class ObservedRun:
 
     @property
     def store(self) -> Store:
-        return Store(self.config.store)
+        return open_store(self.config.store)
 
     def task_states(self, expected: TaskStates) -> TaskStates:
         """State names of the run's task runs by stage, waited for, since the server learns of them by and by."""

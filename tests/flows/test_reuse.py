@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, all_stages, settings_in
 
 pytestmark = pytest.mark.flow
@@ -31,7 +31,7 @@ def parts(store: Path) -> dict[Path, tuple[int, int]]:
 def folder_of(run: ObservedRun, settings: Settings, stage: str) -> Path:
     """The stage's artifact in the copied store."""
     ref = getattr(run.artifacts, stage)
-    return Store(settings().store).folder(ref.stage, ref.key)
+    return open_store(settings().store).folder(ref.stage, ref.key)
 
 
 def test_first_run_computes_every_stage(finished_run: ObservedRun) -> None:

@@ -21,7 +21,7 @@ from prefect.context import get_settings_context
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from flows.sweep import sweep
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
@@ -116,7 +116,7 @@ def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
     new = sorted(path.parents[1].name for path in after if path not in before)
     assert new == ["aggregation", "execution", "generation", "sanitizing"]
     [mine] = [run for run in recorded_runs(config.store) if run.run == "mine-complete-full"]
-    executed = Store(config.store).find("execution", mine.keys["execution"])
+    executed = open_store(config.store).find("execution", mine.keys["execution"])
     assert executed.statistics["executed"] == 0, "equal programs were judged for the oracle"
     rows = table(prefect_client, first)
     assert [row["done"].partition(":")[0] for row in rows] == ["all reused", "ran", "all reused"]

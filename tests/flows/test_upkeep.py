@@ -17,7 +17,7 @@ from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from flows.check_environment import check_environment
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
@@ -163,7 +163,7 @@ def test_retention_shows_first_and_removes_on_request(
     settings: Settings, prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:
     """By default nothing goes; asked to, the flow removes what it had shown, and the recorded run stays whole."""
-    store = Store(settings().store)
+    store = open_store(settings().store)
     kept = recorded_runs(store.root)[-1]
     unused = store.root / "execution" / ("a" * 64)
     unused.mkdir()

@@ -8,7 +8,7 @@ import pytest
 from bigcodeflow.config import RunConfig
 from bigcodeflow.leaderboard.entries import LeaderboardEntry
 from bigcodeflow.leaderboard.requirements import Allowance
-from bigcodeflow.store import Store, artifact_key
+from bigcodeflow.store import artifact_key, open_store
 from tests.conftest import ROOT
 from tests.leaderboard.hub import WritableHub
 from tests.results.conftest import Tables
@@ -28,7 +28,7 @@ class Lab:
 
     def __init__(self, folder):
         self.folder = folder
-        self.store = Store(folder / "store")
+        self.store = open_store(folder / "store")
         self._runs = 0
 
     def run(

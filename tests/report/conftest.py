@@ -8,7 +8,7 @@ import pytest
 
 from bigcodeflow.core.schemas import METRICS, SAMPLES
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.results.conftest import Tables
 
 STARTED = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -64,7 +64,7 @@ class RecordedStore:
 
     def __init__(self, root):
         self.root = root
-        self.store = Store(root)
+        self.store = open_store(root)
         self.n_runs = 0
 
     def tables(self):

@@ -15,7 +15,7 @@ from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.importing import import_results
 from bigcodeflow.importing.reading import read_results
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 
 STEM = "m--main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
@@ -86,7 +86,7 @@ def three(tmp_path):
 
 
 def metric(run, store, name, **wanted):
-    rows = Store(store).read(run.metrics).to_pylist()
+    rows = open_store(store).read(run.metrics).to_pylist()
     wanted = {"slice_kind": "all", "metric": name, **wanted}
     return [row["value"] for row in rows if wanted.items() <= row.items()]
 

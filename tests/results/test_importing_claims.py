@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.results.test_importing import STARTER, STEM, TASKS, entry, metric, scores, take_in, write
 
 VALUES = {
@@ -249,7 +249,7 @@ class TestNothingIsMadeUp:
         ids = [TASKS[1]["task_id"]]
         path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
-        rows = {row["task_id"]: row for row in Store(tmp_path / "store").read(run.ground_truth).to_pylist()}
+        rows = {row["task_id"]: row for row in open_store(tmp_path / "store").read(run.ground_truth).to_pylist()}
         assert (rows[ids[0]]["tests"], rows[ids[0]]["tests_run"]) == ([], None)
         assert {test["outcome"] for test in rows["Starter/0"]["tests"]} == {"pass"}
 

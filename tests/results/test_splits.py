@@ -19,7 +19,7 @@ from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
 from bigcodeflow.results.splits import asked_splits, is_mismatched, split_mismatch
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.conftest import Command
 from tests.generation.providers.double import Received, Say, model_server
 from tests.store.s3 import new_bucket
@@ -107,7 +107,7 @@ def test_doctor_says_that_runs_are_right(bigcodeflow: Command, stored: Path) -> 
 def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The samples come into the replica; samples without requests say nothing."""
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "replica"))
-    store = Store(f"s3://{new_bucket()}/prefix")
+    store = open_store(f"s3://{new_bucket()}/prefix")
     asked = template_sha256("complete", "chat", PromptConfig())
     for name, templates in (("wrong", [asked, None]), ("replayed", [None, None])):
         store.publish("generation", name, pa.table({"template_sha": pa.array(templates, pa.string())}), settings={})

@@ -9,23 +9,18 @@ import pytest
 
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from bigcodeflow.results.runs import STAGES, recorded_runs
-from bigcodeflow.store import Remote, Store
+from bigcodeflow.store import Store, open_store
 from tests.retention.test_retention import SCHEMAS
 from tests.store.s3 import new_bucket
 
 
 @pytest.fixture
 def store(s3_endpoint: str) -> Store:
-    return Store(f"s3://{new_bucket()}/store")
+    return open_store(f"s3://{new_bucket()}/store")
 
 
 def in_days(days: float) -> datetime:
     return datetime.now(UTC) + timedelta(days=days)
-
-
-def remote(store: Store) -> Remote:
-    assert store.remote
-    return store.remote
 
 
 def artifact(store: Store, stage: str, key: str) -> None:
@@ -54,10 +49,10 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     """Artifacts and unfinished work alike, on the server and here; what a record names stays."""
     whole_run(store, "kept", in_days(0))
     artifact(store, "execution", "unused")
-    remote(store).write("execution/left.partial/segment.jsonl", b"{}\n")
-    before = remote(store).sizes("")
+    store.bucket.write("execution/left.partial/segment.jsonl", b"{}\n")
+    before = store.bucket.sizes("")
     assert gone(settings(store), in_days(29)) == []
-    assert remote(store).sizes("") == before
+    assert store.bucket.sizes("") == before
     assert gone(settings(store), in_days(31)) == [
         "artifact: execution/unused",
         "unfinished work: execution/left.partial",
@@ -81,19 +76,19 @@ def test_old_records_go_with_their_artifacts(store: Store) -> None:
 def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None:
     """The manifest goes first: what is left is no artifact, and goes as debris."""
     artifact(store, "dataset", "half")
-    remote(store).delete(["dataset/half/manifest.json"])
+    store.bucket.delete(["dataset/half/manifest.json"])
     assert store.find("dataset", "half") is None
     assert gone(settings(store), in_days(2)) == []
     assert gone(settings(store), in_days(31)) == ["debris: dataset/half"]
-    assert not remote(store).sizes("dataset")
+    assert not store.bucket.sizes("dataset")
 
 
 def test_finding_an_artifact_keeps_it(store: Store) -> None:
     """What a run found counts as written now; not again and again, as each time is a request more."""
     artifact(store, "dataset", "key")
-    manifest = json.loads(remote(store).read("dataset/key/manifest.json") or b"")
+    manifest = json.loads(store.bucket.read("dataset/key/manifest.json") or b"")
     manifest["written_at"] = in_days(-40).isoformat()
-    remote(store).write("dataset/key/manifest.json", json.dumps(manifest).encode())
+    store.bucket.write("dataset/key/manifest.json", json.dumps(manifest).encode())
     written = _written_at(store)
     time.sleep(1.1)  # S3 tells seconds
     assert store.find("dataset", "key")
@@ -111,22 +106,22 @@ def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
     found = removable(config, now + timedelta(seconds=2))
     assert [one.name for one in found] == ["dataset/key"]
     time.sleep(3.1)
-    content = remote(store).read("dataset/key/manifest.json")
-    remote(store).write("dataset/key/manifest.json", content or b"")
+    content = store.bucket.read("dataset/key/manifest.json")
+    store.bucket.write("dataset/key/manifest.json", content or b"")
     assert remove(config, found, now + timedelta(seconds=2)) == []
     assert store.find("dataset", "key")
 
 
 def test_answers_stay_unless_asked_for(store: Store, tmp_path: Path) -> None:
     """They were paid for; asked for, they go on the server and here."""
-    remote(store).write("answers/some/segment.jsonl", b"{}\n")
+    store.bucket.write("answers/some/segment.jsonl", b"{}\n")
     folder = store.root / "answers" / "some"
     folder.mkdir(parents=True)
     assert gone(settings(store), in_days(400)) == []
     assert gone(settings(store, answers=True), in_days(400)) == ["answers: answers/some"]
-    assert not remote(store).sizes("answers")
+    assert not store.bucket.sizes("answers")
     assert not folder.exists()
 
 
 def _written_at(store: Store) -> datetime:
-    return remote(store).objects("dataset")["key/manifest.json"].written_at
+    return store.bucket.objects("dataset")["key/manifest.json"].written_at

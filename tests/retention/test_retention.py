@@ -24,7 +24,7 @@ from bigcodeflow.pipeline.retention import (
     totals,
 )
 from bigcodeflow.results.runs import STAGES, recorded_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMAS = {
@@ -82,7 +82,7 @@ def named(found: list[Removable]) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+    return open_store(tmp_path / "store")
 
 
 def test_artifacts_of_recorded_runs_stay_however_old(store: Store) -> None:

@@ -18,7 +18,7 @@ from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.stages import RunArtifacts, finished_run, perform_all
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.scaleout.hosts import wait_for
 
@@ -58,7 +58,7 @@ def config_of(store: str, folder: Path, ids: str = "0-2", **execution: object) -
 
 def rows_of(config: RunConfig, artifacts: RunArtifacts) -> dict[str, list[dict]]:
     """Every table of a run, without what is measured."""
-    store = Store(config.store)
+    store = open_store(config.store)
     return {
         name: [
             {key: _outcome(value) for key, value in row.items() if key not in _MEASURED}
@@ -83,7 +83,7 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     assert [ref.key for ref in first] == [ref.key for ref in local]
     assert rows_of(there, first) == rows_of(here, local)
     now = datetime.now(UTC)
-    write_outputs(there, first, Store(s3_url), started_at=now, evaluated_at=now)
+    write_outputs(there, first, open_store(s3_url), started_at=now, evaluated_at=now)
     reports = [write_report(select_runs(s3_url, ["latest"]), tmp_path / "first.html").path.read_bytes()]
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
     reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
@@ -94,7 +94,7 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     run = find_run(s3_url, "latest")
     assert run.keys["execution"] == first.execution.key
     assert run.path("execution").is_file()
-    outputs = write_outputs(there, first, Store(s3_url), started_at=now, evaluated_at=now)
+    outputs = write_outputs(there, first, open_store(s3_url), started_at=now, evaluated_at=now)
     assert (tmp_path / "another machine") in outputs.catalog.parents
     assert all(path.is_file() for path in outputs.files)
 
@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on_on_another_machine(s3_url: str, tmp_path: Path, mo
     """What was kept before the first machine was lost is not executed again, and every sample has its verdict."""
     samples = _slow_samples(tmp_path, 40)
     process = _evaluate(samples, s3_url, tmp_path / "lost")
-    remote = Store(s3_url).remote
+    remote = open_store(s3_url).bucket
     assert remote is not None
 
     def segments() -> list[str]:
@@ -141,7 +141,7 @@ def test_a_killed_run_goes_on_on_another_machine(s3_url: str, tmp_path: Path, mo
     assert _evaluate(samples, s3_url, tmp_path / "other").wait() == 0
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "other" / "replicas"))
     run = find_run(s3_url, "latest")
-    store = Store(s3_url)
+    store = open_store(s3_url)
     ref = store.find("execution", run.keys["execution"])
     assert ref is not None
     rows = store.read(ref).to_pylist()
@@ -162,7 +162,7 @@ def test_runs_at_once_share_one_store(s3_url: str, tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert [process.returncode for process in processes] == [0, 0]
-    store = Store(s3_url)
+    store = open_store(s3_url)
     for stage in ("dataset", "generation", "sanitizing", "execution", "aggregation"):
         parts = store.published(stage)
         assert parts

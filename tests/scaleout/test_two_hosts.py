@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.scaleout.hosts import wait_for
 from tests.store.s3 import variables
 
@@ -23,8 +23,8 @@ _COUNT = 60
 _DRIVER, _DASK = "10.231.77.1", "10.231.77.2"
 _MAKE_BUCKET = "import fsspec; fsspec.filesystem('s3').mkdir('bucket')"
 _SEGMENTS = """
-from bigcodeflow.store import Store
-print(sum(".partial/" in name for name in Store("s3://bucket/store").remote.sizes("execution")))
+from bigcodeflow.store import open_store
+print(sum(".partial/" in name for name in open_store("s3://bucket/store").bucket.sizes("execution")))
 """
 
 
@@ -151,7 +151,7 @@ def test_a_line_that_is_cut_changes_no_result(
     assert _rows(tmp_path / "far") == _rows(tmp_path / "near")
     told = subprocess.run([*on_driver, _SEGMENTS], env=os.environ | server, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "0"
-    assert len(Store(tmp_path / "store").published("execution")) == 2
+    assert len(open_store(tmp_path / "store").published("execution")) == 2
 
 
 def _verdicts(replicas: Path) -> int:

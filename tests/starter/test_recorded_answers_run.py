@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.config import load_config
 from bigcodeflow.pipeline.stages import perform_all
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default"), pytest.mark.timeout(600)]
@@ -24,7 +24,7 @@ class _Silent:
 def _found(folder: Path, mode: str) -> dict[tuple[str, int], dict]:
     overrides = (f"store={folder / 'store'}", f"sanitizing.mode={mode}", "execution.variants=[calibrated]")
     config = load_config("starter", overrides)
-    rows = Store(config.store).read(perform_all(config, _Silent()).execution).to_pylist()
+    rows = open_store(config.store).read(perform_all(config, _Silent()).execution).to_pylist()
     return {(row["task_id"], row["sample_index"]): row for row in rows}
 
 

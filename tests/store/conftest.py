@@ -6,7 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 from .s3 import FaultyProxy, faulty_proxy, new_bucket
 
@@ -27,7 +27,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
     def of(name: str) -> Store:
         monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / name))
-        return Store(location)
+        return open_store(location)
 
     return of
 
@@ -38,7 +38,7 @@ def s3_machine(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def of(name: str) -> Store:
         monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / name))
-        return Store(s3_url)
+        return open_store(s3_url)
 
     return of
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, RemoteStore, Store, open_store
 
 TABLE = pa.table({"task_id": ["a", "b"], "n": [1, 2]})
 Machine = Callable[[str], Store]
@@ -41,8 +41,8 @@ def test_a_store_is_known_by_its_location(machine: Machine) -> None:
     """What is told to people makes the same store again, also after it went through a path, as options of commands do."""
     store = machine("one")
     ref = publish(store)
-    assert Store(store.location).find("execution", "key") == ref
-    assert store.location.count("//") == 0 or Store(store.location.replace("//", "/")).location == store.location
+    assert open_store(store.location).find("execution", "key") == ref
+    assert store.location.count("//") == 0 or open_store(store.location.replace("//", "/")).location == store.location
 
 
 def test_publishing_again_replaces_what_every_machine_sees(machine: Machine) -> None:
@@ -118,9 +118,9 @@ def test_nothing_of_the_credentials_is_stored(s3_machine: Machine) -> None:
     store = s3_machine("one")
     ref = publish(store)
     store.write("runs/a.json", json.dumps(ref.model_dump()).encode())
-    remote = store.remote
-    assert remote is not None
-    names = list(remote.sizes("execution"))
-    contents = [remote.read(f"execution/{name}") or b"" for name in names]
+    assert isinstance(store, RemoteStore)
+    bucket = store.bucket
+    names = list(bucket.sizes("execution"))
+    contents = [bucket.read(f"execution/{name}") or b"" for name in names]
     assert len(names) == 2
     assert not any(b"a-secret" in content for content in [*contents, *map(str.encode, names)])

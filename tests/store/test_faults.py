@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import Store
-from bigcodeflow.store import remote as remote_module
+from bigcodeflow.store import LocalStore, Store, open_store
+from bigcodeflow.store import bucket as bucket_module
 from tests.conftest import ROOT
 
 from .s3 import FaultyProxy, faulty_proxy, variables
@@ -26,19 +26,19 @@ def test_damaged_objects_are_a_miss(s3_machine: Machine, damage: str) -> None:
     """Nothing that fails its checksum gets into a replica; publishing again repairs it."""
     store = s3_machine("one")
     ref = publish(store)
-    remote, part, manifest = store.remote, f"execution/key/{ref.sha256}.parquet", "execution/key/manifest.json"
-    content = remote.read(part)
+    bucket, part, manifest = store.bucket, f"execution/key/{ref.sha256}.parquet", "execution/key/manifest.json"
+    content = bucket.read(part)
     match damage:
         case "truncate":
-            remote.write(part, content[:-1])
+            bucket.write(part, content[:-1])
         case "flip":
-            remote.write(part, content[:50] + bytes([content[50] ^ 1]) + content[51:])
+            bucket.write(part, content[:50] + bytes([content[50] ^ 1]) + content[51:])
         case "no_part":
-            remote.delete([part])
+            bucket.delete([part])
         case "no_manifest":
-            remote.delete([manifest])
+            bucket.delete([manifest])
         case "bad_manifest":
-            remote.write(manifest, remote.read(manifest)[:40])
+            bucket.write(manifest, bucket.read(manifest)[:40])
     other = s3_machine("other")
     assert other.find("execution", "key") is None
     assert other.published("execution") == []
@@ -66,9 +66,9 @@ def test_a_damaged_replica_is_brought_again(s3_machine: Machine, damage: str) ->
 _PUBLISHER = """
 import sys
 import pyarrow as pa
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 table = pa.table({"n": list(range(1000))})
-Store(sys.argv[1]).publish("execution", "key", table, settings={})
+open_store(sys.argv[1]).publish("execution", "key", table, settings={})
 """
 
 
@@ -114,7 +114,7 @@ def test_a_store_out_of_reach_is_no_miss(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work that is there must not be done again because the network is down: one line says so."""
-    monkeypatch.setattr(remote_module, "_PAUSES_SECONDS", ())
+    monkeypatch.setattr(bucket_module, "_PAUSES_SECONDS", ())
     store = s3_machine("one")
     publish(store)
     proxy.fault = lambda _method, _path: "unavailable"
@@ -126,9 +126,9 @@ def test_a_store_out_of_reach_is_no_miss(
 
 def _failure(location: str, *, prelude: str = "", **environment: str) -> str:
     """What a new process says when it opens a store."""
-    program = f"import sys\n{prelude}\nfrom bigcodeflow.store import Store\nfrom bigcodeflow.core.errors import ArtifactError\n"
+    program = f"import sys\n{prelude}\nfrom bigcodeflow.store import open_store\nfrom bigcodeflow.core.errors import ArtifactError\n"
     program += (
-        "try:\n    Store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error:\n    print(error)\n"
+        "try:\n    open_store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error:\n    print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, location],
@@ -147,9 +147,9 @@ def test_what_the_user_has_to_mend_is_one_line(s3_endpoint: str, s3_url: str, tm
     )
     assert "access is refused (Unable to locate credentials): give credentials" in nobody
     with pytest.raises(ArtifactError, match=r"store memory://x: is gone with the process; use a folder or a URL"):
-        Store("memory://x").find("execution", "key")
+        open_store("memory://x").find("execution", "key")
     with pytest.raises(ArtifactError, match=r"store foo://x: Protocol not known: foo: use a folder or a URL"):
-        Store("foo://x").find("execution", "key")
+        open_store("foo://x").find("execution", "key")
 
 
 def test_the_package_that_is_missing_is_named() -> None:
@@ -160,8 +160,8 @@ def test_the_package_that_is_missing_is_named() -> None:
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
     """It is published by rename like any folder."""
-    store = Store(f"file://{tmp_path}/store")
+    store = open_store(f"file://{tmp_path}/store")
     assert store.root == tmp_path / "store"
-    assert store.remote is None
+    assert isinstance(store, LocalStore)
     ref = store.publish("execution", "key", pa.table({"n": [1]}), settings={})
-    assert Store(tmp_path / "store").find("execution", "key") == ref
+    assert open_store(tmp_path / "store").find("execution", "key") == ref

@@ -8,7 +8,7 @@ import pytest
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.execution.expectations import Cost
 from bigcodeflow.execution.verdict_index import VerdictIndex
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 _EMPTY = {pa.string(): "", pa.bool_(): False, pa.int32(): 0, pa.int64(): 0, pa.float64(): 0.0}
 
@@ -81,7 +81,7 @@ def test_costs_are_means_over_measured_executions(machine):
 @pytest.mark.parametrize("damage", ["garbage", "truncated"])
 def test_a_damaged_index_is_made_again(tmp_path: Path, cache: Path, damage: str) -> None:
     """It costs one reading of the store, and no run."""
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     publish(store, "one", verdict("k1"))
     assert found(store, "k1")
     [path] = cache.rglob("*.sqlite")
@@ -95,7 +95,7 @@ def test_a_damaged_index_is_made_again(tmp_path: Path, cache: Path, damage: str)
 def test_a_cache_that_cannot_be_written_costs_time_only(
     tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     publish(store, "one", verdict("k1"))
     (cache / "bigcodeflow").mkdir(parents=True)
     (cache / "bigcodeflow/verdict-index").write_text("a file where the folder would be")

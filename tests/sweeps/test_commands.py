@@ -9,7 +9,7 @@ from bigcodeflow.cli.retention import clean
 from bigcodeflow.cli.sweep import sweep
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import TASKS
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_a_wrong_override_is_told_once(setting: str, told: str) -> None:
 
 def test_cleaning_lists_first_and_removes_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without --delete nothing is removed, and the way to do it is told."""
-    store = Store(tmp_path / "store")
+    store = open_store(tmp_path / "store")
     store.publish("dataset", "unused", TASKS.empty_table(), settings={})
     for path in store.folder("dataset", "unused").iterdir():
         os.utime(path, (0, 0))

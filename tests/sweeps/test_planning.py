@@ -14,7 +14,7 @@ from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import perform_all
 from bigcodeflow.pipeline.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 pytestmark = pytest.mark.sandbox
 
@@ -56,7 +56,7 @@ def finished(starter_environment: InstalledEnvironment, tmp_path_factory: pytest
     [member] = members_of(sweep)
     now = datetime.now(UTC)
     write_outputs(
-        member.config, perform_all(member.config, Silent()), Store(sweep.store), started_at=now, evaluated_at=now
+        member.config, perform_all(member.config, Silent()), open_store(sweep.store), started_at=now, evaluated_at=now
     )
     return folder
 

@@ -27,9 +27,9 @@ def catalog(
     DuckDB client (duckdb -readonly FILE) or the DuckDB UI.
     """
     from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
-    from bigcodeflow.store import Store
+    from bigcodeflow.store import open_store
 
-    kept = Store(store)
+    kept = open_store(store)
     if kept.location == str(kept.root) and not kept.root.is_dir():
         raise ArtifactError(f"{kept.location}: there is no store: run a model first, or name one with --store")
     path = rebuild_catalog(store)

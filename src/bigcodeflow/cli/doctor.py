@@ -90,13 +90,13 @@ def _environments() -> Iterator[Finding]:
 def _recorded_runs(store: Path) -> Iterator[Finding]:
     from bigcodeflow.results.runs import recorded_runs
     from bigcodeflow.results.splits import split_mismatch
-    from bigcodeflow.store import Store
+    from bigcodeflow.store import open_store
 
     try:
         runs = recorded_runs(store)
         mismatches = {run.record: told for run in runs if (told := split_mismatch(run))}
     except BigCodeFlowError as error:
-        yield Finding(f"recorded runs of {Store(store).location}", works=False, told=str(error))
+        yield Finding(f"recorded runs of {open_store(store).location}", works=False, told=str(error))
         return
     for record, told in mismatches.items():
         remedy = f"run it again, which asks for the missing answers, and delete runs/{record}.json in the store"

@@ -11,7 +11,7 @@ from bigcodeflow.cli import model_options, options
 from bigcodeflow.cli.console import notices, out, progress_listener
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 
 def generate(
@@ -106,7 +106,7 @@ def print_estimates(config: RunConfig) -> None:
     table = Table(*columns)
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
-        found = estimate_requests(chosen.settings, tasks, Store(config.store).root / "answers")
+        found = estimate_requests(chosen.settings, tasks, open_store(config.store).root / "answers")
         most = "no limit" if found.most_completion_tokens is None else f"{found.most_completion_tokens:,}"
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
         counts = (f"{found.samples:,}", f"{found.known:,}", f"{found.requests:,}", f"{found.prompt_tokens:,}")

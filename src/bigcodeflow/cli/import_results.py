@@ -89,13 +89,13 @@ def _import_each(files: Sequence[Path], settings: dict[str, str], *, store: Path
 def _import(file: Path, settings: dict[str, str], *, store: Path, samples: str, name: str) -> None:
     from bigcodeflow import importing, results
     from bigcodeflow.results.titles import title_of
-    from bigcodeflow.store import Store
+    from bigcodeflow.store import open_store
 
     with progress_listener() as listener:
         run = importing.import_results(
             file, settings=settings, store=store, listener=listener, samples=samples, name=name
         )
-    kept = Store(store)
+    kept = open_store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
     view = run.config.dataset
     title = title_of(run.model, view.subset, view.split)

@@ -34,7 +34,7 @@ from bigcodeflow.execution.rounds import (
     verdicts_of,
 )
 from bigcodeflow.execution.verdicts import blocked_verdict, renewed
-from bigcodeflow.store import Lines, Store
+from bigcodeflow.store import LogFiles, Store
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3
@@ -252,7 +252,7 @@ def contradiction_coverage(
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     known = Contradictions(store, environment.environment_sha)
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
-    with store.kept(ledger_folder, Lines.VERDICTS), Cluster(config) as cluster:
+    with store.synchronized(ledger_folder, LogFiles.VERDICTS), Cluster(config) as cluster:
         execute = partial(
             verdicts_of,
             config=config,

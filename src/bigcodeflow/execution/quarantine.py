@@ -23,7 +23,7 @@ from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.ledger import read_ledger
 from bigcodeflow.execution.rounds import execute_with_retries
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import Lines, Store, locked
+from bigcodeflow.store import LogFiles, Store, locked
 
 _STAGE = "quarantine"
 
@@ -101,7 +101,7 @@ def repeat_ground_truths(
     items = {item.verdict_key: item for repetitions in planned.values() for item in repetitions.items}
     ledger_folder = store.workspace(_STAGE, sha)
     report = progress or (lambda _done, _all: None)
-    with store.kept(ledger_folder, Lines.VERDICTS):
+    with store.synchronized(ledger_folder, LogFiles.VERDICTS):
         done = _final_lines(ledger_folder, items)
         execute_with_retries(
             [item for key, item in items.items() if key not in done],

@@ -22,7 +22,7 @@ from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_t
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, Store, open_store
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
@@ -99,7 +99,7 @@ def import_results(
     run = Resolver().up_to_sanitizing(_config(found, told, scores, settings, store=store, name=name))
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
-    config, kept = run.config, Store(run.config.store)
+    config, kept = run.config, open_store(run.config.store)
     refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
     dataset = stages.perform(stages.dataset_stage(run), kept, listener)
     matched = match(

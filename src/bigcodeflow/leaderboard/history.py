@@ -19,7 +19,7 @@ from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, or
 from bigcodeflow.leaderboard.rankings import entry_line, points, score
 from bigcodeflow.results.comparison.resampling import mean_interval
 from bigcodeflow.results.statistics import Interval
-from bigcodeflow.store import Store, locked
+from bigcodeflow.store import Store, locked, open_store
 
 _FOLDER = "leaderboard"
 _LOCK = ".leaderboard.lock"
@@ -67,7 +67,7 @@ def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now
 
 def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
     """Add the entries to the history and return their snapshot; the same content twice in a row is one snapshot."""
-    store = Store(store_root)
+    store = open_store(store_root)
     # Without the lock two publications of the same content at once would both be new.
     with locked(store.root / _FOLDER / _LOCK):
         snapshot = snapshot_of(store_root, entries, now)
@@ -79,7 +79,7 @@ def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry],
 
 def snapshot_paths(store_root: Path | str) -> list[Path]:
     """Files of the store's snapshots, in the order of time."""
-    return [path for path in Store(store_root).files(_FOLDER) if path.name[0].isdigit()]
+    return [path for path in open_store(store_root).files(_FOLDER) if path.name[0].isdigit()]
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -117,7 +117,7 @@ def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
         return read_snapshot(fitting[0])
     problem = f"fits {len(fitting)} snapshots" if fitting else "fits no snapshot"
     known = ", ".join(path.stem for path in (fitting or paths)[-5:]) or "none: run `bigcodeflow leaderboard write`"
-    raise ConfigError(f"leaderboard snapshot {name!r} {problem} in {Store(store_root).location}; there: {known}")
+    raise ConfigError(f"leaderboard snapshot {name!r} {problem} in {open_store(store_root).location}; there: {known}")
 
 
 class ScoreChange(NamedTuple):
@@ -174,7 +174,7 @@ def changes(
     old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
     kept = [(old[identity], new[identity]) for identity in new if identity in old]
     moved = [pair for pair in kept if pair[0].pass_at_1 != pair[1].pass_at_1]
-    found = [_change(*pair, Store(store_root), max_drop_points) for pair in moved]
+    found = [_change(*pair, open_store(store_root), max_drop_points) for pair in moved]
     return Changes(
         new=tuple(entry for identity, entry in new.items() if identity not in old),
         gone=tuple(entry for identity, entry in old.items() if identity not in new),

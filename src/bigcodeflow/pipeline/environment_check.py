@@ -22,7 +22,7 @@ from bigcodeflow.execution.environment_check import UnjudgeableTask, failing_imp
 from bigcodeflow.execution.integrity.checks import Coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 
 _MOST_NAMED = 5
 
@@ -111,7 +111,7 @@ class EnvironmentCheck:
     """One check of one environment over one dataset; everything but repetitions is cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
-        self._resolver, self._listener, self._store = Resolver(), listener, Store(config.store)
+        self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
         self._run = self._resolver(config)
         self._dataset = self._perform(stages.dataset_stage(self._run))
         self._truths = self._perform(stages.ground_truth_stage(self._run, self._dataset))

@@ -17,7 +17,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import leaves
 from bigcodeflow.pipeline.stages import Generated, RunArtifacts
 from bigcodeflow.results.titles import title_of
-from bigcodeflow.store import ArtifactRef, Store, write_atomically
+from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
 
 _SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")
 #: Says whose results a folder holds: the run's record, with its name.
@@ -205,7 +205,7 @@ def write_sample_files(config: RunConfig, found: Generated) -> tuple[Path, ...]:
 
     A file of that name with other content is kept beside them.
     """
-    store, out, stem = Store(config.store), Path(config.out).expanduser(), file_stem(config)
+    store, out, stem = open_store(config.store), Path(config.out).expanduser(), file_stem(config)
     answers = store.read(found.generation, ["raw_text"])["raw_text"].to_pylist()
     solutions = store.read(found.sanitizing, ["task_id", "solution"]).to_pylist()
     lines = [json.dumps({**row, "raw_solution": answer}) + "\n" for row, answer in zip(solutions, answers, strict=True)]

@@ -11,7 +11,7 @@ from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, overlaid
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import dataset_stage, finished_artifact, generation_stage
 from bigcodeflow.results.runs import RecordedRun, find_run
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 
 class RescoreConfig(SettingsModel):
@@ -96,7 +96,7 @@ def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:
     """Judging again must not cost anything: a model's answers have to be in the store."""
     if again.samples.source != "model":
         return
-    there, store = Resolver(dry_run=True).up_to_sanitizing(again), Store(again.store)
+    there, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
     dataset = finished_artifact(dataset_stage(there), store)
     if dataset is None or finished_artifact(generation_stage(there, dataset), store) is None:
         raise ConfigError(

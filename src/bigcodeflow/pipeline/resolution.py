@@ -12,7 +12,7 @@ from bigcodeflow import datasets, generation
 from bigcodeflow.config import DatasetConfig, ExecutionConfig, RunConfig
 from bigcodeflow.environments import Environment
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 
 class Content(NamedTuple):
@@ -130,6 +130,6 @@ def _quarantine(config: RunConfig, environment_sha: str) -> Content:
         return _NO_QUARANTINE
     from bigcodeflow.execution.quarantine import quarantined, read_quarantine
 
-    rows = quarantined(read_quarantine(Store(config.store), environment_sha))
+    rows = quarantined(read_quarantine(open_store(config.store), environment_sha))
     suspects = sorted({(row["task_id"], row["test_sha256"]) for row in rows})
     return Content([list(suspect) for suspect in suspects], frozenset(suspects))

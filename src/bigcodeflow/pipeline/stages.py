@@ -15,7 +15,7 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver, resolve
-from bigcodeflow.store import ArtifactRef, Lines, Store, artifact_key
+from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.judging import Checking, Planned
@@ -96,7 +96,7 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
 
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
     """Every stage in order, in this process, without Prefect."""
-    store = Store(config.store)
+    store = open_store(config.store)
     return in_order(resolve(config), lambda stage: perform(stage, store, listener))
 
 
@@ -110,7 +110,7 @@ class Generated(NamedTuple):
 
 def perform_generation(config: RunConfig, listener: Listener) -> Generated:
     """The stages up to sanitizing in order, in this process, without Prefect."""
-    run, store = Resolver().up_to_sanitizing(config), Store(config.store)
+    run, store = Resolver().up_to_sanitizing(config), open_store(config.store)
     dataset = perform(dataset_stage(run), store, listener)
     samples = perform(generation_stage(run, dataset), store, listener)
     return Generated(dataset, samples, perform(sanitizing_stage(run, dataset, samples), store, listener))
@@ -118,7 +118,7 @@ def perform_generation(config: RunConfig, listener: Listener) -> Generated:
 
 def finished_run(run: ResolvedRun) -> RunArtifacts | None:
     """The artifacts of a run whose every stage is in the store already, or None where something is left to do."""
-    store = Store(run.config.store)
+    store = open_store(run.config.store)
 
     def find(stage: Stage) -> ArtifactRef:
         ref = finished_artifact(stage, store)
@@ -213,7 +213,7 @@ def generation_stage(run: ResolvedRun, dataset: ArtifactRef, shared_limit: "Shar
 
         config, answers = work.config, work.store.root / "answers"
         own = answers / generation.ledger_key(config.generation)
-        with work.store.kept(own, Lines.ANSWERS), work.store.kept(own / "batches", Lines.BATCHES):
+        with work.store.synchronized(own, LogFiles.ANSWERS), work.store.synchronized(own / "batches", LogFiles.BATCHES):
             return model_samples(
                 config.generation,
                 work.table(0).to_pylist(),
@@ -350,7 +350,7 @@ def _judge(
     folder = "execution"
     ledger_folder = work.store.workspace(folder, work.key)
     others = [one for one in work.store.unfinished(folder) if one != ledger_folder]
-    with work.store.kept(ledger_folder, Lines.VERDICTS):
+    with work.store.synchronized(ledger_folder, LogFiles.VERDICTS):
         return judging.judge(
             planned,
             config=work.config.execution,

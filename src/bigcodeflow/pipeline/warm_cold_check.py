@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import RunConfig, Start
 from bigcodeflow.pipeline import stages
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 _STARTS: tuple[Start, ...] = ("warm", "cold")
 _COLUMNS = ("task_id", "sample_index", "variant", "status", "tests")
@@ -67,7 +67,7 @@ def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Liste
     execution = config.execution.model_copy(update={"start": start})
     there = config.model_copy(update={"store": str(store), "execution": execution})
     artifacts = stages.perform_all(there, listener)
-    rows = Store(store).read(artifacts.execution, list(_COLUMNS)).to_pylist()
+    rows = open_store(store).read(artifacts.execution, list(_COLUMNS)).to_pylist()
     return {
         (row["task_id"], row["sample_index"], row["variant"]): (
             row["status"],

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.titles import board_title, fits, named_model, title_of, told_apart
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 _FOLDER = "runs"
 #: Sources of samples that are no model's answers: what they score says something of the judge only.
@@ -147,7 +147,7 @@ def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
     Raises:
         ArtifactError: a record that cannot be read.
     """
-    store = Store(store_root)
+    store = open_store(store_root)
     return [_read(path, store) for path in store.files(_FOLDER)]
 
 
@@ -201,7 +201,7 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
     there = f"it has {', '.join(close)}" if close else "it has none yet: run `bigcodeflow run` first"
-    raise ArtifactError(f"{Store(store_root).location}: no recorded run is called {name!r}; {there}")
+    raise ArtifactError(f"{open_store(store_root).location}: no recorded run is called {name!r}; {there}")
 
 
 def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
@@ -223,7 +223,7 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
         for run, title in zip(shown, titles(shown), strict=True)
     ]
     rest = [f"  and {len(found) - len(shown):,} more"] if len(found) > len(shown) else []
-    head = f"{Store(store_root).location}: {len(found):,} runs fit {name!r}: name one by its title or its record"
+    head = f"{open_store(store_root).location}: {len(found):,} runs fit {name!r}: name one by its title or its record"
     raise ArtifactError("\n".join([head, *told, *rest]))
 
 

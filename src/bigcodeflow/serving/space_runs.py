@@ -19,7 +19,7 @@ from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline import outputs, stages
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 
 if TYPE_CHECKING:
     from bigcodeflow.serving.space import SpaceSettings
@@ -142,7 +142,7 @@ def _evaluated(config: RunConfig, told: Told) -> Evaluated:
 
     started_at = datetime.now(UTC)
     artifacts = stages.perform_all(config, told)
-    store = Store(config.store)
+    store = open_store(config.store)
     written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     console = Console(file=StringIO(), width=_SUMMARY_COLUMNS, no_color=True)

@@ -1,19 +1,35 @@
 """The store: content-keyed, checksummed Parquet tables that stages hand to one another, in a folder or at a URL."""
 
-from bigcodeflow.store.files import file_sha256, locked, write_atomically
-from bigcodeflow.store.journal import Lines
-from bigcodeflow.store.refs import ArtifactRef, artifact_key
-from bigcodeflow.store.remote import Remote, RemoteObject
-from bigcodeflow.store.store import Store
+from pathlib import Path
+
+from bigcodeflow.core.paths import located
+from bigcodeflow.store.files import AppendLog, file_sha256, locked, log_records, write_atomically
+from bigcodeflow.store.log_sync import LogFiles
+from bigcodeflow.store.remote_store import RemoteStore
+from bigcodeflow.store.store import ArtifactRef, LocalStore, Store, StoredFolder, artifact_key
 
 __all__ = [
+    "AppendLog",
     "ArtifactRef",
-    "Lines",
-    "Remote",
-    "RemoteObject",
+    "LocalStore",
+    "LogFiles",
+    "RemoteStore",
     "Store",
+    "StoredFolder",
     "artifact_key",
     "file_sha256",
     "locked",
+    "log_records",
+    "open_store",
     "write_atomically",
 ]
+
+
+def open_store(location: Path | str) -> Store:
+    """The store at a location; nothing is read before it is asked for.
+
+    Args:
+        location: a folder, or a URL such as s3://bucket/prefix.
+    """
+    place = located(str(location))
+    return LocalStore(place) if isinstance(place, Path) else RemoteStore(place)

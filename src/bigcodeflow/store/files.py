@@ -1,14 +1,18 @@
-"""Files that are there whole or not at all, whoever writes them at the same time."""
+"""Files that are there whole or not at all, whoever writes them at the same time; logs, and locks between processes."""
 
 import errno
-import fcntl
 import gzip
 import hashlib
+import json
+import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, Self
+
+from filelock import FileLock
 
 
 def write_atomically(target: Path, content: bytes, *, compress: bool = False) -> Path:
@@ -24,6 +28,21 @@ def file_sha256(path: Path) -> str:
     """Sha256 of a file's bytes, as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """Content of a file; None where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def folder_aside(target: Path) -> Path:
+    """A new folder beside the target, in which its content is prepared."""
+    aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.tmp")
+    aside.mkdir(parents=True)
+    return aside
 
 
 def put_folder_in_place(aside: Path, target: Path) -> None:
@@ -43,9 +62,80 @@ def put_folder_in_place(aside: Path, target: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock, which ends with its process, however that ends."""
+def locked(path: Path, *, blocking: bool = True) -> Iterator[None]:
+    """Hold an advisory lock (flock), which ends with its process, however that ends.
+
+    Raises:
+        TimeoutError: the lock is not to be waited for, and another process holds it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    # Without flock, filelock would take a file's existence for a lock, which outlives a killed process.
+    with FileLock(path, blocking=blocking, fallback_to_soft=False):
         yield
+
+
+class AppendLog:
+    """A file of JSON lines that one writer appends to; a line counts once its end is written.
+
+    A killed process loses no line that was appended. A machine without power may, until `sync`.
+    """
+
+    def __init__(self, path: Path, *, exclusive: bool = False) -> None:
+        """Open the file, which is made where it is missing.
+
+        Args:
+            path: the file; its folder is made where it is missing.
+            exclusive: the file must not exist yet.
+
+        Raises:
+            OSError: the disk refuses, or the file exists already.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if exclusive else 0)
+        self.path, self.descriptor = path, os.open(path, flags, 0o644)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append one record as a line.
+
+        Raises:
+            OSError: the disk does not take it; what follows must not be written behind half a line.
+        """
+        line = memoryview(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+        while line:
+            line = line[os.write(self.descriptor, line) :]
+
+    def sync(self) -> None:
+        """Wait until everything that was appended is on the disk; may run in another thread than `append`.
+
+        Raises:
+            OSError: the disk does not take it.
+        """
+        os.fdatasync(self.descriptor)
+
+    def sync_name(self) -> None:
+        """Make the file's name as durable as its lines."""
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def __enter__(self) -> Self:
+        """The log itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        os.close(self.descriptor)
+
+
+def log_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Records of a log's whole lines; a line that a kill tore or a power failure damaged is left out."""
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return  # is being written right now, or never will be
+            with suppress(ValueError):
+                record = json.loads(line)
+                if isinstance(record, dict):
+                    yield record

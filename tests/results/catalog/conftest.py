@@ -2,9 +2,9 @@
 
 import pytest
 
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "it's a [store]")
+    return open_store(tmp_path / "it's a [store]")

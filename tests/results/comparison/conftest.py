@@ -8,7 +8,7 @@ import pytest
 
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.comparison import compare, open_runs
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 
 MOMENT = "2026-01-01T00:00:{:02d}+00:00"
 
@@ -65,7 +65,7 @@ class Runs:
         keys = {}
         for artifact, (stage, table, told) in artifacts.items():
             keys[artifact] = hashlib.sha256(f"{record} {artifact}".encode()).hexdigest()
-            Store(self.root).publish(stage, keys[artifact], table, settings=told)
+            open_store(self.root).publish(stage, keys[artifact], table, settings=told)
         content = {
             "run": name,
             "model": model,

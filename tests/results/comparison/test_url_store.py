@@ -7,7 +7,7 @@ import pytest
 from bigcodeflow.results.comparison import Method, compare, open_runs
 from bigcodeflow.results.inspection import Filters, inspected
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import Store
+from bigcodeflow.store import open_store
 from tests.store.s3 import new_bucket
 
 
@@ -18,7 +18,7 @@ def bucket(s3_endpoint, tmp_path, monkeypatch, runs, outcomes):
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "writer"))
     for name, line, version in (("a", "+++-", 2), ("b", "-+--", 1)):
         settings = {"harness_version": version, "limits": {}}
-        _publish(Store(runs.root), Store(url), runs.add(name, outcomes(line), settings=settings), settings)
+        _publish(open_store(runs.root), open_store(url), runs.add(name, outcomes(line), settings=settings), settings)
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "reader"))
     return url
 

@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import Store, artifact_key
+from bigcodeflow.store import artifact_key, open_store
 
 STAGES = {"dataset": "tasks", "sanitizing": "solutions", "execution": "verdicts", "ground_truth": "ground_truth"}
 HOSTILE = "\x1b[2J\x1b]0;owned\x07[red]bold[/red] | <b>`````"
@@ -18,7 +18,7 @@ def record(tmp_path):
     """Publishes the tables, records a run over them and opens it; artifacts can be left out."""
 
     def recorded(tables, *, answers=(), without=(), split="complete", quarantine=()):
-        store = Store(tmp_path / "a store")
+        store = open_store(tmp_path / "a store")
         keys = {}
         for artifact, name in STAGES.items():
             folder = "execution" if artifact == "ground_truth" else artifact

@@ -9,7 +9,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts, Stage, finished_artifact, in_order
 from bigcodeflow.pipeline.sweeps.members import Member
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store import ArtifactRef, open_store
 
 #: What another key of an artifact means where the keys of what it is made from are the same.
 _CAUSES: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -55,7 +55,7 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
         last: the latest recorded run of that name.
         resolver: looks up what the run names, for all members of a sweep; one for dry runs asks nobody.
     """
-    store = Store(member.config.store)
+    store = open_store(member.config.store)
     missing: list[str] = []
 
     def obtain(stage: Stage) -> ArtifactRef:

@@ -17,7 +17,7 @@ from bigcodeflow.pipeline.sweeps.planning import Plan
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.titles import title_of
 from bigcodeflow.results.wording import interval, overall, percent
-from bigcodeflow.store import Store, write_atomically
+from bigcodeflow.store import open_store, write_atomically
 
 Outcome = Literal["ran", "reused", "failed"]
 
@@ -70,7 +70,7 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
     Raises:
         ArtifactError: one of them is gone.
     """
-    store = Store(plan.member.config.store)
+    store = open_store(plan.member.config.store)
     rows = store.read(artifacts.aggregation).to_pylist()
     score = _score(rows)
     rate = next(overall(rows, "ground_truth_rate"), None)
@@ -104,7 +104,7 @@ def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
     """
     config, now = plan.member.config, datetime.now(UTC)
     if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
-        write_outputs(config, artifacts, Store(config.store), started_at=now, evaluated_at=now)
+        write_outputs(config, artifacts, open_store(config.store), started_at=now, evaluated_at=now)
     return finished_result(plan, artifacts, outcome="reused")
 
 

@@ -30,7 +30,7 @@ from bigcodeflow.results.catalog.sources import (
 from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
 from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
 from bigcodeflow.results.splits import is_mismatched
-from bigcodeflow.store import Store
+from bigcodeflow.store import Store, open_store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -80,7 +80,7 @@ def rebuild_catalog(location: Path | str) -> Path:
     """
     import duckdb  # costs 0.15 s, which a run that rebuilds nothing need not pay
 
-    store = Store(location)
+    store = open_store(location)
     store.root.mkdir(parents=True, exist_ok=True)
     target = store.root / CATALOG_NAME
     aside = target.with_name(f".{CATALOG_NAME}.{uuid.uuid4().hex}.tmp")

@@ -14,8 +14,8 @@ from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
 from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage
-from bigcodeflow.store import Lines, Store
-from bigcodeflow.store.journal import Journal
+from bigcodeflow.store import LogFiles, RemoteStore, Store
+from bigcodeflow.store.log_sync import LogSync
 
 from .s3 import FaultyProxy, variables
 
@@ -32,10 +32,10 @@ def _keys(folder: Path) -> list[str]:
     return sorted(line["verdict_key"] for line in read_ledger(folder))
 
 
-def _journal(store: Store, lines: Lines = Lines.VERDICTS, folder: Path | None = None) -> Journal:
+def _log_sync(store: Store, files: LogFiles = LogFiles.VERDICTS, folder: Path | None = None) -> LogSync:
     folder = folder or store.workspace("execution", "key")
-    assert store.remote is not None
-    return Journal(store.remote, folder, folder.relative_to(store.root).as_posix(), lines)
+    assert isinstance(store, RemoteStore)
+    return LogSync(store.bucket, folder, folder.relative_to(store.root).as_posix(), files)
 
 
 def test_lines_travel_between_machines_once(s3_machine: Machine) -> None:
@@ -44,12 +44,12 @@ def test_lines_travel_between_machines_once(s3_machine: Machine) -> None:
     mine, theirs = one.workspace("execution", "key"), other.workspace("execution", "key")
     for turn in range(3):
         _append(mine, f"one-{turn}", batch=f"batch{turn}")
-        _journal(one).save()
-        _journal(one).save()
-        _journal(other).restore()
+        _log_sync(one).save()
+        _log_sync(one).save()
+        _log_sync(other).restore()
         _append(theirs, f"other-{turn}")
-        _journal(other).save()
-        _journal(one).restore()
+        _log_sync(other).save()
+        _log_sync(one).restore()
     expected = sorted(f"{name}-{turn}" for name in ("one", "other") for turn in range(3))
     assert _keys(mine) == _keys(theirs) == expected
 
@@ -62,22 +62,22 @@ def test_a_line_that_is_being_written_waits(s3_machine: Machine) -> None:
     [file] = folder.glob("*/*.jsonl")
     whole = file.read_bytes()
     file.write_bytes(whole[:-5])
-    _journal(one).save()
-    _journal(other).restore()
+    _log_sync(one).save()
+    _log_sync(other).restore()
     assert _keys(other.workspace("execution", "key")) == ["a"]
     file.write_bytes(whole)
-    _journal(one).save()
-    _journal(other).restore()
+    _log_sync(one).save()
+    _log_sync(other).restore()
     assert _keys(other.workspace("execution", "key")) == ["a", "b"]
 
 
 _WRITER = """
 import sys, time
-from bigcodeflow.store import Lines, Store, journal
+from bigcodeflow.store import LogFiles, open_store
 from bigcodeflow.execution.ledger import LedgerWriter
-store = Store(sys.argv[1])
+store = open_store(sys.argv[1])
 folder = store.workspace("execution", "key")
-with store.kept(folder, Lines.VERDICTS):
+with store.synchronized(folder, LogFiles.VERDICTS):
     writer = LedgerWriter(folder, "batch")
     for number in range(100_000):
         writer.append({"verdict_key": f"{number:06}", "status": "pass"})
@@ -92,20 +92,20 @@ def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_e
         [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(s3_endpoint, tmp_path / "lost")
     )
     deadline = time.monotonic() + 90
-    while len(observer.remote.sizes("execution/key.partial")) < 2 and time.monotonic() < deadline:
+    while len(observer.bucket.sizes("execution/key.partial")) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     process.kill()
     process.wait()
-    with observer.kept(observer.workspace("execution", "key"), Lines.VERDICTS):
+    with observer.synchronized(observer.workspace("execution", "key"), LogFiles.VERDICTS):
         restored = _keys(observer.workspace("execution", "key"))
     assert restored == [f"{number:06}" for number in range(len(restored))]
     assert restored
     same = s3_machine("lost")
-    with same.kept(same.workspace("execution", "key"), Lines.VERDICTS):
+    with same.synchronized(same.workspace("execution", "key"), LogFiles.VERDICTS):
         kept = _keys(same.workspace("execution", "key"))
     assert kept == [f"{number:06}" for number in range(len(kept))]
     assert len(kept) >= len(restored)
-    _journal(observer).restore()
+    _log_sync(observer).restore()
     assert _keys(observer.workspace("execution", "key")) == kept
 
 
@@ -122,30 +122,30 @@ def test_paid_answers_and_sent_batches_are_known_on_another_machine(s3_machine: 
     one, other = s3_machine("one"), s3_machine("other")
     for store, index in ((one, 0), (other, 1), (one, 2)):
         folder = store.root / "answers" / "setting"
-        with store.kept(folder, Lines.ANSWERS), AnswerLedger(folder).writing() as writer:
+        with store.synchronized(folder, LogFiles.ANSWERS), AnswerLedger(folder).writing() as writer:
             assert {key.sample_index for key in writer.known} == set(range(index))
             writer.append(_answer(index))
-    with _journal(one, Lines.BATCHES, one.root / "answers" / "setting" / "batches") as journal:
+    with _log_sync(one, LogFiles.BATCHES, one.root / "answers" / "setting" / "batches") as journal:
         with open_batch_log(one.root / "answers" / "setting" / "batches") as log:
             log.path.write_text('{"event": "x"}\n')
         journal.save()
-    _journal(other, Lines.BATCHES, other.root / "answers" / "setting" / "batches").restore()
+    _log_sync(other, LogFiles.BATCHES, other.root / "answers" / "setting" / "batches").restore()
     restored = other.root / "answers" / "setting" / "batches" / FILE_NAME
     assert restored.read_text() == '{"event": "x"}\n'
-    _journal(other, Lines.BATCHES, restored.parent).save()
-    assert len(other.remote.sizes("answers/setting/batches")) == 1
+    _log_sync(other, LogFiles.BATCHES, restored.parent).save()
+    assert len(other.bucket.sizes("answers/setting/batches")) == 1
 
 
 def test_a_network_that_is_down_stops_no_work(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Lines stay on this machine, which is said, and are kept as soon as the store can be reached."""
-    monkeypatch.setattr("bigcodeflow.store.remote._PAUSES_SECONDS", ())
+    monkeypatch.setattr("bigcodeflow.store.bucket._PAUSES_SECONDS", ())
     store = s3_machine("one")
     folder = store.workspace("execution", "key")
     proxy.fault = lambda _method, _path: "unavailable" if down else "pass"
     down = False
-    with Journal(store.remote, folder, "execution/key.partial", Lines.VERDICTS, seconds=0.1):
+    with LogSync(store.bucket, folder, "execution/key.partial", LogFiles.VERDICTS, seconds=0.1):
         down = True
         _append(folder, "a")
         deadline = time.monotonic() + 60
@@ -153,9 +153,9 @@ def test_a_network_that_is_down_stops_no_work(
             time.sleep(0.05)
         assert "kept on this machine only" in caplog.text
         down = False
-    _journal(s3_machine("other")).restore()
+    _log_sync(s3_machine("other")).restore()
     assert _keys(s3_machine("other").workspace("execution", "key")) == ["a"]
     down = True
-    with pytest.raises(ArtifactError, match="cannot be reached"), store.kept(folder, Lines.VERDICTS):
+    with pytest.raises(ArtifactError, match="cannot be reached"), store.synchronized(folder, LogFiles.VERDICTS):
         pass
     down = False

@@ -27,19 +27,19 @@ _VOLATILE = ("memory",)
 _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound")
 
 
-class RemoteObject(NamedTuple):
-    """What a listing tells of an object."""
+class BucketObject(NamedTuple):
+    """What a listing says of an object."""
 
     size_bytes: int
     written_at: datetime
     """When it was written last; now, where the other side does not say."""
 
 
-class Remote:
+class Bucket:
     """Objects below one URL; names are relative to it and use slashes."""
 
     def __init__(self, url: str, system: Any, root: str) -> None:
-        """Made by `open_remote`.
+        """Made by `open_bucket`.
 
         Args:
             url: what people call the store.
@@ -51,45 +51,45 @@ class Remote:
     def read(self, name: str) -> bytes | None:
         """An object's content, or None where there is none."""
         try:
-            content: bytes = self._patiently(lambda: self._system.cat_file(self._path(name)))
+            content: bytes = self._with_retries(lambda: self._system.cat_file(self._path(name)))
         except FileNotFoundError:
             return None
         return content
 
     def write(self, name: str, content: bytes) -> None:
         """Put an object, over whatever is there."""
-        self._patiently(lambda: self._system.pipe_file(self._path(name), content), creates=True)
+        self._with_retries(lambda: self._system.pipe_file(self._path(name), content), creates=True)
 
     def upload(self, name: str, source: Path) -> None:
         """Put a file as an object."""
-        self._patiently(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
+        self._with_retries(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
 
     def download(self, name: str, target: Path) -> bool:
         """Get an object as a file; false where there is none."""
         try:
-            self._patiently(lambda: self._system.get_file(self._path(name), str(target)))
+            self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
         except FileNotFoundError:
             return False
         return True
 
     def open(self, name: str) -> AbstractContextManager[Any]:
         """A file that reads ranges of an object."""
-        file: AbstractContextManager[Any] = self._patiently(lambda: self._system.open(self._path(name), "rb"))
+        file: AbstractContextManager[Any] = self._with_retries(lambda: self._system.open(self._path(name), "rb"))
         return file
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Bytes of every object below a folder, by its name within the folder; in the order of the names."""
         return {name: facts.size_bytes for name, facts in self.objects(folder).items()}
 
-    def objects(self, folder: str) -> dict[str, RemoteObject]:
+    def objects(self, folder: str) -> dict[str, BucketObject]:
         """Every object below a folder, by its name within the folder; in the order of the names."""
         top = self._path(folder)
         try:
-            found = self._patiently(lambda: self._system.find(top, detail=True))
+            found = self._with_retries(lambda: self._system.find(top, detail=True))
         except FileNotFoundError:
             return {}
         return {
-            path[len(top) + 1 :]: RemoteObject(int(facts["size"] or 0), _written_at(facts))
+            path[len(top) + 1 :]: BucketObject(int(facts["size"] or 0), _written_at(facts))
             for path, facts in sorted(found.items())
         }
 
@@ -97,19 +97,19 @@ class Remote:
         """Remove objects, as far as they are there."""
         if names:
             with suppress(FileNotFoundError):
-                self._patiently(lambda: self._system.rm([self._path(name) for name in names]))
+                self._with_retries(lambda: self._system.rm([self._path(name) for name in names]))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _patiently(self, call: Callable[[], T], *, creates: bool = False) -> T:
+    def _with_retries(self, call: Callable[[], T], *, creates: bool = False) -> T:
         """The result of a call, which is repeated while its failure may go by.
 
         Raises:
             FileNotFoundError: there is no such object.
             ArtifactError: the store refuses, or stays out of reach.
         """
-        told = ""
+        message = ""
         for pause_seconds in (0.0, *_PAUSES_SECONDS):
             time.sleep(pause_seconds)
             try:
@@ -117,22 +117,25 @@ class Remote:
             except FileNotFoundError as error:
                 if creates or _lacks_bucket(error):
                     raise ArtifactError(
-                        f"store {self.url}: {_told(error)}: create the bucket, or name another"
+                        f"store {self.url}: {_text_of(error)}: create the bucket, or name another"
                     ) from None
                 raise
             except _transient_errors() as error:
-                told = _told(error)
+                message = _text_of(error)
                 if isinstance(error, PermissionError) or type(error).__name__ in _REFUSALS:
-                    raise ArtifactError(_refused(self.url, told)) from None
-                logger.info("store %s does not answer (%s); trying again", self.url, told)
+                    raise ArtifactError(
+                        f"store {self.url}: access is refused ({message}): give credentials that may read and write "
+                        "there, for s3 by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
+                    ) from None
+                logger.info("store %s does not answer (%s); trying again", self.url, message)
         raise ArtifactError(
-            f"store {self.url} cannot be reached ({told}): see to the network or the address (AWS_ENDPOINT_URL for "
+            f"store {self.url} cannot be reached ({message}): see to the network or the address (AWS_ENDPOINT_URL for "
             "s3), then run the same again; what is finished is kept"
         )
 
 
 @cache
-def open_remote(url: str) -> Remote:
+def open_bucket(url: str) -> Bucket:
     """The store's objects; the same for a URL throughout the process, so that its connections are shared.
 
     Raises:
@@ -146,13 +149,15 @@ def open_remote(url: str) -> Remote:
     try:
         system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
-        remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else _told(error)
+        remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else _text_of(error)
         raise ArtifactError(f"store {url}: what speaks {protocol}:// is not installed: {remedy}") from None
     except ValueError as error:
-        raise ArtifactError(f"store {url}: {_told(error)}: use a folder or a URL such as s3://bucket/prefix") from None
-    remote = Remote(url, system, root.rstrip("/"))
-    remote.sizes(".probe")  # a wrong address, bucket or key is told now, and not after hours of work
-    return remote
+        raise ArtifactError(
+            f"store {url}: {_text_of(error)}: use a folder or a URL such as s3://bucket/prefix"
+        ) from None
+    bucket = Bucket(url, system, root.rstrip("/"))
+    bucket.sizes(".probe")  # a wrong address, bucket or key is found now, and not after hours of work
+    return bucket
 
 
 @cache
@@ -172,15 +177,15 @@ def _transient_errors() -> tuple[type[Exception], ...]:
 
 def _written_at(facts: Mapping[str, Any]) -> datetime:
     """Every file system of fsspec has its own name for it, and its own type."""
-    told = next((facts[name] for name in _TIMES if facts.get(name)), None)
-    if isinstance(told, int | float):
-        return datetime.fromtimestamp(told, UTC)
-    if isinstance(told, str):
+    written = next((facts[name] for name in _TIMES if facts.get(name)), None)
+    if isinstance(written, int | float):
+        return datetime.fromtimestamp(written, UTC)
+    if isinstance(written, str):
         with suppress(ValueError):
-            told = datetime.fromisoformat(told)
-    if not isinstance(told, datetime):
+            written = datetime.fromisoformat(written)
+    if not isinstance(written, datetime):
         return datetime.now(UTC)
-    return told if told.tzinfo else told.replace(tzinfo=UTC)
+    return written if written.tzinfo else written.replace(tzinfo=UTC)
 
 
 def _lacks_bucket(error: Exception) -> bool:
@@ -189,12 +194,5 @@ def _lacks_bucket(error: Exception) -> bool:
     return bool(response.get("Error", {}).get("Code") == "NoSuchBucket")
 
 
-def _refused(url: str, told: str) -> str:
-    return (
-        f"store {url}: access is refused ({told}): give credentials that may read and write there, for s3 by "
-        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE"
-    )
-
-
-def _told(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Self
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.store.bucket import Bucket
 from bigcodeflow.store.files import locked, write_atomically
-from bigcodeflow.store.remote import Remote
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _LOCK = ".kept.lock"
 _DOWNLOADS_AT_ONCE = 8
 
 
-class Lines(Enum):
+class LogFiles(Enum):
     """Which files of a folder are kept, and what a segment of another machine is called among them."""
 
     VERDICTS = ("*/*.jsonl", "restored/{}")
@@ -47,25 +47,25 @@ class _State:
     """Bytes of each file that are in segments."""
 
 
-class Journal:
+class LogSync:
     """Keeps a folder's lines while it is entered; restores those of other machines before."""
 
     def __init__(
-        self, remote: Remote, folder: Path, name: str, lines: Lines, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
+        self, bucket: Bucket, folder: Path, name: str, files: LogFiles, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
     ) -> None:
         """Nothing happens before it is entered.
 
         Args:
-            remote: where segments go.
+            bucket: where segments go.
             folder: the files' folder.
             name: the folder's name in the store.
-            lines: which files.
+            files: which files.
             seconds: time between two segments.
         """
-        self._remote, self._folder, self._name, self._seconds = remote, folder, name, seconds
-        self._pattern, self._restored = lines.value
+        self._bucket, self._folder, self._name, self._seconds = bucket, folder, name, seconds
+        self._pattern, self._restored = files.value
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="bigcodeflow-journal", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="bigcodeflow-log-sync", daemon=True)
 
     def __enter__(self) -> Self:
         """Restore, and keep from then on.
@@ -94,7 +94,7 @@ class Journal:
 
     def restore(self) -> None:
         """Bring the segments of other origins that are not here yet."""
-        found = {name: size for name, size in self._remote.sizes(self._name).items() if "/" not in name}
+        found = {name: size for name, size in self._bucket.sizes(self._name).items() if "/" not in name}
         if not found:
             return
         with locked(self._folder / _LOCK):
@@ -103,7 +103,7 @@ class Journal:
             if "{}" in self._restored:
                 self._restore_each(foreign)
             elif foreign and not (self._folder / self._restored).exists():
-                content = b"".join(self._remote.read(f"{self._name}/{name}") or b"" for name in foreign)
+                content = b"".join(self._bucket.read(f"{self._name}/{name}") or b"" for name in foreign)
                 write_atomically(self._folder / self._restored, content)
                 state.offsets[self._restored] = len(content)
                 self._remember(state)
@@ -127,29 +127,29 @@ class Journal:
             content = b"".join(parts)
             if not content:
                 return
-            self._remote.write(f"{self._name}/{state.origin}-{state.segments:06}.jsonl", content)
+            self._bucket.write(f"{self._name}/{state.origin}-{state.segments:06}.jsonl", content)
             state.segments += 1
             self._remember(state)
 
     def _keep(self) -> None:
-        told = False
+        has_warned = False
         while not self._over.wait(self._seconds):
             try:
                 self.save()
-                told = False
+                has_warned = False
             except ArtifactError as error:
-                if not told:
+                if not has_warned:
                     logger.warning("what is done is kept on this machine only, for now: %s", error)
-                told = True
+                has_warned = True
 
     def _restore_each(self, foreign: dict[str, int]) -> None:
         def bring(name: str) -> None:
-            content = self._remote.read(f"{self._name}/{name}")
+            content = self._bucket.read(f"{self._name}/{name}")
             if content is not None:
                 write_atomically(self._folder / self._restored.format(name), content)
 
         absent = [name for name, size in foreign.items() if not self._is_here(name, size)]
-        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-journal") as pool:
+        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-log-sync") as pool:
             list(pool.map(bring, absent))
 
     def _is_here(self, name: str, size: int) -> bool:

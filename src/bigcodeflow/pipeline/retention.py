@@ -1,0 +1,198 @@
+"""What may go from a store: artifacts that no recorded run needs, unfinished work that is left alone, old records.
+
+Age is the time since last use: publishing and finding an artifact both count as use, so that a run in progress, which
+has no record yet, keeps what it reads. Records go before the artifacts that they name: whatever kills a removal, no
+record is left that names what is gone.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from bigcodeflow import leaderboard, results
+from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.generation import ledger_key
+from bigcodeflow.leaderboard.history import snapshot_paths
+from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
+from bigcodeflow.store import Store, StoredFolder, open_store
+
+Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
+#: A record goes before the artifacts that it names.
+_ORDER: tuple[Kind, ...] = ("run record", "artifact", "unfinished work", "debris", "answers")
+_STAGE_FOLDERS = tuple(dict.fromkeys(STAGES.values()))
+_FOLDERS = (*_STAGE_FOLDERS, "quarantine")
+_ANSWERS = "answers"
+#: Held by a run of this machine that asks for answers.
+_ANSWERS_LOCK = "lock"
+_UNFINISHED = ".partial"
+_DEBRIS = (".tmp", ".old")
+_UNIT = 1024
+
+
+class RetentionConfig(SettingsModel):
+    """What is kept."""
+
+    store: str = "results/store"
+    """Folder of artifacts that is cleaned, or a URL such as s3://bucket/prefix."""
+    older_than_days: float = Field(default=30.0, ge=1, le=36_500)
+    """Only what nobody has used for so many days goes."""
+    keep_runs_per_name: int = Field(default=0, ge=0, le=100_000)
+    """Of each run name, keep the records of so many newest runs; older ones go, and with them artifacts that nothing
+    else needs. 0 keeps every record."""
+    answers: bool = False
+    """Also remove models' answers that no recorded run needs. They were paid for, and to ask again costs again."""
+    dry_run: bool = True
+    """Say what would go, and remove nothing."""
+
+
+class Removable(NamedTuple):
+    """One thing that may go."""
+
+    kind: Kind
+    name: str
+    """Within the store, such as execution/KEY."""
+    size_bytes: int
+    last_used_at: datetime
+    reason: str
+
+
+def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
+    """Everything that may go, records first; reads the store only.
+
+    Raises:
+        ArtifactError: a run record or a leaderboard snapshot cannot be read, so that nobody can tell what is needed; or
+            the store cannot be reached.
+    """
+    store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
+    runs = recorded_runs(store.location)
+    surplus = _surplus(runs, config.keep_runs_per_name, limit)
+    kept = [run for run in runs if run not in surplus]
+    artifacts = _needed_artifacts(store, kept)
+    answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}
+    found = [_record(store, run, config.keep_runs_per_name) for run in surplus]
+    for folder in (*_FOLDERS, *([_ANSWERS] if config.answers else [])):
+        for entry in store.contents(folder):
+            kind, reason = _classified(entry, artifacts, answers)
+            if kind is not None:
+                found.append(Removable(kind, entry.name, entry.size_bytes, entry.last_used_at, reason))
+    return sorted((one for one in found if one.last_used_at < limit), key=_order)
+
+
+def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
+    """Remove what was found and is still unused, and build the catalog anew; what went is returned.
+
+    Raises:
+        ArtifactError: the catalog cannot be built, or the store cannot be reached.
+    """
+    store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
+    gone = [one for one in sorted(found, key=_order) if _remove(store, one, limit)]
+    if gone:
+        results.rebuild_catalog(store.location)
+    return gone
+
+
+def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
+    """One row of texts a thing, as tables show it: the largest first."""
+    return [
+        {
+            "kind": one.kind,
+            "what": one.name,
+            "size": size_text(one.size_bytes),
+            "last used": one.last_used_at.strftime("%Y-%m-%d"),
+            "why": one.reason,
+        }
+        for one in sorted(found, key=lambda one: -one.size_bytes)
+    ]
+
+
+def totals(found: Iterable[Removable]) -> str:
+    """How many of each kind, and their size together."""
+    things = list(found)
+    if not things:
+        return "nothing"
+    counts = Counter(one.kind for one in things)
+    parts = [f"{counts[kind]:,} x {kind}" for kind in _ORDER if counts[kind]]
+    return ", ".join([*parts, size_text(sum(one.size_bytes for one in things))])
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in the unit that suits it."""
+    size, units = float(size_bytes), ["B", "KiB", "MiB", "GiB"]
+    while size >= _UNIT and len(units) > 1:
+        size /= _UNIT
+        units.pop(0)
+    return f"{size:,.0f} {units[0]}" if units[0] == "B" else f"{size:,.1f} {units[0]}"
+
+
+def _remove(store: Store, one: Removable, limit: datetime) -> bool:
+    """Remove one thing; false where somebody has used it meanwhile."""
+    if one.kind == "run record":
+        store.remove_file(one.name)
+        return True
+    return store.remove_unused(one.name, limit, lock=_ANSWERS_LOCK if one.kind == "answers" else "")
+
+
+def _order(one: Removable) -> int:
+    return _ORDER.index(one.kind)
+
+
+def _surplus(runs: list[RecordedRun], keep: int, limit: datetime) -> list[RecordedRun]:
+    """Records beyond the newest of their name, old enough to go."""
+    if not keep:
+        return []
+    newer: Counter[str] = Counter()
+    found = []
+    for run in reversed(runs):
+        newer[run.run] += 1
+        if newer[run.run] > keep and (run.finished_at or run.started_at) < limit:
+            found.append(run)
+    return found
+
+
+def _record(store: Store, run: RecordedRun, keep: int) -> Removable:
+    name = f"runs/{run.record}.json"
+    reason = f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"
+    size_bytes = (store.root / name).stat().st_size
+    return Removable("run record", name, size_bytes, run.finished_at or run.started_at, reason)
+
+
+def _needed_artifacts(store: Store, runs: list[RecordedRun]) -> set[str]:
+    """Names of every artifact of the runs, and of the latest leaderboard, which the next is compared with."""
+    keys = [run.keys for run in runs]
+    if snapshot_paths(store.location):
+        entries = leaderboard.find_snapshot(store.location, "latest").entries
+        keys += [entry.run.artifacts for entry in entries if entry.run]
+    return {f"{STAGES[name]}/{key}" for one in keys for name, key in one.items() if name in STAGES}
+
+
+def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> tuple[Kind | None, str]:
+    """What an entry is that may go, and why: of an entry that stays None.
+
+    Args:
+        entry: a folder in the store.
+        artifacts: names of those that are needed.
+        answers: names of those that are needed.
+    """
+    folder, _, key = entry.name.partition("/")
+    if folder == _ANSWERS:
+        return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")
+    if key.endswith(_UNFINISHED):
+        return "unfinished work", "nobody has gone on with it"
+    if key.endswith(_DEBRIS) or entry.torn:
+        return "debris", "left by something that was killed"
+    if folder in _STAGE_FOLDERS and "." not in key and entry.name not in artifacts:
+        return "artifact", "no recorded run needs it"
+    return None, ""
+
+
+def _answers_key(run: RecordedRun) -> str | None:
+    if run.config.get("samples", {}).get("source") != "model":
+        return None
+    try:
+        return ledger_key(GenerationConfig.model_validate(run.config.get("generation", {})))
+    except ValidationError:
+        return None  # its settings are of another version, which keeps its answers in another place

@@ -1,0 +1,231 @@
+"""A store at a URL, with a replica of it in a folder of each machine.
+
+Objects: ``{stage}/{key}/{sha256 of the part}.parquet`` and, written last, ``{stage}/{key}/manifest.json``. The manifest
+is the artifact: parts have names by content, so that publishers that meet overwrite nothing that a manifest names, and
+the last manifest stays. What is read is brought into the replica, which has the layout of a folder, and is checked on
+the way. The replica may be deleted at any time, but for unfinished work of the last seconds.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.store.bucket import Bucket, BucketObject, open_bucket
+from bigcodeflow.store.files import bytes_of, file_sha256, folder_aside, put_folder_in_place
+from bigcodeflow.store.log_sync import LogFiles, LogSync
+from bigcodeflow.store.store import (
+    MANIFEST,
+    PART,
+    UNFINISHED,
+    ArtifactRef,
+    LocalStore,
+    Store,
+    StoredFolder,
+    columns_of,
+    described,
+)
+
+_FOLDER_DIGITS = 16
+_DOWNLOADS_AT_ONCE = 8
+#: Less than the shortest time for which retention keeps what nobody uses.
+_BETWEEN_MARKS = timedelta(hours=6)
+
+
+class RemoteStore(Store):
+    """Objects at a URL, read through a replica in the user's cache, or below BIGCODEFLOW_REPLICAS."""
+
+    def __init__(self, url: str) -> None:
+        replicas = os.environ.get("BIGCODEFLOW_REPLICAS")
+        folder = Path(replicas).expanduser().resolve() if replicas else cache_folder() / "store"
+        super().__init__(url, folder / hashlib.sha256(url.encode()).hexdigest()[:_FOLDER_DIGITS])
+        self._replica = LocalStore(self.root)
+
+    @cached_property
+    def bucket(self) -> Bucket:
+        """The store's objects.
+
+        Raises:
+            ArtifactError: it cannot be reached.
+        """
+        return open_bucket(self.location)
+
+    def _upload(self, ref: ArtifactRef, folder: Path) -> None:
+        self.bucket.upload(_part_name(ref), folder / PART)
+        self.bucket.upload(f"{ref.stage}/{ref.key}/{MANIFEST}", folder / MANIFEST)
+
+    def find(self, stage: str, key: str) -> ArtifactRef | None:
+        manifest = self.bucket.read(f"{stage}/{key}/{MANIFEST}")
+        published = described(manifest)
+        if manifest is None or published is None:
+            return None
+        if published != self._replica.find(stage, key) and not self._download_part(published, manifest):
+            return None
+        self._mark_used(published, manifest)
+        return published
+
+    def path(self, ref: ArtifactRef) -> Path:
+        path = self._replica.path(ref)
+        if described(bytes_of(path.with_name(MANIFEST))) != ref or not path.is_file():
+            self._download(ref.stage, ref.key)
+        return path
+
+    def part(self, stage: str, key: str) -> Path | None:
+        if self._replica.part(stage, key) is None:
+            self._download(stage, key)
+        return self._replica.part(stage, key)
+
+    def published(self, stage: str) -> list[Path]:
+        listed = self._listed(stage)
+        stale = [key for key, names in listed.items() if not self._is_here(stage, key, names)]
+        _at_once(lambda key: self._download(stage, key), stale)
+        paths = [self.folder(stage, key) / PART for key in listed]
+        return [path for path in paths if path.is_file()]
+
+    def versions(self, stage: str) -> dict[str, str]:
+        return {key: "|".join(sorted(names)) for key, names in self._listed(stage).items()}
+
+    def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
+        path: Any = self._replica.part(stage, key)
+        if path is not None:
+            return columns_of(path, schema)
+        ref = described(self.bucket.read(f"{stage}/{key}/{MANIFEST}"))
+        try:
+            if ref is not None:
+                with self.bucket.open(_part_name(ref)) as file:
+                    return columns_of(file, schema)
+        except OSError:
+            pass  # the part has gone since its manifest was read
+        return None
+
+    def unfinished(self, stage: str) -> list[Path]:
+        names = {name.partition("/")[0] for name in self.bucket.sizes(stage)}
+        for name in sorted(name for name in names if name.endswith(UNFINISHED)):
+            self.synchronized(self.root / stage / name, LogFiles.VERDICTS).restore()
+        return self._replica.unfinished(stage)
+
+    def synchronized(self, folder: Path, files: LogFiles) -> LogSync:
+        return LogSync(self.bucket, folder, folder.relative_to(self.root).as_posix(), files)
+
+    def discard(self, folder: Path) -> None:
+        self._replica.discard(folder)
+        name = folder.relative_to(self.root).as_posix()
+        self.bucket.delete([f"{name}/{one}" for one in self.bucket.sizes(name)])
+
+    def write(self, name: str, content: bytes) -> Path:
+        self.bucket.write(name, content)
+        return self._replica.write(name, content)
+
+    def file(self, name: str) -> Path | None:
+        content = self.bucket.read(name)
+        if content is None:
+            return None
+        path = self.root / name
+        return path if bytes_of(path) == content else self._replica.write(name, content)
+
+    def files(self, folder: str) -> list[Path]:
+        there = {name: size for name, size in self.bucket.sizes(folder).items() if name.endswith(".json")}
+        here = {path.name: path.stat().st_size for path in self._replica.files(folder)}
+        _at_once(self.file, [f"{folder}/{name}" for name, size in there.items() if here.get(name) != size])
+        return [path for path in (self.root / folder / name for name in there) if path.is_file()]
+
+    def remove_file(self, name: str) -> None:
+        self.bucket.delete([name])
+        self._replica.remove_file(name)
+
+    def contents(self, folder: str) -> Iterator[StoredFolder]:
+        """What is in a folder of the store, by name.
+
+        Objects have no time of last use but that of their writing: what a run finds there it marks by writing the
+        manifest again (`find`).
+        """
+        found: dict[str, dict[str, BucketObject]] = {}
+        for name, facts in self.bucket.objects(folder).items():
+            top, _, rest = name.partition("/")
+            found.setdefault(top, {})[rest] = facts
+        for top, objects in sorted(found.items()):
+            torn = all(name.endswith(".parquet") for name in objects)
+            size_bytes = sum(facts.size_bytes for facts in objects.values())
+            yield StoredFolder(f"{folder}/{top}", torn, size_bytes, _last_used_at(objects))
+
+    def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
+        """Remove a folder; false where it has been used since the limit. Other machines keep it in their replicas."""
+        objects, here = self.bucket.objects(name), self.root / name
+        if not objects or _last_used_at(objects) >= limit:
+            return False
+        if lock and here.is_dir() and not self._replica.remove_unused(name, limit, lock=lock):
+            return False
+        # The manifest goes first, so that an artifact is there whole or not at all.
+        self.bucket.delete([f"{name}/{MANIFEST}"] if MANIFEST in objects else [])
+        self.bucket.delete([f"{name}/{one}" for one in objects if one != MANIFEST])
+        shutil.rmtree(here, ignore_errors=True)
+        return True
+
+    def _listed(self, stage: str) -> dict[str, set[str]]:
+        """Names of every finished artifact's objects, by key."""
+        found: dict[str, set[str]] = {}
+        for name in map(PurePosixPath, self.bucket.sizes(stage)):
+            found.setdefault(str(name.parent), set()).add(name.name)
+        return {key: names for key, names in sorted(found.items()) if MANIFEST in names}
+
+    def _mark_used(self, ref: ArtifactRef, manifest: bytes) -> None:
+        """Mark an artifact as used, now and then: retention goes by the time when its manifest was written."""
+        content, now = json.loads(manifest), datetime.now(UTC)
+        last = content.get("used_at") or content["written_at"]
+        if now - datetime.fromisoformat(last) < _BETWEEN_MARKS:
+            return
+        content["used_at"] = now.isoformat(timespec="seconds")
+        with suppress(ArtifactError):  # a store that may only be read is not cleaned from here either
+            self.bucket.write(f"{ref.stage}/{ref.key}/{MANIFEST}", json.dumps(content, indent=2).encode())
+
+    def _is_here(self, stage: str, key: str, names: set[str]) -> bool:
+        """Whether the replica holds what is published; of several parts only the manifest tells which one that is."""
+        ref = described(bytes_of(self.folder(stage, key) / MANIFEST))
+        return ref is not None and names == {MANIFEST, f"{ref.sha256}.parquet"}
+
+    def _download(self, stage: str, key: str) -> None:
+        """Bring the artifact as it is published now, where it is."""
+        manifest = self.bucket.read(f"{stage}/{key}/{MANIFEST}")
+        ref = described(manifest)
+        if manifest is not None and ref is not None:
+            self._download_part(ref, manifest)
+
+    def _download_part(self, ref: ArtifactRef, manifest: bytes) -> bool:
+        """Bring a part into the replica; false where it is not there or not what its manifest says."""
+        target = self.folder(ref.stage, ref.key)
+        aside = folder_aside(target)
+        try:
+            there = self.bucket.download(_part_name(ref), aside / PART)
+            if not there or file_sha256(aside / PART) != ref.sha256:
+                return False
+            (aside / MANIFEST).write_bytes(manifest)
+            put_folder_in_place(aside, target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return True
+
+
+def _part_name(ref: ArtifactRef) -> str:
+    return f"{ref.stage}/{ref.key}/{ref.sha256}.parquet"
+
+
+def _at_once(action: Callable[[str], object], names: Iterable[str]) -> None:
+    with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-store") as pool:
+        list(pool.map(action, names))
+
+
+def _last_used_at(objects: dict[str, BucketObject]) -> datetime:
+    """An artifact's manifest is written again when it is found; of anything else the newest object tells."""
+    newest = [objects[MANIFEST]] if MANIFEST in objects else objects.values()
+    return max(facts.written_at for facts in newest)
