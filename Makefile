@@ -57,7 +57,7 @@ lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--upgrade --group dev --extra providers --extra s3 --extra clusters --extra backends --extra gradio pyproject.toml --output-file requirements.lock
+		--upgrade --group dev --extra google --extra s3 --extra clusters --extra backends --extra gradio pyproject.toml --output-file requirements.lock
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate
 ENVIRONMENTS := configs/environments

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.schemas import SAMPLES
+from bigcodeflow.generation.providers import PROVIDERS
 from tests.conftest import Command
 from tests.generation.providers.double import Fail, Received, Say, model_server
 from tests.generation.split_answers import solved_by_docstring
@@ -76,6 +77,18 @@ def test_nothing_is_sent_to_show_or_to_count(bigcodeflow: Command) -> None:
     counted = bigcodeflow("generate", "--model", "openai:gpt-4o", *STARTER, "--dry-run", "--temperature", "0,1")
     assert counted.stdout.count("run+t") == 2
     assert "$0.0" in counted.stdout
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "mistral", "ollama", "huggingface"])
+def test_every_provider_can_be_shown_and_counted_without_a_key(
+    bigcodeflow: Command, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    """What stands in for the key passes the check of the provider's keys, such as the hub's hf_."""
+    for variable in PROVIDERS[provider].key_variables:
+        monkeypatch.delenv(variable, raising=False)
+    shown = bigcodeflow("generate", "--model", f"{provider}:m", *STARTER[:2], "--show-prompt", "1")
+    assert "Please provide a self-contained Python script" in shown.stdout
+    assert "run" in bigcodeflow("generate", "--model", f"{provider}:m", *STARTER, "--dry-run").stdout
 
 
 def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.model_api import Request, RequestError
-from bigcodeflow.generation.providers.batching import ProviderBatchLimits
+from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits
 
 FILE_NAME = "batches.jsonl"
 

@@ -25,7 +25,7 @@ from bigcodeflow.generation.batch_log import (
     open_batch_log,
 )
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.providers.batching import BatchApi, BatchStatus, LostBatch, ProviderBatchLimits
+from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, LostBatch, ProviderBatchLimits
 
 logger = logging.getLogger(__name__)
 

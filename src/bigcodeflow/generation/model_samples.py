@@ -5,7 +5,6 @@ those alone.
 """
 
 import asyncio
-import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -36,7 +35,7 @@ from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, pro
 from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, SampleFailure
 from bigcodeflow.generation.prompts import raw_text
 from bigcodeflow.generation.provider_resolution import endpoint_of, resolve_settings
-from bigcodeflow.generation.providers import Endpoint, Provider, open_provider, provider_info
+from bigcodeflow.generation.providers import Endpoint, Provider, open_batches, open_provider, provider_info
 
 _FAILURES_SHOWN = 5
 
@@ -135,7 +134,7 @@ class _Run:
     async def _batched(self, endpoint: Endpoint, prices: PriceList) -> int:
         """Have batches answer what they can; what they leave is asked singly."""
         name, model = provider_and_model(self.setting.config)
-        api = importlib.import_module(f"bigcodeflow.generation.providers.{name}_batches").open_batches(endpoint)
+        api = open_batches(name, endpoint)
         provider = open_provider(name, endpoint)
 
         def told(progress: BatchProgress) -> None:

@@ -19,8 +19,6 @@ from bigcodeflow.generation.model_settings import (
 from bigcodeflow.generation.prompts import check_form
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
-_NO_KEY = "not-needed"
-
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSettings:
@@ -80,7 +78,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
     return Endpoint(
         model=model,
         base_url=address,
-        api_key=find_key(name, variable=variable, base_url=address) if sends else _NO_KEY,
+        api_key=find_key(name, variable=variable, base_url=address) if sends else provider_info(name).no_key,
         timeout_seconds=config.requests.timeout_seconds,
         connections=config.requests.concurrency,
     )

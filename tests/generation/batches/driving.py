@@ -8,9 +8,9 @@ from pathlib import Path
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, Collected, run_batches
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
-from bigcodeflow.generation.providers import anthropic_batches, openai_batches
+from bigcodeflow.generation.providers import open_batches
 from bigcodeflow.generation.providers.base import Endpoint
-from bigcodeflow.generation.providers.batching import BatchApi
+from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 SETTINGS = BatchSettings(
     first_poll_seconds=0.01, longest_poll_seconds=0.04, patience_seconds=5, doubt_seconds=0.5, most_requests=7
@@ -26,8 +26,7 @@ def request(number: int, word: str = "ok", *, form: PromptForm = "chat", samples
 
 def open_api(dialect: str, base_url: str, key: str) -> BatchApi:
     endpoint = Endpoint(model="m-1", base_url=base_url, api_key=key, timeout_seconds=10)
-    module = openai_batches if dialect == "openai" else anthropic_batches
-    return module.open_batches(endpoint)
+    return open_batches(dialect, endpoint)
 
 
 async def drive(

@@ -14,7 +14,7 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch_log import open_batch_log
 from bigcodeflow.generation.batches import BatchProgress, Collected, cancel_batches, run_batches
 from bigcodeflow.generation.model_api import Request
-from bigcodeflow.generation.providers.batching import BatchApi
+from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 from .conftest import Run, fails_once, with_api
 from .double import KEY, Account, DroppedError, StatusError

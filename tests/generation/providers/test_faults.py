@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.generation.model_api import ErrorKind, Reply, RequestError
 from bigcodeflow.generation.providers import Endpoint
-from bigcodeflow.generation.providers.faults import MESSAGE_LENGTH, retry_after_seconds, status_error
+from bigcodeflow.generation.providers.http_client import MESSAGE_LENGTH, retry_after_seconds, status_error
 from tests.generation.providers.conftest import KEY, asked, chat, used
 from tests.generation.providers.double import Break, Fail, Outcome, Say, Send, model_server
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bigcodeflow.generation.model_api import Answer, Reply, RequestError, TokenUsage
 from bigcodeflow.generation.providers.anthropic import message_reply
-from bigcodeflow.generation.providers.replies import completion_reply, completion_usage, decoded
+from bigcodeflow.generation.providers.chat_completions import completion_reply, completion_usage
+from bigcodeflow.generation.providers.http_client import decoded
 from tests.generation.providers.conftest import asked, chat
 from tests.generation.providers.double import Finish, Say, Send, model_server
 from tests.generation.providers.test_faults import JSON

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.generation.model_api import Message, Prompt, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_provider
 from tests.generation.providers.conftest import KEY, SETTINGS, asked, chat, direct, endpoint, prefill, used
 from tests.generation.providers.double import model_server
@@ -210,15 +210,6 @@ def test_direct_continues_bare_text(name: str, path: str):
     assert "messages" not in server.last.body
     assert server.last.body.get("raw", True) is True
     assert reply.answers[0].text == "answer 0.0"
-
-
-@pytest.mark.parametrize("name", ["mistral", "ollama"])
-def test_a_field_that_the_sdk_cannot_send_is_named(name: str):
-    """Nothing is dropped without a word, and nothing is sent then."""
-    with model_server() as server, pytest.raises(RequestError, match=r"generation\.extra_body: min_p") as caught:
-        asked(server, name, chat(min_p=0.1))
-    assert caught.value.kind == "bad_request"
-    assert not server.requests
 
 
 def test_several_turns_stay_in_order(name: str):

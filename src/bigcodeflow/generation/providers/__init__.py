@@ -6,30 +6,43 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.providers.base import Endpoint, Provider
 
-__all__ = ["PROVIDERS", "Endpoint", "Provider", "ProviderInfo", "find_key", "open_provider", "provider_info"]
+if TYPE_CHECKING:
+    from bigcodeflow.generation.providers.batch_apis import BatchApi
+
+__all__ = [
+    "PROVIDERS",
+    "Endpoint",
+    "Provider",
+    "ProviderInfo",
+    "find_key",
+    "open_batches",
+    "open_provider",
+    "provider_info",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
     """What is known of a provider before it is opened."""
 
-    module: str
-    """Beside this one; empty for offline engines."""
-    extra: str = ""
-    """Extra of the package that installs its SDK; empty where nothing is to be installed."""
+    factory: str = ""
+    """Module beside this one, and class, of the provider; empty for offline engines."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that hold the key, the first one that is set counts."""
     needs_key: bool = True
     """Whether its own address needs a key; none is needed where another address is given."""
+    no_key: str = "not-needed"
+    """Taken for the key where nothing is sent."""
     several_answers: bool = False
     """Whether one request can ask for several answers."""
-    batches: bool = False
-    """Whether it has a batch API at a lower price."""
+    batches: str = ""
+    """Module and class of its batch API; empty where none is known."""
     offline: bool = False
     """Whether the model is loaded here, by an engine, instead of asked over a network."""
 
@@ -37,14 +50,23 @@ class ProviderInfo:
 #: Providers by the name in front of the colon of generation.model.
 PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
     {
-        "openai": ProviderInfo("openai", "openai", ("OPENAI_API_KEY",), several_answers=True, batches=True),
-        "anthropic": ProviderInfo("anthropic", "anthropic", ("ANTHROPIC_API_KEY",), batches=True),
-        "google": ProviderInfo("google", "google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), several_answers=True),
-        "mistral": ProviderInfo("mistral", "mistral", ("MISTRAL_API_KEY",), several_answers=True),
-        "ollama": ProviderInfo("ollama", "ollama", ("OLLAMA_API_KEY",), needs_key=False),
-        "huggingface": ProviderInfo("huggingface", "", ("HF_TOKEN",), several_answers=True),
-        "vllm": ProviderInfo("", needs_key=False, several_answers=True, offline=True),
-        "transformers": ProviderInfo("", needs_key=False, several_answers=True, offline=True),
+        "openai": ProviderInfo(
+            "chat_completions.OpenAIProvider",
+            ("OPENAI_API_KEY",),
+            several_answers=True,
+            batches="batch_apis.OpenAIBatches",
+        ),
+        "anthropic": ProviderInfo(
+            "anthropic.AnthropicProvider", ("ANTHROPIC_API_KEY",), batches="batch_apis.AnthropicBatches"
+        ),
+        "google": ProviderInfo("google.GoogleProvider", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), several_answers=True),
+        "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
+        "ollama": ProviderInfo("ollama.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
+        "huggingface": ProviderInfo(
+            "chat_completions.HuggingFaceProvider", ("HF_TOKEN",), no_key="hf_not-needed", several_answers=True
+        ),
+        "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
+        "transformers": ProviderInfo(needs_key=False, several_answers=True, offline=True),
     }
 )
 
@@ -102,15 +124,25 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
     elif info.needs_key and not endpoint.base_url:
         raise ConfigError(f"{name} needs a key: set the environment variable {' or '.join(info.key_variables)}")
     try:
-        module = importlib.import_module(f"{__name__}.{info.module}")
+        provider: Provider = _class(info.factory)(endpoint)
     except ModuleNotFoundError as error:
-        if not info.extra or (error.name or "").startswith("bigcodeflow"):
+        if name != "google" or (error.name or "").startswith("bigcodeflow"):
             raise
         raise ConfigError(
-            f"generation.model: {name} needs the package {error.name}: pip install 'bigcodeflow[{info.extra}]'"
+            f"generation.model: google needs the package {error.name}: pip install 'bigcodeflow[google]'"
         ) from None
-    provider: Provider = module.open_provider(endpoint)
     return provider
+
+
+def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
+    """Connect to the batch API of a provider that has one; nothing is sent yet."""
+    api: BatchApi = _class(provider_info(name).batches)(endpoint)
+    return api
+
+
+def _class(factory: str) -> Any:
+    module, _, name = factory.partition(".")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
 def _check_key(key: str, where: str) -> None:

@@ -1,13 +1,10 @@
-"""Anthropic's Messages API."""
+"""Anthropic's Messages API, over HTTP: the SDK's typed methods have no sampling parameters any more."""
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import anthropic
-import httpx2
 
 from bigcodeflow.generation.model_api import (
     Answer,
@@ -19,13 +16,20 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import Endpoint
-from bigcodeflow.generation.providers.replies import decoded
-from bigcodeflow.generation.providers.settings import one_answer, other_form, turns, unset, untaken
-from bigcodeflow.generation.providers.transport import NO_KEY, called, http_client, merged
+from bigcodeflow.generation.providers.base import (
+    Endpoint,
+    given_fields,
+    merged,
+    one_answer,
+    other_form,
+    turns,
+    unset,
+    untaken,
+)
+from bigcodeflow.generation.providers.http_client import NO_KEY, HttpClient, decoded
 
 _ADDRESS = "https://api.anthropic.com"
-# From the version of 2026-10-21 on, which the SDK sends by itself, temperature, top_p and top_k are refused for every
+# From the version of 2026-10-21 on temperature, top_p and top_k are refused for every
 # model; this one takes them for those models that know them.
 _API_VERSION = "2023-06-01"
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?!\d)")
@@ -44,26 +48,15 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
-def open_provider(endpoint: Endpoint) -> "AnthropicProvider":
-    """Connect to Anthropic or to a server that speaks its protocol."""
-    return AnthropicProvider(endpoint)
-
-
 class AnthropicProvider:
     """Messages, one answer a request."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._version = _version(endpoint.model)
-        self.client = anthropic.AsyncAnthropic(
-            api_key=endpoint.api_key or NO_KEY,
-            base_url=endpoint.base_url or _ADDRESS,
-            timeout=endpoint.timeout_seconds,
-            max_retries=0,
-            default_headers={"anthropic-version": _API_VERSION},
-            http_client=http_client(endpoint, _ADDRESS),
+        self.http = HttpClient(
+            endpoint, _ADDRESS, {"x-api-key": endpoint.api_key or NO_KEY, "anthropic-version": _API_VERSION}
         )
-        """The SDK's client."""
 
     def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
         """What Anthropic or the model's version does not take."""
@@ -138,28 +131,24 @@ class AnthropicProvider:
         messages = [turn for turn in turns(request) if turn["role"] != "system"]
         if request.prompt.form == "prefill":
             messages[-1]["content"] = messages[-1]["content"].rstrip()
+        names = {name: name for name in ("max_tokens", "temperature", "top_p", "top_k")} | {"stop_sequences": "stop"}
         body = {
             "model": self._endpoint.model,
             "messages": messages,
-            "system": system or None,
-            "max_tokens": sampling.max_tokens,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": sampling.top_k,
-            "stop_sequences": list(sampling.stop) or None,
+            **({"system": system} if system else {}),
+            **given_fields(request, names),
             **_thinking(sampling),
         }
-        return merged({name: value for name, value in body.items() if value is not None}, request.extra_body)
+        return merged(body, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send the body as it stands: the SDK's typed methods have no sampling parameters any more."""
-        sending = self.client.post("/v1/messages", body=self.body(request), cast_to=httpx2.Response)
-        response = await called(self._endpoint, sending, anthropic.AnthropicError)
+        """Send the body as it stands."""
+        response = await self.http.send("POST", "/v1/messages", self.body(request))
         return message_reply(decoded(response.text), request_id=response.headers.get("request-id"))
 
     async def close(self) -> None:
         """Give connections back."""
-        await self.client.close()
+        await self.http.close()
 
 
 def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:

@@ -1,4 +1,7 @@
-"""What every provider offers, and nothing else: one file each beside this one, its SDK imported when it is opened."""
+"""What every provider offers, and the helpers that all of them map settings with.
+
+A provider is a class in a module beside this one, which is imported when it is opened.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,3 +53,74 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Give connections back."""
+
+
+def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
+    """One problem for each given parameter that has a reason against it.
+
+    Args:
+        sampling: what is asked for.
+        reasons: parameter to reason, with remedy where there is a better one than leaving it empty.
+    """
+    return [unset(f"sampling.{name}", reason) for name, reason in reasons.items() if name in sampling.given()]
+
+
+def unset(setting: str, reason: str) -> str:
+    """The problem of a setting that must be left empty."""
+    return f"generation.{setting}: {reason}; set it to null"
+
+
+def one_answer(samples: int, who: str) -> list[str]:
+    """The problem of a provider that gives one answer a request."""
+    if samples == 1:
+        return []
+    return [f"generation.samples_per_request: {who} gives one answer a request; set it to 1"]
+
+
+def other_form(form: PromptForm, taken: Sequence[PromptForm], who: str) -> list[str]:
+    """The problem of a prompt form that is not taken."""
+    if form in taken:
+        return []
+    return [f"generation.prompt.form: {who} does not take {form!r}; set it to {' or '.join(taken)}"]
+
+
+def too_many_stops(sampling: Sampling, most: int, who: str) -> list[str]:
+    """The problem of more stop texts than a provider takes."""
+    if len(sampling.stop) <= most:
+        return []
+    return [f"generation.sampling.stop: {who} takes {most} texts at most; given: {len(sampling.stop)}"]
+
+
+def turns(request: Request) -> list[dict[str, Any]]:
+    """A prompt's turns as most providers take them."""
+    return [{"role": message.role, "content": message.text} for message in request.prompt.messages]
+
+
+def given_fields(request: Request, names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a request's body for the parameters that are given, in the order of the names.
+
+    Args:
+        request: holds the parameters.
+        names: the provider's field to ours: a field of `Sampling`, 'seed', 'stream' (always false), or 'n' for the
+            number of answers, which is sent only where it is more than one.
+    """
+    samples = len(request.sample_indices)
+    values = {**request.sampling.given(), "seed": request.seed, "n": samples if samples > 1 else None, "stream": False}
+    fields = {field: values.get(name) for field, name in names.items()}
+    return {
+        field: list(value) if isinstance(value, tuple) else value
+        for field, value in fields.items()
+        if value is not None
+    }
+
+
+def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with further fields laid over it, objects field by field."""
+    result = dict(body)
+    for key, value in extra.items():
+        before = result.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(before, value)
+        else:
+            result[key] = value
+    return result

@@ -1,4 +1,4 @@
-"""Google's Gemini API."""
+"""Google's Gemini API, over its SDK: that asks on by itself where Google ends an answer for its own limits."""
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
@@ -19,12 +19,30 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import Endpoint
-from bigcodeflow.generation.providers.settings import other_form, unset, untaken
-from bigcodeflow.generation.providers.transport import NO_KEY, SHAPE_ERRORS, called, http_client, merged
+from bigcodeflow.generation.providers.base import (
+    Endpoint,
+    given_fields,
+    merged,
+    other_form,
+    too_many_stops,
+    unset,
+    untaken,
+)
+from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _STOPS = 5
+_FIELDS = {
+    "temperature": "temperature",
+    "topP": "top_p",
+    "topK": "top_k",
+    "candidateCount": "n",
+    "maxOutputTokens": "max_tokens",
+    "stopSequences": "stop",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+    "seed": "seed",
+}
 _BUDGET_ONLY = re.compile(r"gemini-2\.5")
 _NOT_REASONING = re.compile(r"gemini-(1|2\.0)")
 _REFUSALS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "LANGUAGE")
@@ -36,17 +54,12 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
-def open_provider(endpoint: Endpoint) -> "GoogleProvider":
-    """Connect to Google or to a server that speaks its protocol."""
-    return GoogleProvider(endpoint)
-
-
 class GoogleProvider:
     """Generated contents, several candidates a request."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._http = http_client(endpoint, _ADDRESS)
+        self._http = async_client(endpoint, _ADDRESS)
         self._client = genai.Client(
             vertexai=False,  # the environment could else choose another service, with other prices
             api_key=endpoint.api_key or NO_KEY,
@@ -60,9 +73,7 @@ class GoogleProvider:
     def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
         """What Google or the model does not take."""
         model = self._endpoint.model
-        lines = other_form(form, ["chat"], "Google")
-        if len(sampling.stop) > _STOPS:
-            lines.append(f"generation.sampling.stop: Google takes {_STOPS} texts at most; given: {len(sampling.stop)}")
+        lines = other_form(form, ["chat"], "Google") + too_many_stops(sampling, _STOPS, "Google")
         if _NOT_REASONING.match(model):
             reason = f"{model} does not reason"
             return lines + untaken(sampling, dict.fromkeys(("reasoning_effort", "reasoning_tokens"), reason))
@@ -89,7 +100,7 @@ class GoogleProvider:
         return merged(body, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send through the SDK, which asks on by itself where Google ends an answer for its own limits."""
+        """Send through the SDK."""
         config = types.GenerateContentConfig(
             **_generation_config(request),
             system_instruction=_system(request) or None,
@@ -158,20 +169,8 @@ def _system(request: Request) -> str:
 
 
 def _generation_config(request: Request) -> dict[str, Any]:
-    sampling = request.sampling
-    config = {
-        "temperature": sampling.temperature,
-        "topP": sampling.top_p,
-        "topK": sampling.top_k,
-        "candidateCount": len(request.sample_indices) if len(request.sample_indices) > 1 else None,
-        "maxOutputTokens": sampling.max_tokens,
-        "stopSequences": list(sampling.stop) or None,
-        "presencePenalty": sampling.presence_penalty,
-        "frequencyPenalty": sampling.frequency_penalty,
-        "seed": request.seed,
-        "thinkingConfig": _thinking(sampling),
-    }
-    return {name: value for name, value in config.items() if value is not None}
+    thinking = _thinking(request.sampling)
+    return given_fields(request, _FIELDS) | ({"thinkingConfig": thinking} if thinking else {})
 
 
 def _thinking(sampling: Sampling) -> dict[str, Any] | None:

@@ -1,0 +1,358 @@
+"""Batch APIs of providers: many requests handed over at once, answered within a day for less money.
+
+OpenAI takes a file of requests and gives files of answers and of errors. A batch carries its tag as metadata, so that
+one whose id was lost is found again without doubt.
+
+Anthropic's batches carry no mark of their own: the tag stands in their custom ids, which show only in their results.
+One whose id was lost is therefore known by its time and size while it runs, and without doubt once it has ended; until
+then nothing is sent again. What is left: a batch that is gone from the account's list, or that another key submitted,
+is not found.
+"""
+
+import json
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
+from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
+from bigcodeflow.generation.providers.base import Endpoint
+from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_reply
+from bigcodeflow.generation.providers.http_client import HttpClient, compact_json, shown, status_error
+
+_OK = 200
+_PAGE = 100
+_OPENAI_TAG = "bigcodeflow"
+_OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
+_OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
+#: At most, between this machine and Anthropic; what is looked at in vain costs a request, what is missed money.
+_CLOCK_DIFFERENCE = timedelta(hours=1)
+_ANTHROPIC_STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchLimits:
+    """The most that one batch may hold."""
+
+    requests: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """How far a batch is, as the provider states it."""
+
+    ended: bool
+    """Nothing more is coming: what there is can be collected."""
+    succeeded: int = 0
+    failed: int = 0
+    """Refused, failed, expired or cancelled requests; some providers count them only once the batch has ended."""
+    duration_seconds: float | None = None
+    """From submission to the end; None where it has not ended or the provider does not state it."""
+    rejection: RequestError | None = None
+    """Why the provider took none of the requests, such as a queue that is too short for the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostBatch:
+    """A batch that was perhaps submitted, and whose id was lost on its way here."""
+
+    tag: str
+    requests: int
+    """How many it holds."""
+    since: datetime
+    """It was not submitted before, by this machine's clock."""
+    known: frozenset[str] = frozenset()
+    """Ids of batches that it is not."""
+
+
+class BatchSearch(NamedTuple):
+    """What the provider's list of batches shows about one that was perhaps submitted."""
+
+    batch_id: str | None
+    """The batch; None where it is not there, or cannot be identified yet."""
+    undecided: tuple[str, ...] = ()
+    """Batches that may be it, and that do not show their tag before they end."""
+
+
+class BatchApi(Protocol):
+    """An open connection to the batch API of one model; used by one event loop.
+
+    Every method raises RequestError where there is no answer, and sends once: retries are the driver's.
+    """
+
+    limits: ClassVar[ProviderBatchLimits]
+
+    def size_bytes(self, custom_id: str, request: Request) -> int:
+        """Bytes that a request takes of a batch."""
+
+    async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
+        """Hand requests over, and return the batch's id.
+
+        Args:
+            entries: custom id and request, within the limits; the ids begin with one tag, which `find` looks for.
+        """
+
+    async def find(self, lost: LostBatch) -> BatchSearch:
+        """Look for a batch in the provider's list."""
+
+    async def status(self, batch_id: str) -> BatchStatus:
+        """How far a batch is."""
+
+    def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
+        """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
+
+    async def cancel(self, batch_id: str) -> None:
+        """Ask the provider to stop; what is answered already can still be collected. One that has ended stays so."""
+
+    async def close(self) -> None:
+        """Give connections back."""
+
+
+class _HttpBatches:
+    """What both APIs share: where batches are, how they are listed, and how one is cancelled."""
+
+    path: ClassVar[str]
+    after: ClassVar[str]
+    """Parameter of the list that names the last batch of the page before."""
+
+    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
+        self._key = endpoint.api_key
+        self._http = http
+
+    async def cancel(self, batch_id: str) -> None:
+        """Ask to stop; requests that are being answered may still be finished."""
+        await self._http.send("POST", f"{self.path}/{batch_id}/cancel")
+
+    async def close(self) -> None:
+        """Give connections back."""
+        await self._http.close()
+
+    async def _batch(self, batch_id: str) -> dict[str, Any]:
+        return await self._http.json("GET", f"{self.path}/{batch_id}")
+
+    async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
+        """The account's batches, page by page."""
+        last: dict[str, str] = {}
+        while True:
+            page = await self._http.json("GET", self.path, params={"limit": _PAGE, **last})
+            batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
+            for batch in batches:
+                yield batch
+            if not batches or not page.get("has_more"):
+                return
+            last = {self.after: required_text(batches[-1], "id")}
+
+
+class OpenAIBatches(_HttpBatches):
+    """Batches of chat completions or, for 'direct', of text completions; one form a batch."""
+
+    path = "/batches"
+    after = "after"
+    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._provider = OpenAIProvider(endpoint)
+        super().__init__(endpoint, self._provider.http)
+
+    def size_bytes(self, custom_id: str, request: Request) -> int:
+        """Bytes of the request's line."""
+        return len(self._line(custom_id, request))
+
+    async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
+        """Upload the requests and start the batch; a file that is left without a batch costs nothing."""
+        tag = tag_of(entries[0][0])
+        with tempfile.TemporaryFile() as file:
+            for custom_id, request in entries:
+                file.write(self._line(custom_id, request))
+            file.seek(0)
+            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
+            uploaded = await self._http.json("POST", "/files", data={"purpose": "batch"}, files=named)
+        wanted = {
+            "input_file_id": required_text(uploaded, "id"),
+            "endpoint": self._url(entries[0][1]),
+            "completion_window": "24h",
+            "metadata": {_OPENAI_TAG: tag},
+        }
+        return required_text(await self._http.json("POST", self.path, wanted), "id")
+
+    async def find(self, lost: LostBatch) -> BatchSearch:
+        """Look through the account's batches for the tag; their order is not promised, so all are looked at."""
+        async for batch in self._all_batches():
+            if (batch.get("metadata") or {}).get(_OPENAI_TAG) == lost.tag:
+                return BatchSearch(required_text(batch, "id"))
+        return BatchSearch(None)
+
+    async def status(self, batch_id: str) -> BatchStatus:
+        """How far a batch is; one that fails its validation is rejected as a whole."""
+        batch = await self._batch(batch_id)
+        state = required_text(batch, "status")
+        if state == "failed":
+            return BatchStatus(ended=True, rejection=self._rejection(batch))
+        counts = batch.get("request_counts") or {}
+        ended = next((batch[f"{name}_at"] for name in sorted(_OPENAI_ENDED) if batch.get(f"{name}_at")), None)
+        return BatchStatus(
+            ended=state in _OPENAI_ENDED,
+            succeeded=counts.get("completed") or 0,
+            failed=counts.get("failed") or 0,
+            duration_seconds=float(ended - batch["created_at"]) if ended and batch.get("created_at") else None,
+        )
+
+    async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
+        """Answers, then errors; those that were not asked before the end stand among the errors or nowhere."""
+        batch = await self._batch(batch_id)
+        for file_id in filter(None, (batch.get("output_file_id"), batch.get("error_file_id"))):
+            async with aclosing(self._http.result_lines(f"/files/{file_id}/content")) as lines:
+                async for line in lines:
+                    yield line["custom_id"], self._outcome(line)
+
+    def _url(self, request: Request) -> str:
+        return "/v1" + self._provider.path(request)
+
+    def _line(self, custom_id: str, request: Request) -> bytes:
+        body = self._provider.body(request)
+        line = {"custom_id": custom_id, "method": "POST", "url": self._url(request), "body": body}
+        return compact_json(line) + b"\n"
+
+    def _rejection(self, batch: Mapping[str, Any]) -> RequestError:
+        problems = (batch.get("errors") or {}).get("data") or [{}]
+        code, message = problems[0].get("code") or "failed", problems[0].get("message") or "no reason given"
+        # The queue of a model holds so many tokens; single requests do not pass through it.
+        kind = "rate_limited" if code == "token_limit_exceeded" else status_error(400, {}, json.dumps(problems[0])).kind
+        return RequestError(kind, shown(f"batch rejected: {code}: {message}", self._key))
+
+    def _outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
+        response, error = line.get("response"), line.get("error") or {}
+        if not response:
+            code = error.get("code") or "unknown"
+            kind: ErrorKind = "deadline" if code in _OPENAI_NOT_ASKED else "overloaded"
+            return RequestError(kind, shown(f"{code}: {error.get('message') or 'no message'}", self._key))
+        body, status = response.get("body"), response.get("status_code")
+        if status != _OK:
+            return status_error(status or 500, {}, json.dumps(body), secret=self._key)
+        try:
+            return completion_reply(body or {}, request_id=response.get("request_id"), secret=self._key)
+        except RequestError as problem:
+            return problem
+
+
+class AnthropicBatches(_HttpBatches):
+    """Batches of messages."""
+
+    path = "/v1/messages/batches"
+    after = "after_id"
+    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._provider = AnthropicProvider(endpoint)
+        super().__init__(endpoint, self._provider.http)
+        self._tags: dict[str, str] = {}
+        """Tag of the first custom id of batches that have ended."""
+
+    def size_bytes(self, custom_id: str, request: Request) -> int:
+        """Bytes of the request in the list, its comma included."""
+        return len(compact_json(self._entry(custom_id, request))) + 1
+
+    async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
+        """Send the requests; the tag goes with their custom ids."""
+        requests = [self._entry(custom_id, request) for custom_id, request in entries]
+        return required_text(await self._http.json("POST", self.path, {"requests": requests}), "id")
+
+    async def find(self, lost: LostBatch) -> BatchSearch:
+        """Look through the account's batches of that time and size; those that have ended show whose they are."""
+        undecided = []
+        async for batch in self._all_batches():  # newest first
+            if _time(required_text(batch, "created_at")) < lost.since - _CLOCK_DIFFERENCE:
+                break
+            batch_id = required_text(batch, "id")
+            size = sum(count for count in (batch.get("request_counts") or {}).values() if isinstance(count, int))
+            if batch_id in lost.known or size != lost.requests:
+                continue
+            if batch.get("processing_status") != "ended":
+                undecided.append(batch_id)
+            elif await self._tag(batch) == lost.tag:
+                return BatchSearch(batch_id)
+        return BatchSearch(None, tuple(undecided))
+
+    async def status(self, batch_id: str) -> BatchStatus:
+        """How far a batch is; all counts but one stay at zero until it has ended."""
+        batch = await self._batch(batch_id)
+        if batch.get("archived_at"):
+            gone = f"batch {batch_id} is archived: its results are no longer kept"
+            return BatchStatus(ended=True, rejection=RequestError("deadline", gone))
+        counts = batch.get("request_counts") or {}
+        start, end = batch.get("created_at"), batch.get("ended_at")
+        return BatchStatus(
+            ended=required_text(batch, "processing_status") == "ended",
+            succeeded=counts.get("succeeded") or 0,
+            failed=sum(counts.get(name) or 0 for name in ("errored", "canceled", "expired")),
+            duration_seconds=(_time(end) - _time(start)).total_seconds() if start and end else None,
+        )
+
+    async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
+        """One result a request, in any order."""
+        async with aclosing(self._http.result_lines(f"{self.path}/{batch_id}/results")) as lines:
+            async for line in lines:
+                yield line["custom_id"], self._outcome(line.get("result") or {})
+
+    def _entry(self, custom_id: str, request: Request) -> dict[str, Any]:
+        return {"custom_id": custom_id, "params": self._provider.body(request)}
+
+    async def _tag(self, batch: Mapping[str, Any]) -> str:
+        batch_id = required_text(batch, "id")
+        if batch_id not in self._tags and not batch.get("archived_at"):
+            async with aclosing(self.results(batch_id)) as results:
+                custom_id, _ = await anext(results, ("", None))
+            self._tags[batch_id] = tag_of(custom_id)
+        return self._tags.get(batch_id, "")
+
+    def _outcome(self, result: Mapping[str, Any]) -> Reply | RequestError:
+        kind = result.get("type")
+        if kind == "succeeded":
+            try:
+                return message_reply(result.get("message") or {})
+            except RequestError as problem:
+                return problem
+        if kind == "errored":
+            error = result.get("error") or {}
+            name = str((error.get("error") or {}).get("type"))
+            return status_error(_ANTHROPIC_STATUSES.get(name, 500), {}, json.dumps(error), secret=self._key)
+        return RequestError("deadline", f"{kind}: the batch ended before this was asked")
+
+
+def tag_of(custom_id: str) -> str:
+    """The tag of a batch in the custom id of one of its requests."""
+    return custom_id.rpartition("-")[0]
+
+
+def required_text(data: Mapping[str, Any], name: str) -> str:
+    """A field that an answer about a batch cannot do without.
+
+    Raises:
+        RequestError: it is not there.
+    """
+    value = data.get(name)
+    if isinstance(value, str) and value:
+        return value
+    raise RequestError("malformed", f"the answer about a batch has no {name!r}")
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise RequestError("malformed", f"the answer about a batch has no time: {text[:40]!r}") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,0 +1,292 @@
+"""Providers that speak OpenAI's protocol: OpenAI and compatible servers, Mistral, and Hugging Face's router.
+
+Their bodies differ in few fields, and their SDKs would send these bodies through the same HTTP client: with the SDKs'
+own retries off and the raw JSON read here, nothing of them would be used.
+"""
+
+# ruff: noqa: ARG002 (every provider has the same signatures)
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.generation.model_api import (
+    Answer,
+    FinishReason,
+    PromptForm,
+    Reply,
+    Request,
+    RequestError,
+    Sampling,
+    TokenUsage,
+)
+from bigcodeflow.generation.providers.base import (
+    Endpoint,
+    given_fields,
+    merged,
+    other_form,
+    too_many_stops,
+    turns,
+    untaken,
+)
+from bigcodeflow.generation.providers.http_client import NO_KEY, HttpClient, decoded, ensure_ok
+
+_FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "model_length": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+# The provider broke off: what it sent is no answer of the model's and would count as a failure of the model's.
+_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+
+_OPENAI_STOPS = 4
+_REASONING = re.compile(r"o\d|gpt-[5-9]|codex")
+_CHATTING = re.compile(r"gpt-5(\.\d+)?-chat")
+# These reason always; later ones take sampling parameters while reasoning_effort is 'none'.
+_ALWAYS_REASONING = re.compile(r"o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$")
+_CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
+_OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
+
+
+class ChatCompletions:
+    """What the providers of this protocol share; the differences stand in the class attributes and methods below."""
+
+    address: ClassVar[str]
+    """Taken where the endpoint names none."""
+    fields: ClassVar[Mapping[str, str]]
+    """Fields of the body, in the order in which they are sent: see `given_fields`."""
+    request_id_header: ClassVar[str] = ""
+    """Header that names the request; empty takes the reply's own id."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.http = HttpClient(endpoint, self.address, {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"})
+
+    def path(self, request: Request) -> str:
+        """Where the request goes, below the server's address."""
+        return "/v1/chat/completions"
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """The JSON of the request."""
+        body = {"model": self.endpoint.model, "messages": self.messages(request), **given_fields(request, self.fields)}
+        return merged(body, request.extra_body)
+
+    def messages(self, request: Request) -> list[dict[str, Any]]:
+        """The prompt's turns."""
+        return turns(request)
+
+    async def ask(self, request: Request) -> Reply:
+        """Send the body as it stands."""
+        response = await self.http.send("POST", self.path(request), self.body(request))
+        request_id = response.headers.get(self.request_id_header) if self.request_id_header else None
+        return completion_reply(decoded(response.text), request_id=request_id, secret=self.endpoint.api_key)
+
+    async def close(self) -> None:
+        """Give connections back."""
+        await self.http.close()
+
+
+class OpenAIProvider(ChatCompletions):
+    """OpenAI, and every server that speaks its protocol: vLLM, llama.cpp, Ollama's /v1, gateways."""
+
+    address = "https://api.openai.com/v1"
+    request_id_header = "x-request-id"
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint)
+        host = urlsplit(endpoint.base_url or self.address).hostname or ""
+        self.official = host == "openai.com" or host.endswith(".openai.com")
+        """Whether it is OpenAI itself, which takes less than compatible servers and refuses what it does not know."""
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+        """What OpenAI does not take; compatible servers say so themselves."""
+        if not self.official:
+            return untaken(sampling, {"reasoning_tokens": _OWN_PARAMETER})
+        model = self.endpoint.model
+        taken: list[PromptForm] = ["direct"] if _CONTINUING.match(model) else ["chat"]
+        reasons = {
+            "top_k": "OpenAI takes none",
+            "reasoning_tokens": "OpenAI takes no budget, but generation.sampling.reasoning_effort",
+        }
+        lines = other_form(form, taken, f"{model} at OpenAI") + untaken(sampling, reasons)
+        return lines + too_many_stops(sampling, _OPENAI_STOPS, "OpenAI") + self._model_problems(model, sampling)
+
+    def _model_problems(self, model: str, sampling: Sampling) -> list[str]:
+        if not _REASONING.match(model) or _CHATTING.match(model):
+            return untaken(sampling, {"reasoning_effort": f"{model} does not reason"})
+        if not _ALWAYS_REASONING.match(model) and sampling.reasoning_effort in {None, "none"}:
+            return []
+        reason = f"{model} takes none while it reasons"
+        chosen = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
+        lines = untaken(sampling, dict.fromkeys(chosen, reason))
+        return lines + ([f"generation.sampling.stop: {reason}; empty it"] if sampling.stop else [])
+
+    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """Seeds are best effort; a prefilled answer needs a server that knows how to continue one."""
+        lines = []
+        if seed is not None and self.official:
+            lines.append("seed: OpenAI repeats answers as far as it can, without a promise")
+        if form == "prefill":
+            lines.append(
+                "prefill: sent as continue_final_message, as vLLM takes it; other servers may begin a new answer"
+            )
+        return lines
+
+    def path(self, request: Request) -> str:
+        """Chat completions or, for 'direct', text completions."""
+        return "/completions" if request.prompt.form == "direct" else "/chat/completions"
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """The JSON of the request."""
+        form = request.prompt.form
+        limit = "max_completion_tokens" if self.official and form != "direct" else "max_tokens"
+        fields = ("temperature", "top_p", "top_k", limit, "stop", "frequency_penalty", "presence_penalty")
+        names = {name: name for name in (*fields, "reasoning_effort", "seed", "n")} | {limit: "max_tokens"}
+        prompt = {"prompt": request.prompt.text} if form == "direct" else {"messages": turns(request)}
+        body = {"model": self.endpoint.model, **prompt, **given_fields(request, names)}
+        if form == "prefill":
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
+        return merged(body, request.extra_body)
+
+
+class MistralProvider(ChatCompletions):
+    """Mistral, which repeats a begun answer."""
+
+    address = "https://api.mistral.ai"
+    fields: ClassVar[Mapping[str, str]] = {
+        **{name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "stop")},
+        "random_seed": "seed",
+        **{name: name for name in ("frequency_penalty", "presence_penalty", "reasoning_effort", "n", "stream")},
+    }
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+        """What Mistral does not take."""
+        reason = "Mistral takes no budget, but generation.sampling.reasoning_effort"
+        return other_form(form, ["chat", "prefill"], "Mistral") + untaken(sampling, {"reasoning_tokens": reason})
+
+    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """The begun answer is no part of the answer, as with the others."""
+        if form != "prefill":
+            return []
+        return ["prefill: the begun answer, which Mistral repeats, is taken off its answers"]
+
+    def messages(self, request: Request) -> list[dict[str, Any]]:
+        """The prompt's turns; only an answer that is to be continued is marked as a prefix."""
+        messages = [turn | ({"prefix": False} if turn["role"] == "assistant" else {}) for turn in turns(request)]
+        if request.prompt.form == "prefill":
+            messages[-1]["prefix"] = True
+        return messages
+
+    async def ask(self, request: Request) -> Reply:
+        """Send the body, and take the begun answer off each answer."""
+        reply = await super().ask(request)
+        if request.prompt.form != "prefill":
+            return reply
+        begun = request.prompt.messages[-1].text
+        answers = tuple(
+            Answer(answer.text.removeprefix(begun), answer.finish_reason, answer.reasoning) for answer in reply.answers
+        )
+        return Reply(answers, reply.usage, reply.served_model, reply.request_id)
+
+
+class HuggingFaceProvider(ChatCompletions):
+    """Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
+
+    address = "https://router.huggingface.co"
+    fields: ClassVar[Mapping[str, str]] = {
+        **{name: name for name in ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop")},
+        **{name: name for name in ("temperature", "top_p", "stream", "reasoning_effort")},
+    }
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Connect to the router, or to the server at the endpoint's address.
+
+        Raises:
+            ConfigError: the router is asked with another's key.
+        """
+        if not endpoint.base_url and not endpoint.api_key.startswith("hf_"):
+            raise ConfigError("generation.model: huggingface needs a token of Hugging Face's, which begins with hf_")
+        super().__init__(endpoint)
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+        """What is no parameter of Hugging Face's chat completion."""
+        lines = untaken(sampling, dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER))
+        return other_form(form, ["chat"], "Hugging Face") + lines
+
+    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """The router chooses who answers."""
+        if self.endpoint.base_url or ":" in self.endpoint.model:
+            return []
+        return ["Hugging Face's router chooses who serves the model; pin one as MODEL:PROVIDER"]
+
+    def path(self, request: Request) -> str:
+        """Addresses of endpoints are given with and without what follows the host."""
+        path = urlsplit(self.endpoint.base_url).path.rstrip("/")
+        if path.endswith("/chat/completions"):
+            return ""
+        return "/chat/completions" if path.endswith("/v1") else "/v1/chat/completions"
+
+
+def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
+    """A chat completion or a text completion as `Reply`.
+
+    Args:
+        data: the decoded answer.
+        request_id: from the headers; None takes the answer's own id.
+        secret: a key that no message may hold.
+
+    Raises:
+        RequestError: there is no answer in it.
+    """
+    choices = data.get("choices")
+    if not choices:
+        ensure_ok(data, secret=secret)
+        raise RequestError("malformed", "the answer holds no choices")
+    try:
+        answers = tuple(_answer(choice) for choice in sorted(choices, key=lambda choice: choice.get("index") or 0))
+        usage = completion_usage(data.get("usage") or {})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RequestError("malformed", f"the answer has not the form of a completion: {error}") from None
+    return Reply(answers, usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
+
+
+def completion_usage(usage: Mapping[str, Any]) -> TokenUsage:
+    """Tokens of a completion; some servers leave reasoning out of completion_tokens, which the total gives away."""
+    prompt, completion, total = (usage.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    if cached is None:
+        cached = usage.get("prompt_cache_hit_tokens")
+    if reasoning and prompt is not None and completion is not None and total == prompt + completion + reasoning:
+        completion += reasoning
+    return TokenUsage(prompt, completion, reasoning, cached)
+
+
+def _answer(choice: Mapping[str, Any]) -> Answer:
+    finish = choice.get("finish_reason") or ""
+    if finish in _BROKEN_OFF:
+        raise RequestError("overloaded", f"the provider broke the answer off: finish_reason {finish!r}")
+    reason: FinishReason = _FINISH_REASONS.get(finish, "other")
+    if "text" in choice:
+        return Answer(choice["text"] or "", reason)
+    message = choice["message"]
+    text, thoughts = content_parts(message.get("content"))
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or thoughts
+    if message.get("refusal"):
+        return Answer(text or message["refusal"], "refusal", reasoning)
+    return Answer(text, reason, reasoning)
+
+
+def content_parts(content: Any) -> tuple[str, str]:
+    """Text and reasoning of a message whose content is a string or a list of typed parts."""
+    if content is None or isinstance(content, str):
+        return content or "", ""
+    text = "".join(part["text"] for part in content if part["type"] == "text")
+    thoughts = (part["thinking"] for part in content if part["type"] == "thinking")
+    return text, "".join(thought if isinstance(thought, str) else content_parts(thought)[0] for thought in thoughts)

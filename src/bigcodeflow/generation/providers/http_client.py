@@ -1,0 +1,369 @@
+"""HTTP between bigcodeflow and a provider: one pool of connections, one deadline a request, one table of faults.
+
+Nothing here sends a request twice: `retries` decides what is sent again. Every failure becomes a `RequestError` whose
+kind comes from the status, the provider's error code, or the exception of the transport.
+"""
+
+import asyncio
+import ipaddress
+import json
+import logging
+import re
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+
+from bigcodeflow.generation.model_api import ErrorKind, RequestError
+from bigcodeflow.generation.providers.base import Endpoint
+
+logger = logging.getLogger(__name__)
+
+#: Sent as the key to servers that need none: some refuse requests without one, and Google's SDK would look for one in
+#: the environment.
+NO_KEY = "none"
+
+# ValueError is what decoders of JSON and models of an SDK raise.
+_TRANSPORT_ERRORS: tuple[type[Exception], ...] = (httpx2.HTTPError, OSError, ValueError)
+#: What is raised when an answer is JSON of another form than expected.
+SHAPE_ERRORS = (AttributeError, LookupError, TypeError)
+T = TypeVar("T")
+
+
+#: Characters of a provider's words that are kept.
+MESSAGE_LENGTH = 400
+_OK = 200
+_BAD_REQUEST = 400
+_RATE_LIMITED = 429
+_BROKEN = 500
+_KINDS: Mapping[int, ErrorKind] = {
+    401: "authentication",
+    402: "quota",
+    403: "authentication",
+    404: "not_found",
+    408: "deadline",
+    409: "overloaded",
+    425: "overloaded",
+    429: "rate_limited",
+}
+# What providers write into code, type, status or reason; these say more than the number, which is 400 for most.
+_CODES: Mapping[str, ErrorKind] = {
+    "insufficient_quota": "quota",
+    "billing_hard_limit_reached": "quota",
+    "billing_error": "quota",
+    "invalid_api_key": "authentication",
+    "api_key_invalid": "authentication",
+    "authentication_error": "authentication",
+    "model_not_found": "not_found",
+    "model_not_supported": "not_found",
+    "invalid_model": "not_found",
+    "content_policy_violation": "refused",
+    "content_filter": "refused",
+    "responsibleaipolicyviolation": "refused",
+    "moderation_blocked": "refused",
+    "invalid_prompt": "refused",
+}
+_PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
+    (re.compile(r"credit balance is too low", re.IGNORECASE), "quota"),
+    (
+        re.compile(r"content (management |filtering )?policy|usage policy|flagged|safety system", re.IGNORECASE),
+        "refused",
+    ),
+)
+
+
+class HttpClient:
+    """A connection pool to one server that takes and answers JSON; its representation holds no key."""
+
+    def __init__(self, endpoint: Endpoint, address: str, headers: Mapping[str, str]) -> None:
+        """Open the pool; nothing is sent yet.
+
+        Args:
+            endpoint: for the server's address, the deadline, and the key that no message may hold.
+            address: taken where the endpoint names none.
+            headers: sent with every request, the key among them.
+        """
+        self._endpoint = endpoint
+        self._address = (endpoint.base_url or address).rstrip("/")
+        self._http = async_client(endpoint, address, headers)
+
+    async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
+        """Send a request once and read the whole response.
+
+        Args:
+            method: of HTTP.
+            path: below the server's address.
+            body: sent as JSON; None sends what the options hold.
+            options: further arguments of the client, such as params or files.
+
+        Raises:
+            RequestError: there is no response, or its status is an error.
+        """
+        if body is not None:
+            options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
+        sending = self._http.request(method, self._address + path, **options)
+        response = await called(self._endpoint, sending)
+        self._ensure_success(response)
+        return response
+
+    async def json(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
+        """`send`, and the JSON object that comes back."""
+        return decoded((await self.send(method, path, body, **options)).text)
+
+    async def result_lines(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
+        """The results of a batch, one JSON object a line, without holding them all.
+
+        Lines end at a line feed only: texts may hold other line ends, where the decoders of HTTP clients would cut
+        them. A line that is no result is passed over; the driver misses it by its count.
+
+        Raises:
+            RequestError: the content broke off.
+        """
+        request = self._http.build_request("GET", self._address + path)
+        response = await called(self._endpoint, self._http.send(request, stream=True))
+        try:
+            if not response.is_success:
+                await called(self._endpoint, response.aread())
+                self._ensure_success(response)
+            pieces, rest = response.aiter_bytes(), b""
+            while piece := await called(self._endpoint, anext(pieces, b"")):
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if result := _batch_result(line):
+                        yield result
+            if result := _batch_result(rest):
+                yield result
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    def _ensure_success(self, response: httpx2.Response) -> None:
+        if not response.is_success:
+            raise status_error(
+                response.status_code, response.headers, response.text, secret=self._endpoint.api_key
+            ) from None
+
+
+def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
+    """A client whose pool holds all requests under way; clients of SDKs keep 20 to 100 connections."""
+    size = endpoint.connections
+    return httpx2.AsyncClient(
+        headers=headers,
+        limits=httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
+        timeout=endpoint.timeout_seconds,
+        follow_redirects=True,
+        trust_env=not is_local(endpoint.base_url or address),
+    )
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is this machine's own, which no proxy of the environment can reach."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception]) -> T:
+    """What a call returns, within the endpoint's deadline.
+
+    Args:
+        endpoint: for the deadline, and for the key that no message may hold.
+        sending: the call.
+        failures: an SDK's own errors, beside those of its transport.
+
+    Raises:
+        RequestError: the call failed; without a cause, since that holds the request's headers.
+    """
+    try:
+        async with asyncio.timeout(endpoint.timeout_seconds):
+            return await sending
+    except TimeoutError:
+        raise RequestError("deadline", f"no answer within {endpoint.timeout_seconds:g} s") from None
+    except failures + _TRANSPORT_ERRORS as error:
+        raise _request_error(error, endpoint) from None
+
+
+def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
+    """The error for a status, or for the innermost cause: SDKs wrap those of the transport."""
+    response = getattr(error, "response", None)
+    if response is not None and not response.is_success:
+        return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key)
+    while error.__cause__ is not None:
+        error = error.__cause__
+    kind: ErrorKind
+    if "Timeout" in type(error).__name__:
+        kind = "deadline"
+    elif isinstance(error, (ValueError, *SHAPE_ERRORS)) or response is not None:
+        kind = "malformed"
+    else:
+        kind = "connection"
+    return RequestError(kind, shown(f"{type(error).__name__}: {error}", endpoint.api_key))
+
+
+def compact_json(data: Any) -> bytes:
+    """JSON as it is sent; ASCII, so that half a surrogate pair travels as well."""
+    return json.dumps(data, separators=(",", ":")).encode()
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """The JSON object that an answer is.
+
+    Raises:
+        RequestError: it is none.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError:
+        raise RequestError("malformed", f"the answer is no JSON: {text[:80]!r}") from None
+    if not isinstance(data, dict):
+        raise RequestError("malformed", f"the answer is a JSON {type(data).__name__}, not an object")
+    return data
+
+
+def _batch_result(line: bytes) -> dict[str, Any] | None:
+    if not line.strip():
+        return None
+    try:
+        data = json.loads(line)
+    except ValueError:
+        data = None
+    if isinstance(data, dict) and isinstance(data.get("custom_id"), str):
+        return data
+    logger.warning("a line among the results of a batch is no result: %d bytes", len(line))
+    return None
+
+
+def status_error(status: int, headers: Mapping[str, str], body: str, *, secret: str = "") -> RequestError:
+    """The error that a provider's answer means.
+
+    Args:
+        status: of HTTP.
+        headers: of the answer, to be asked by lower-case name.
+        body: JSON in the form of any provider, or plain text.
+        secret: a key that must not be shown, even where the server sends it back.
+    """
+    content = _decoded(body)
+    message = shown(f"{status}: {_words(content) or body or 'no message'}", secret)
+    return RequestError(_kind(status, content, body), message, retry_after_seconds=_wait(headers, content))
+
+
+def shown(message: str, secret: str) -> str:
+    """A message in one line of bounded length, without the secret."""
+    if secret:
+        message = message.replace(secret, "[key]")
+    message = " ".join(message.split())
+    return message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 1] + "…"
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` in seconds or as a date.
+
+    None where neither is legible. RFC 9110, section 10.2.3.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after", "")
+    seconds = _number(text)
+    if seconds is not None or not text:
+        return seconds
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\s*\d{1,9}(\.\d{0,9})?\s*", text, re.ASCII) else None
+
+
+def _kind(status: int, content: Any, body: str) -> ErrorKind:
+    if status < _BAD_REQUEST:
+        return "malformed"
+    if status < _BROKEN:
+        for code in _codes(content):
+            if code in _CODES:
+                return _CODES[code]
+        if status == _RATE_LIMITED:
+            return "quota" if _daily_quota(content) else "rate_limited"
+        for phrase, kind in _PHRASES:
+            if phrase.search(body):
+                return kind
+        return _KINDS.get(status, "bad_request")
+    return "overloaded"
+
+
+def _decoded(body: str) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _parts(content: Any) -> Iterator[Mapping[str, Any]]:
+    """The error's own fields, then what details it carries."""
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    if not isinstance(content, dict):
+        return
+    error = content.get("error")
+    error = error if isinstance(error, dict) else content
+    yield error
+    for key in ("details", "innererror"):
+        details = error.get(key)
+        for detail in details if isinstance(details, list) else [details]:
+            if isinstance(detail, dict):
+                yield detail
+
+
+def _codes(content: Any) -> Iterator[str]:
+    for part in _parts(content):
+        for key in ("code", "type", "status", "reason"):
+            if isinstance(part.get(key), str):
+                yield part[key].lower()
+
+
+def _words(content: Any) -> str:
+    for part in _parts(content):
+        for key in ("message", "error", "detail"):
+            if part.get(key):
+                return part[key] if isinstance(part[key], str) else json.dumps(part[key])
+    return ""
+
+
+def _daily_quota(content: Any) -> bool:
+    # Google answers 429 with the same words to what a minute and what a day allows.
+    violations = (part.get("violations") for part in _parts(content))
+    return any("PerDay" in str(violation) for violation in violations)
+
+
+def _wait(headers: Mapping[str, str], content: Any) -> float | None:
+    seconds = retry_after_seconds(headers)
+    if seconds is not None:
+        return seconds
+    # Google states the wait in the body only, such as "retryDelay": "13s".
+    delays = (part.get("retryDelay") for part in _parts(content))
+    return next((_number(delay.removesuffix("s")) for delay in delays if isinstance(delay, str)), None)
+
+
+def ensure_ok(data: Any, *, secret: str = "") -> None:
+    """Reject an answer that hides an error behind status 200, as gateways send.
+
+    Raises:
+        RequestError: the answer is an error.
+    """
+    error = data.get("error") if isinstance(data, dict) else None
+    if error:
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and code > _OK else _BROKEN
+        raise status_error(status, {}, json.dumps(data), secret=secret)
