@@ -30,8 +30,8 @@ from bigcodeflow.config import ExecutionConfig, RunConfig, load_settings
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Backend
+from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.judging import plan_ground_truths
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import dataset_stage

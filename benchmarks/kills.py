@@ -25,10 +25,10 @@ import psutil
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution import judging
+from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.ledger import Ledger
 
 #: Of a hundred kills, so many hit a zygote and a worker; the others hit samples.
 SHARES = {"zygote": 8, "worker": 2}
@@ -86,7 +86,7 @@ def items_of(data: Path, count: int) -> list[WorkItem]:
     view = DatasetConfig(source=str(data / "data" / "bigcodebench-v0.1.4.parquet"))
     tasks = datasets.load_tasks(view, datasets.resolve(view))
     environment = find_environment("bigcodebench")
-    planned = judging.plan_ground_truths(
+    planned = evaluation.plan_ground_truths(
         tasks, config=ExecutionConfig(environment="bigcodebench"), environment=environment
     )
     quick = [plan.item for plan in planned if plan.item.expected_seconds < 2]
@@ -102,7 +102,7 @@ def execute(items: list[WorkItem], folder: Path) -> list[dict[str, Any]]:
     environment = find_environment("bigcodebench")
     config = ExecutionConfig(environment="bigcodebench")
     execute_items(items, config=config, environment=environment, ledger_folder=folder)
-    return list(read_ledger(folder))
+    return list(Ledger(folder).read())
 
 
 def main() -> None:

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import find_environment
 from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.evaluation import Planned, plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.judging import Planned, plan_ground_truths
-from bigcodeflow.execution.ledger import read_ledger
-from bigcodeflow.execution.reruns import RerunPolicy
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import RerunPolicy
 
 
 class Job(NamedTuple):
@@ -62,7 +62,7 @@ def main() -> None:
         ledger_folder=ledger,
         policy=RerunPolicy(confirms_ground_truths=job.confirms),
     )
-    (folder / "result.json").write_text(json.dumps(result_rows(executions, read_ledger(ledger))))
+    (folder / "result.json").write_text(json.dumps(result_rows(executions, Ledger(ledger).read())))
 
 
 def repeated(planned: list[Planned], executions: int) -> list[tuple[Planned, int]]:

@@ -5,8 +5,7 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from bigcodeflow.execution.control_checks import ControlResult, wording
-from bigcodeflow.execution.environment_check import UnjudgeableTask
+from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from tasks.tables import artifact_key, markdown_table
 

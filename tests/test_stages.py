@@ -17,7 +17,7 @@ import pytest
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.expectations import sha256_of_test
+from bigcodeflow.execution.planning import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantine_path
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all

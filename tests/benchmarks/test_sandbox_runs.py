@@ -12,8 +12,8 @@ import sandbox_meter
 import sandbox_pass
 import sandbox_tables as tables
 
+from bigcodeflow.execution.evaluation import Planned
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.judging import Planned
 
 
 def plan_of(number, program="x = 1"):

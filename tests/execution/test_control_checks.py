@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.schemas import TASKS, VERDICTS
-from bigcodeflow.execution.control_checks import check_never_passes, check_oracle, check_tests_run, wording
+from bigcodeflow.execution.environment_check import check_never_passes, check_oracle, check_tests_run, wording
 
 
 def _verdicts(**statuses: str) -> pa.Table:

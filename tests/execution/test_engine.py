@@ -23,9 +23,8 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import read_ledger
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy
-from bigcodeflow.execution.rounds import execute_with_retries
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import ONCE, RerunPolicy
 
 from .conftest import LIMITS, RIGHT, item
 
@@ -52,7 +51,7 @@ def _descendants(text: str) -> list[psutil.Process]:
 
 def _execute(items: list[WorkItem], folder: Path, environment: InstalledEnvironment, **options: object) -> list[dict]:
     execute_items(items, config=CONFIG, environment=environment, ledger_folder=folder, **options)
-    return list(read_ledger(folder))
+    return list(Ledger(folder).read())
 
 
 def test_every_item_gets_one_verdict(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
@@ -124,8 +123,8 @@ def test_kills_cost_only_the_work_in_flight(
     """
     config = CONFIG.model_copy(update={"start": start})
     with _killing(_kill_one(victim), times, tmp_path) as killed:
-        execute_with_retries(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
-    lines = list(read_ledger(tmp_path))
+        execute_items(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
+    lines = list(Ledger(tmp_path).read())
     assert killed
     final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]
     assert sorted(final) == [f"{number:04}" for number in range(80)]
@@ -156,7 +155,7 @@ def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
     finally:
         stop.set()
         thread.join()
-    assert refused or [line["status"] for line in read_ledger(tmp_path)] == ["infra_error"]
+    assert refused or {line["status"] for line in Ledger(tmp_path).read()} == {"infra_error"}
 
 
 def test_a_failure_that_is_to_be_confirmed_is_executed_again(backend: LocalBackend, tmp_path: Path) -> None:
@@ -221,7 +220,7 @@ def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnviron
         ledger = tmp_path / "ledger"
         ledger.mkdir()
         execute_items(_items(6), config=config, environment=starter_environment, ledger_folder=ledger)
-        assert [line["status"] for line in read_ledger(ledger)] == ["pass"] * 6
+        assert [line["status"] for line in Ledger(ledger).read()] == ["pass"] * 6
     finally:
         for process in (worker, scheduler):
             process.terminate()

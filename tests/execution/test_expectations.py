@@ -9,9 +9,9 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.control_checks import vacuous_tests
-from bigcodeflow.execution.expectations import Cost, expectations, fact_of, sha256_of_test
-from bigcodeflow.execution.judging import plan_ground_truths, plan_solutions
+from bigcodeflow.execution.environment_check import vacuous_tests
+from bigcodeflow.execution.evaluation import plan_ground_truths, plan_solutions
+from bigcodeflow.execution.planning import Cost, expectations, fact_of, sha256_of_test
 from tests.conftest import ROOT
 
 TASK = {"task_id": "Mine/0", "test": "import unittest\n"}

@@ -15,8 +15,8 @@ from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.evaluation import Planned, judge, plan_ground_truths, plan_solutions
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
-from bigcodeflow.execution.judging import Planned, judge, plan_ground_truths, plan_solutions
 from bigcodeflow.execution.verdicts import renewed, verdict
 
 from .conftest import LIMITS, RIGHT, item

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.execution.items import WorkItem, raised_limit, work_item
-from bigcodeflow.execution.ledger import LedgerWriter, final_keys, read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import LONG_SECONDS, MOST_BATCHES, plan_batches
 
 from .conftest import RIGHT, TEST, item
@@ -84,22 +84,22 @@ def test_many_short_items_fill_every_slot() -> None:
 
 def test_a_torn_line_is_dropped_and_the_rest_kept(tmp_path: Path) -> None:
     """A kill in the middle of a write costs that verdict only."""
-    writer = LedgerWriter(tmp_path, "batch")
+    ledger = Ledger(tmp_path)
     for key in "abc":
-        writer.append({"verdict_key": key, "status": "pass"})
+        ledger.append({"verdict_key": key, "status": "pass"}, "batch")
     file = next(tmp_path.glob("*/*"))
     file.write_bytes(file.read_bytes()[:-5])
-    LedgerWriter(tmp_path, "batch").append({"verdict_key": "d", "status": "infra_error"})
-    assert {line["verdict_key"] for line in read_ledger(tmp_path)} == {"a", "b", "d"}
-    assert final_keys(read_ledger(tmp_path, "batch")) == {"a", "b"}
-    assert list(read_ledger(tmp_path, "other")) == []
+    Ledger(tmp_path).append({"verdict_key": "d", "status": "infra_error"}, "batch")
+    assert {line["verdict_key"] for line in Ledger(tmp_path).read()} == {"a", "b", "d"}
+    assert len(list(Ledger(tmp_path).read("batch"))) == 3
+    assert list(Ledger(tmp_path).read("other")) == []
 
 
 def test_verdicts_survive_any_text(tmp_path: Path) -> None:
     """Output of a program may hold anything, line ends of every kind included."""
     text = "a\nb\r\u2028\x00\ud800"
-    LedgerWriter(tmp_path, "batch").append({"verdict_key": "k", "status": "pass", "stdout": text})
-    assert next(read_ledger(tmp_path))["stdout"] == text
+    Ledger(tmp_path).append({"verdict_key": "k", "status": "pass", "stdout": text}, "batch")
+    assert next(Ledger(tmp_path).read())["stdout"] == text
 
 
 def _key(**changes: object) -> str:

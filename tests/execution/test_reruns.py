@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import Executor
-from bigcodeflow.execution.judging import Planned, judge
-from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
-from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
+from bigcodeflow.execution.evaluation import Planned, judge
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
 
 from .conftest import LIMITS, RIGHT, item
 
@@ -153,11 +153,11 @@ def test_what_was_lost_is_tried_again_in_the_same_run(
     folder = tmp_path / "stage.partial"
     folder.mkdir()
     lost = execution("infra_error", verdict_key=planned[0].item.verdict_key, exit="worker lost")
-    LedgerWriter(folder, "before").append(lost)
+    Ledger(folder).append(lost, "before")
     table, told = judge(planned, environment=starter_environment, ledger_folder=folder, known=[], **DONE)
     assert table["status"].to_pylist() == ["pass", "infra_error"]
     assert (told["executed"], told["infra_errors"]) == (1, 1)
-    missing = [line for line in read_ledger(folder) if line["verdict_key"] == planned[1].item.verdict_key]
+    missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]
     assert len(missing) == 1
 
 

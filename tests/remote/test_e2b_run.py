@@ -12,7 +12,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.verdicts import verdict
 from tests.remote.e2b_cloud import cloud, e2b_config
 
@@ -55,7 +55,7 @@ def test_every_item_gets_one_verdict(
         finished = threading.Event()
 
         def disturb() -> None:
-            while not finished.is_set() and len(list(read_ledger(tmp_path / "ledger"))) < 5:
+            while not finished.is_set() and len(list(Ledger(tmp_path / "ledger").read())) < 5:
                 time.sleep(0.05)
             for sandbox in list(double.sandboxes.values()) if ends != "nothing" else []:
                 double.end(sandbox)
@@ -70,7 +70,7 @@ def test_every_item_gets_one_verdict(
         thread.join()
         assert not double.sandboxes
     assert [message for message in caplog.messages if "about USD" in message]
-    lines = list(read_ledger(tmp_path / "ledger"))
+    lines = list(Ledger(tmp_path / "ledger").read())
     assert Counter(line["verdict_key"] for line in lines) == Counter(item.verdict_key for item in items)
     statuses = {line["verdict_key"]: line["status"] for line in lines}
     assert statuses == {item.verdict_key: "pass" if "42" in item.program else "fail" for item in items}

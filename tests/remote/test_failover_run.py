@@ -12,7 +12,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from tests.serving.services import KEY, TEST, ServiceProcess
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -39,7 +39,7 @@ def test_the_second_backend_finishes_what_the_first_has_no_place_for(
     ledger.mkdir()
 
     def die() -> None:
-        while len(list(read_ledger(ledger))) < _ITEMS // 6:
+        while len(list(Ledger(ledger).read())) < _ITEMS // 6:
             time.sleep(0.05)
         service.process.kill()
 
@@ -57,7 +57,7 @@ def test_the_second_backend_finishes_what_the_first_has_no_place_for(
     execute_items(items, config=config, environment=environment, ledger_folder=ledger)
     thread.join()
     service.process.communicate()
-    lines = list(read_ledger(ledger))
+    lines = list(Ledger(ledger).read())
     assert Counter(line["verdict_key"] for line in lines) == Counter(item.verdict_key for item in items)
     statuses = {line["verdict_key"]: line["status"] for line in lines}
     assert statuses == {item.verdict_key: "pass" if "42" in item.program else "fail" for item in items}

@@ -11,7 +11,7 @@ from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, Execu
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import plan_batches
 from bigcodeflow.execution.worker_preflight import code_version, environment_here, require_code
 from bigcodeflow.pipeline.resolution import resolve
@@ -51,7 +51,7 @@ def items(count: int, seconds: float = 0.0) -> list[WorkItem]:
 
 def keys_of(folder: Path) -> list[str]:
     """Of the verdicts that stand, each as often as it was executed."""
-    return sorted(line["verdict_key"] for line in read_ledger(folder) if line["status"] == "pass")
+    return sorted(line["verdict_key"] for line in Ledger(folder).read() if line["status"] == "pass")
 
 
 def test_jobs_of_a_queue_execute(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:

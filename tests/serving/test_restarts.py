@@ -11,7 +11,7 @@ from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.ledger import read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from tests.attacks.conftest import LIMITS
 from tests.remote.test_http import passed, program
 from tests.serving.services import KEY, ServiceProcess, client_of, until
@@ -71,7 +71,7 @@ def test_a_run_has_its_verdicts_from_a_service(
     config = config_of(service)
     items = [program(f"run {index}") for index in range(12)]
     execute_items(items, config=config, environment=execution_environment(config), ledger_folder=tmp_path)
-    written = list(read_ledger(tmp_path))
+    written = list(Ledger(tmp_path).read())
     assert {line["verdict_key"] for line in written} == {item.verdict_key for item in items}
     assert {(line["status"], line["backend"], line["environment_sha"]) for line in written} == {
         ("pass", "http", starter_environment.environment_sha)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage
@@ -23,13 +23,13 @@ Machine = Callable[[str], Store]
 
 
 def _append(folder: Path, *keys: str, batch: str = "batch") -> None:
-    writer = LedgerWriter(folder, batch)
+    ledger = Ledger(folder)
     for key in keys:
-        writer.append({"verdict_key": key, "status": "pass"})
+        ledger.append({"verdict_key": key, "status": "pass"}, batch)
 
 
 def _keys(folder: Path) -> list[str]:
-    return sorted(line["verdict_key"] for line in read_ledger(folder))
+    return sorted(line["verdict_key"] for line in Ledger(folder).read())
 
 
 def _log_sync(store: Store, files: LogFiles = LogFiles.VERDICTS, folder: Path | None = None) -> LogSync:
@@ -74,13 +74,13 @@ def test_a_line_that_is_being_written_waits(s3_machine: Machine) -> None:
 _WRITER = """
 import sys, time
 from bigcodeflow.store import LogFiles, open_store
-from bigcodeflow.execution.ledger import LedgerWriter
+from bigcodeflow.execution.ledger import Ledger
 store = open_store(sys.argv[1])
 folder = store.workspace("execution", "key")
 with store.synchronized(folder, LogFiles.VERDICTS):
-    writer = LedgerWriter(folder, "batch")
+    ledger = Ledger(folder)
     for number in range(100_000):
-        writer.append({"verdict_key": f"{number:06}", "status": "pass"})
+        ledger.append({"verdict_key": f"{number:06}", "status": "pass"}, "batch")
         time.sleep(0.002)
 """
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.schemas import VERDICTS, table_of
-from bigcodeflow.execution.expectations import Cost
+from bigcodeflow.execution.planning import Cost
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.store import Store, open_store
 

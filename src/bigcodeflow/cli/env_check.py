@@ -93,7 +93,7 @@ def _report_ground_truths(checked: "EnvironmentCheck", name: str) -> bool:
 
 def _report_controls(checked: "EnvironmentCheck", *, adversaries: bool) -> bool:
     """One line a control; true where all hold. The oracle's failures are the tasks that cannot be judged."""
-    from bigcodeflow.execution.control_checks import wording
+    from bigcodeflow.execution.environment_check import wording
 
     results = checked.controls(adversaries=adversaries)
     for result in results:

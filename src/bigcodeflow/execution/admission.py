@@ -76,8 +76,8 @@ class Admission:
 
 def machine_memory_mib() -> tuple[float, float]:
     """Memory that can be had without swapping, and all memory, in MiB; in a container that of the container."""
-    told = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    free, total = (int(told[name].split()[0]) / 1024 for name in ("MemAvailable", "MemTotal"))
+    lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    free, total = (int(lines[name].split()[0]) / 1024 for name in ("MemAvailable", "MemTotal"))
     for files in _BOUNDS:
         with suppress(OSError, ValueError):  # there is no such file outside of groups, and 'max' is no bound
             bound, used = (int(Path(name).read_text()) / 2**20 for name in files[:2])

@@ -1,4 +1,7 @@
-"""The Dask cluster that executes: processes of this machine, a scheduler that is there, or any cluster class."""
+"""The Dask cluster that executes: processes of this machine, a scheduler that is there, or any cluster class.
+
+Batches go through it few at a time, longest first, and waiting for what is lost has an end.
+"""
 
 import importlib
 import inspect
@@ -7,20 +10,19 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.planning import MOST_BATCHES, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from distributed import Client, LocalCluster
+    from distributed import Client, Future, LocalCluster
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +33,9 @@ _CONNECT_SECONDS = 20
 _CLUSTER_STARTS = 3
 #: Cores that one worker process serves: few processes share the libraries that they keep warm among many samples.
 _CORES_PER_PROCESS = 16
-_SECONDS_BETWEEN_LOOKS = 0.2
+_POLL_SECONDS = 0.2
+#: How often the scheduler is asked for its workers while no batch ends.
+_LIVENESS_SECONDS = 10.0
 #: A round with more items than so many times those of the round that zygotes were planned for gets a plan of its own.
 _LARGER_ROUND = 2
 #: What E2B gives a sandbox unless its template says otherwise.
@@ -158,19 +162,18 @@ def slots_of(client: "Client", patience_seconds: float) -> int:
         ExecutionError: none came.
     """
     deadline = time.monotonic() + patience_seconds
-    told = False
+    warned = False
     while not (slots := sum(int(count) for count in client.nthreads().values())):
         if time.monotonic() > deadline:
-            raise no_worker(patience_seconds)
-        if not told:
+            raise _no_worker(patience_seconds)
+        if not warned:
             logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
-            told = True
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+            warned = True
+        time.sleep(_POLL_SECONDS)
     return slots
 
 
-def no_worker(patience_seconds: float) -> ExecutionError:
-    """What is raised when a cluster stays without any worker."""
+def _no_worker(patience_seconds: float) -> ExecutionError:
     return ExecutionError(
         f"the Dask cluster had no worker for {patience_seconds:g} s: start workers or look at the queue, or raise "
         "execution.cluster.patience_seconds; finished verdicts are kept, run the same again"
@@ -242,3 +245,74 @@ def _started(config: ExecutionConfig) -> "LocalCluster":
             cause = error
             logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
     raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause
+
+
+class Ended(NamedTuple):
+    """A batch that has left the cluster."""
+
+    batch: Batch
+    result: Any
+    error: BaseException | None
+    """What it failed with; None where it is finished."""
+
+
+def fan_out(
+    client: "Client", work: Callable[[Batch], Any], batches: Sequence[Batch], *, patience_seconds: float
+) -> Iterator[Ended]:
+    """Have every batch worked on, and yield each as it ends, in any order.
+
+    Raises:
+        ClusterLostError: the connection to the scheduler broke.
+        ExecutionError: there was no worker for so long.
+    """
+    ended: SimpleQueue[Future[Any]] = SimpleQueue()
+    waiting = iter(enumerate(batches))
+    running: dict[Future[Any], Batch] = {}
+    connection = uuid.uuid4().hex  # after a lost connection the scheduler may still be busy with keys of the former one
+
+    def send(count: int) -> None:
+        for _, (index, batch) in zip(range(count), waiting, strict=False):
+            key = f"execute-{batch.name}-{connection}"
+            future = client.submit(work, batch, key=key, priority=-index, pure=False)
+            running[future] = batch
+            future.add_done_callback(ended.put)
+
+    send(MOST_BATCHES)
+    while running:
+        future = _next(ended, client, patience_seconds)
+        batch = running.pop(future)
+        if future.status in ("cancelled", "lost"):
+            raise _lost(client)
+        error = None if future.status == "finished" else future.exception()
+        yield Ended(batch, future.result() if error is None else None, error)
+        del future  # the scheduler forgets what nobody holds
+        send(1)
+
+
+def _next(ended: "SimpleQueue[Future[Any]]", client: "Client", patience_seconds: float) -> "Future[Any]":
+    worker_seen = time.monotonic()
+    while True:
+        with suppress(Empty):
+            return ended.get(timeout=_LIVENESS_SECONDS)
+        if client.status in ("closing", "closed"):
+            raise _lost(client)
+        if _has_worker(client):
+            worker_seen = time.monotonic()
+        elif time.monotonic() - worker_seen > patience_seconds:
+            raise _no_worker(patience_seconds)
+
+
+def _has_worker(client: "Client") -> bool:
+    """Whether anybody works; unknown, while the scheduler does not answer, counts as no."""
+    try:
+        return bool(client.nthreads())
+    except (OSError, TimeoutError):
+        return False
+
+
+def _lost(client: "Client") -> ClusterLostError:
+    address = client.scheduler.address if client.scheduler else "its address"
+    return ClusterLostError(
+        f"the connection to the Dask scheduler at {address} was lost: see that it runs and can be reached, then run "
+        "the same again; finished verdicts are kept"
+    )

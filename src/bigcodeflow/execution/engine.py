@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
@@ -18,25 +18,29 @@ from bigcodeflow.execution.cluster import (
     ClusterLostError,
     SchedulerSilentError,
     cores_of_process,
+    fan_out,
     slots_of,
 )
-from bigcodeflow.execution.fanout import fan_out
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import LedgerWriter, read_ledger
-from bigcodeflow.execution.planning import Batch, plan_batches
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy
-from bigcodeflow.execution.verdicts import lost_verdict, verdict, worth_repeating
-from bigcodeflow.execution.worker_log_relay import repeat
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.planning import LONG_SECONDS, Batch, plan_batches
+from bigcodeflow.execution.verdicts import (
+    ONCE,
+    RerunPolicy,
+    Verdict,
+    lost_verdict,
+    verdict,
+    worth_another_round,
+    worth_repeating,
+)
 from bigcodeflow.execution.worker_preflight import environment_here, require_package
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from bigcodeflow.execution.worker_plugin import Keeping
+    from bigcodeflow.execution.worker_plugin import BackendPlugin
 
 logger = logging.getLogger(__name__)
-
-Verdict = dict[str, Any]
 
 Progress = Callable[[int, int], None]
 """Called with items finished and items in all."""
@@ -45,8 +49,19 @@ Progress = Callable[[int, int], None]
 _ATTEMPTS = 5
 #: Times that a cluster is connected to while one stage is executed.
 _CONNECTIONS = 4
+#: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
+_FURTHER_ROUNDS = 2
 #: Name of the ledger's file in which the driver writes what workers returned.
 _DRIVER = "driver"
+
+
+class BatchReport(NamedTuple):
+    """What a worker returns of a batch."""
+
+    verdicts: list[Verdict]
+    """Those that are not in the ledger yet."""
+    warnings: list[str]
+    """What it logged as warnings meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +78,31 @@ class Executor:
     """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
     where they may not share the folder: then the driver writes what they return, one item at a time."""
     name: str = ""
-    """Of what workers keep, as ``Cluster.name``."""
+    """Under which workers hold the plugin with the backend, as ``Cluster.name``."""
 
-    def run(self, batch: Batch) -> "BatchReport":
-        """Execute what is still open of a batch; what came of it that is not in the ledger."""
-        kept = self.kept()
+    def run(self, batch: Batch) -> BatchReport:
+        """Execute what is still open of a batch, in the process of a worker."""
+        from distributed import get_worker
+
+        plugin = cast("BackendPlugin", get_worker().plugins[self.name])
         if not self.writes_ledger:
-            return BatchReport([self.judge(kept.backend, item) for item in batch.items], kept.warnings())
-        written = read_ledger(self.ledger_folder, batch.name)
-        finished = {line["verdict_key"] for line in written if self.policy.settles(line)}
-        todo = [item for item in batch.items if item.verdict_key not in finished]
-        writer = LedgerWriter(self.ledger_folder, batch.name)
-        for item in todo:
-            writer.append(self.judge(kept.backend, item))
-        return BatchReport([], kept.warnings())
+            return BatchReport([self.judge(plugin.backend, item) for item in batch.items], plugin.warnings())
+        ledger = Ledger(self.ledger_folder)
+        for item in self.open_items(batch.items, batch.name):
+            ledger.append(self.judge(plugin.backend, item), batch.name)
+        return BatchReport([], plugin.warnings())
+
+    def open_items(self, items: Sequence[WorkItem], batch: str = "") -> list[WorkItem]:
+        """Items that no verdict in the ledger, or in its files of one batch, settles."""
+        settled = {line["verdict_key"] for line in Ledger(self.ledger_folder).read(batch) if self.policy.settles(line)}
+        return [item for item in items if item.verdict_key not in settled]
 
     def backend(self, slots: int = 1) -> Backend:
         """The backend that the configuration names, for a worker process with so many slots."""
         cores = cores_of_process(self.config, slots)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated)
 
-    def hosted_backend(self, slots: int) -> Backend:
+    def backend_elsewhere(self, slots: int) -> Backend:
         """The backend of a worker on another machine: with what this machine has, and what can be had here.
 
         Raises:
@@ -94,35 +113,20 @@ class Executor:
             return self.backend(slots)  # it lies where the backend is, whichever machine asks
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
-    def kept(self) -> "Keeping":
-        """What the worker process that this runs in keeps for this stage."""
-        from distributed import get_worker
-
-        return cast("Keeping", get_worker().plugins[self.name])
-
-    def judge(self, backend: Backend, item: WorkItem) -> dict[str, Any]:
+    def judge(self, backend: Backend, item: WorkItem) -> Verdict:
         """The verdict of one item, after as many executions as the policy asks for."""
         executions = [self.execute(backend, item)]
         while self.policy.wants_another(executions):
             executions.append(self.execute(backend, item))
         return self.policy.settled(executions)
 
-    def execute(self, backend: Backend, item: WorkItem) -> dict[str, Any]:
+    def execute(self, backend: Backend, item: WorkItem) -> Verdict:
         """The verdict of one execution; one that was disturbed from outside is repeated."""
         outcome, attempts = backend.execute(item), 1
         while worth_repeating(outcome) and attempts < _ATTEMPTS:
             outcome, attempts = backend.execute(item), attempts + 1
         name, sha = outcome.backend or backend.name, outcome.environment_sha or self.environment.environment_sha
         return verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
-
-
-class BatchReport(NamedTuple):
-    """What a worker sends home of a batch."""
-
-    verdicts: list[Verdict]
-    """Those that are not in the ledger yet."""
-    warnings: list[str]
-    """What it warned of meanwhile."""
 
 
 def execute_items(
@@ -135,7 +139,9 @@ def execute_items(
     progress: Progress | None = None,
     cluster: Cluster | None = None,
 ) -> None:
-    """Execute every item on Dask; each verdict is in the ledger folder when this returns.
+    """Execute every item on Dask, and again what was left unjudged for a reason that may have gone by then.
+
+    Each verdict is in the ledger folder when this returns, an infra_error where it persisted.
 
     Args:
         items: what is to be executed.
@@ -143,97 +149,93 @@ def execute_items(
         environment: where.
         ledger_folder: of the stage.
         policy: what is executed more than once.
-        progress: told how many items are finished.
-        cluster: one that is kept for what follows; without it one is started and ended here.
+        progress: called during the first round.
+        cluster: one that is kept for what follows; without it, and in further rounds, one is started and ended here.
 
     Raises:
         SandboxUnavailableError: the isolation that the configuration asks for cannot be had.
         ExecutionError: the cluster could not be reached, or was lost for good.
     """
-    if not items:
-        return
-    counted = _Counted(len(items), progress)
-    with ExitStack() as held:
-        connected = cluster or held.enter_context(Cluster(config))
-        executor = Executor(
-            config,
-            environment,
-            ledger_folder,
-            policy=policy,
-            writes_ledger=config.on_this_machine,
-            name=connected.name,
-        )
-        pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start, mostly waiting
-        prepared = pool.submit(_prepared, executor, items)
-        for connection in range(1, _CONNECTIONS + 1):
-            try:
-                with connected.client() as client:
-                    executor, items = prepared.result()
-                    _run(connected, client, executor, counted.still_open(executor, items), counted)
-                break
-            except (ClusterLostError, SchedulerSilentError) as error:
-                mistyped = connection == 1 and isinstance(error, SchedulerSilentError)
-                if mistyped or connection == _CONNECTIONS:
-                    raise
-                logger.warning("%s; connecting again", error)
+    executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
+    todo, losses, rounds = items, 0, 0
+    while todo:
+        counted = _Counted(len(items), len(items) - len(todo), progress if not rounds else None)
+        try:
+            _execute_round(todo, executor, cluster if not rounds else None, counted)
+        except (ClusterLostError, SchedulerSilentError) as error:
+            losses += 1
+            mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
+            if mistyped or losses == _CONNECTIONS:
+                raise
+            logger.warning("%s; connecting again", error)
+            todo = executor.open_items(todo)
+        else:
+            rounds += 1
+            todo = _unjudged(items, executor) if rounds <= _FURTHER_ROUNDS else []
 
 
 class _Counted:
-    """Progress over several connections: what a former one finished is not done again."""
+    """Progress of one round."""
 
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self._total, self._progress = total, progress or (lambda _done, _all: None)
-        self._finished = 0
-        self._connections = 0
-
-    def still_open(self, executor: Executor, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """What no connection has finished; on the first one all, since a ledger that is read costs time."""
-        self._connections += 1
-        if self._connections > 1:
-            lines = read_ledger(executor.ledger_folder)
-            settled = {line["verdict_key"] for line in lines if executor.policy.settles(line)}
-            items = [item for item in items if item.verdict_key not in settled]
-        self._finished = self._total - len(items)
-        self.add(0)
-        return items
+    def __init__(self, total: int, finished: int, progress: Progress | None) -> None:
+        self._total, self._finished, self._progress = total, finished, progress
 
     def add(self, count: int) -> None:
         """So many items more are finished."""
         self._finished += count
-        self._progress(self._finished, self._total)
+        if self._progress:
+            self._progress(self._finished, self._total)
+
+
+def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
+    """Items worth another round; alone in its batch, one that takes its worker down takes no other with it."""
+    lines = Ledger(executor.ledger_folder).read()
+    failed = {line["verdict_key"] for line in lines if worth_another_round(line)}
+    again = [item for item in items if item.verdict_key in failed]
+    return [
+        replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS))
+        for item in sorted(executor.open_items(again) if again else [], key=lambda item: item.verdict_key)
+    ]
+
+
+def _execute_round(items: Sequence[WorkItem], executor: Executor, cluster: Cluster | None, counted: _Counted) -> None:
+    """Execute items on one connection to a cluster.
+
+    Raises:
+        ClusterLostError: it broke, and some of the items are still open.
+    """
+    from distributed.comm.core import CommClosedError
+
+    patience_seconds = executor.config.cluster.patience_seconds
+    with ExitStack() as held:
+        connected = cluster or held.enter_context(Cluster(executor.config))
+        executor = replace(executor, name=connected.name)
+        pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start, mostly waiting
+        prepared = pool.submit(_prepared, executor, items)
+        with connected.client() as client:
+            executor, items = prepared.result()
+            counted.add(0)
+            try:
+                slots = slots_of(client, patience_seconds)
+                require_package(client)
+                batches = plan_batches(connected.with_kept_zygotes(items), slots, alone=not executor.writes_ledger)
+                connected.equip(_backends_kept(client, executor))
+                _run_batches(client, executor, batches, counted)
+            except CommClosedError as error:
+                raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
 
 
 def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, Sequence[WorkItem]]:
-    """What workers on this machine are to use; those elsewhere look for themselves, and this machine need not judge."""
-    backend = executor.backend()
-    try:
-        here = _adapted(executor, backend)
-        items = backend.prepare(items)
-    except SandboxUnavailableError:
-        if executor.writes_ledger:
-            raise
-        return executor, items
-    finally:
-        backend.close()
+    """What workers on this machine are to use; those elsewhere check that themselves."""
+    with closing(executor.backend()) as backend:
+        try:
+            here = _adapted(executor, backend)
+            items = backend.prepare(items)
+        except SandboxUnavailableError:
+            if executor.writes_ledger:
+                raise
+            return executor, items
     return here if executor.writes_ledger else executor, items
-
-
-def _run(
-    connected: Cluster, client: "Client", executor: Executor, items: Sequence[WorkItem], counted: _Counted
-) -> None:
-    from distributed.comm.core import CommClosedError
-
-    if not items:
-        return
-    patience_seconds = executor.config.cluster.patience_seconds
-    try:
-        slots = slots_of(client, patience_seconds)
-        require_package(client)
-        batches = plan_batches(connected.with_kept_zygotes(items), slots, alone=not executor.writes_ledger)
-        connected.equip(_backends_kept(client, executor))
-        _run_batches(client, executor, batches, counted)
-    except CommClosedError as error:
-        raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
 
 
 @contextmanager
@@ -241,17 +243,17 @@ def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
     """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
     from distributed.comm.core import CommClosedError
 
-    from bigcodeflow.execution.worker_plugin import Keeping, end_kept
+    from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
 
-    make = executor.backend if executor.writes_ledger else executor.hosted_backend
+    make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
     try:
-        client.register_plugin(Keeping(executor.name, make))
+        client.register_plugin(BackendPlugin(executor.name, make))
         yield
     finally:
         # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
         with suppress(CommClosedError, KeyError):
-            for warnings in client.run(end_kept, executor.name, on_error="ignore").values():
-                repeat(warnings)
+            for warnings in client.run(close_backend, executor.name, on_error="ignore").values():
+                replay(warnings)
             client.unregister_worker_plugin(executor.name)
 
 
@@ -261,33 +263,31 @@ def checked(executor: Executor) -> Executor:
     Raises:
         SandboxUnavailableError: it is less than the configuration allows.
     """
-    backend = executor.backend()
-    try:
+    with closing(executor.backend()) as backend:
         return _adapted(executor, backend)
-    finally:
-        backend.close()
 
 
 def _adapted(executor: Executor, backend: Backend) -> Executor:
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
         return executor  # its hosts see to that themselves
-    if capabilities.warm or executor.config.start == "cold":
-        return replace(executor, isolated=capabilities.isolated)
-    config = executor.config.model_copy(update={"start": "cold"})
+    start = executor.config.start if capabilities.warm else "cold"
+    config = executor.config.model_copy(update={"start": start})
     return replace(executor, isolated=capabilities.isolated, config=config)
 
 
 def _run_batches(client: "Client", executor: Executor, batches: list[Batch], counted: _Counted) -> None:
-    writer = LedgerWriter(executor.ledger_folder, _DRIVER)
+    from bigcodeflow.execution.worker_plugin import replay
+
+    ledger = Ledger(executor.ledger_folder)
     patience_seconds = executor.config.cluster.patience_seconds
     for batch, report, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
         if error is not None:
             _give_up(executor, batch, error)
         else:
-            repeat(report.warnings)
+            replay(report.warnings)
             for found in report.verdicts:
-                writer.append(found)
+                ledger.append(found, _DRIVER)
         counted.add(len(batch.items))
 
 
@@ -299,10 +299,7 @@ def _give_up(executor: Executor, batch: Batch, error: BaseException) -> None:
         raise error
     if not isinstance(error, KilledWorker):
         raise ExecutionError(f"batch {batch.name} failed on its worker: {error!r}") from error
-    written = read_ledger(executor.ledger_folder, batch.name)
-    finished = {line["verdict_key"] for line in written if executor.policy.settles(line)}
-    writer = LedgerWriter(executor.ledger_folder, batch.name)
-    for item in batch.items:
-        if item.verdict_key not in finished:
-            sha = executor.environment.environment_sha
-            writer.append(lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha))
+    ledger, sha = Ledger(executor.ledger_folder), executor.environment.environment_sha
+    for item in executor.open_items(batch.items, batch.name):
+        lost = lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
+        ledger.append(lost, batch.name)

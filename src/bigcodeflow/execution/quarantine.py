@@ -15,13 +15,12 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.engine import Progress
+from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.environment_check import explain
-from bigcodeflow.execution.expectations import sha256_of_test
+from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem, numbered
-from bigcodeflow.execution.judging import plan_ground_truths
-from bigcodeflow.execution.ledger import read_ledger
-from bigcodeflow.execution.rounds import execute_with_retries
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.planning import sha256_of_test
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
 
@@ -90,7 +89,7 @@ def repeat_ground_truths(
         config: limits and workers.
         environment: where to execute.
         store: where the list is kept, and the ledger while the work is unfinished.
-        progress: told how many executions are finished.
+        progress: called with the executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished; what is finished is kept.
@@ -103,7 +102,7 @@ def repeat_ground_truths(
     report = progress or (lambda _done, _all: None)
     with store.synchronized(ledger_folder, LogFiles.VERDICTS):
         done = _final_lines(ledger_folder, items)
-        execute_with_retries(
+        execute_items(
             [item for key, item in items.items() if key not in done],
             config=config,
             environment=environment,
@@ -139,7 +138,7 @@ def _plan(
 def _final_lines(ledger_folder: Path, items: Mapping[str, WorkItem]) -> dict[str, Row]:
     return {
         line["verdict_key"]: line
-        for line in read_ledger(ledger_folder)
+        for line in Ledger(ledger_folder).read()
         if line["verdict_key"] in items and line["status"] != "infra_error"
     }
 
@@ -160,8 +159,8 @@ def _counted(identity: Identity, repetitions: _Repetitions, lines: Mapping[str, 
     }
     failures = [line for line in mine if line["status"] != "pass"]
     if failures:
-        told = explain(failures[-1] | {"task_id": identity.task_id})
-        row |= {"reason": told.reason, "evidence": told.evidence}
+        why = explain(failures[-1] | {"task_id": identity.task_id})
+        row |= {"reason": why.reason, "evidence": why.evidence}
     return row
 
 

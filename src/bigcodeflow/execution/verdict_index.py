@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.core.schemas import VERDICTS
-from bigcodeflow.execution.expectations import MEASURED, Cost
+from bigcodeflow.execution.planning import MEASURED, Cost
 from bigcodeflow.store import Store
 
 T = TypeVar("T")

@@ -1,19 +1,55 @@
-"""What each Dask worker keeps from batch to batch.
+"""What each Dask worker holds from batch to batch: a backend, and the warnings that it logged.
 
-Imported only where there are batches to run: Dask takes long to load.
+A worker's standard error is a file on some machine, and a thread of Dask's has no run in Prefect. So warnings travel
+with finished batches, and the thread that waits for these logs them. Imported only where there are batches to run:
+Dask takes long to load.
 """
 
-from collections.abc import Callable
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from distributed import Worker, WorkerPlugin, get_worker
 
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.worker_log_relay import Overheard
 from bigcodeflow.execution.worker_preflight import code_version, require_code
 
+_LIBRARY = logging.getLogger("bigcodeflow")
+#: Warnings of one worker that are kept between two batches; the last ones count.
+_MOST_WARNINGS = 100
+_REPLAYED = "replayed"
 
-class Keeping(WorkerPlugin):
+
+class WorkerLogRelay(logging.Handler):
+    """Keeps the library's warnings of this process until they are taken."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._messages: deque[str] = deque(maxlen=_MOST_WARNINGS)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one; not what was replayed here as another worker's, where the run shares its process with a worker."""
+        if not hasattr(record, _REPLAYED):
+            self._messages.append(record.getMessage())
+
+    def taken(self) -> list[str]:
+        """What came since the last time; each goes to one caller, whoever else asks at the same time."""
+        messages = []
+        with suppress(IndexError):
+            while True:
+                messages.append(self._messages.popleft())
+        return messages
+
+
+def replay(warnings: Iterable[str]) -> None:
+    """Log what workers warned of."""
+    for warning in warnings:
+        _LIBRARY.warning("%s", warning, extra={_REPLAYED: True})
+
+
+class BackendPlugin(WorkerPlugin):
     """Gives every worker process one backend, which all its threads use and which ends with the worker."""
 
     idempotent = True
@@ -23,17 +59,17 @@ class Keeping(WorkerPlugin):
         self._code_version = code_version()
         self._backend: Backend | None = None
         self._refusal: BigCodeFlowError | None = None
-        self._overheard: Overheard | None = None
+        self._relay: WorkerLogRelay | None = None
 
     def setup(self, worker: Worker) -> None:
         """Make the backend; nothing is started before the first item.
 
         Raises:
-            BigCodeFlowError: this worker cannot do the work. Dask tells who registers the plugin, but not who sends
-                work to a worker that joined later: there, asking for the backend raises it.
+            BigCodeFlowError: this worker cannot do the work. Dask reports it to who registers the plugin, but not to
+                who sends work to a worker that joined later: there, asking for the backend raises it.
         """
-        self._overheard = Overheard()
-        self._overheard.start()
+        self._relay = WorkerLogRelay()
+        _LIBRARY.addHandler(self._relay)
         try:
             require_code(self._code_version)
             self._backend = self._make(worker.state.nthreads)
@@ -53,10 +89,10 @@ class Keeping(WorkerPlugin):
         return self._backend
 
     def warnings(self) -> list[str]:
-        """What this worker warned of since this was last asked."""
-        return self._overheard.taken() if self._overheard else []
+        """What this worker warned of since this was last called."""
+        return self._relay.taken() if self._relay else []
 
-    def end(self) -> list[str]:
+    def close(self) -> list[str]:
         """End what the backend keeps; the last warnings, what it cost among them."""
         if self._backend:
             self._backend.close()
@@ -65,12 +101,12 @@ class Keeping(WorkerPlugin):
     def teardown(self, worker: Worker) -> None:
         """End everything."""
         del worker
-        self.end()
-        if self._overheard:
-            self._overheard.stop()
+        self.close()
+        if self._relay:
+            _LIBRARY.removeHandler(self._relay)
 
 
-def end_kept(name: str) -> list[str]:
-    """End what the worker process that this runs in keeps under a name; its last warnings."""
-    kept = get_worker().plugins.get(name)
-    return kept.end() if isinstance(kept, Keeping) else []
+def close_backend(name: str) -> list[str]:
+    """Close the backend that the worker process which this runs in holds under a name; its last warnings."""
+    plugin = get_worker().plugins.get(name)
+    return plugin.close() if isinstance(plugin, BackendPlugin) else []

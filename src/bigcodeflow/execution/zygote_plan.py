@@ -1,18 +1,41 @@
-"""Chooses which zygotes are worth having, and which of them each item is forked from.
+"""Prepares items for warm execution: what each preloads, and the zygote that it is forked from.
 
 A zygote serves an item only if everything it has loaded is what the item's own first imports load: the item then
-starts as if it had started cold, and no library is there that it did not ask for.
+starts as if it had started cold, and no library is there that it did not ask for. What importing a module costs and
+loads is measured once in each environment. The measurements lie in the environment's own folder, ``imports.json``; a
+machine where that cannot be written measures again in every run.
 """
 
+import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import or_
+from pathlib import Path
 
-from bigcodeflow.execution.survey import ImportSurvey
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.base import Backend
+from bigcodeflow.execution.imports import ModuleFiles, leading_modules
+from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.sandbox import protocol
+from bigcodeflow.store import write_atomically
+
+logger = logging.getLogger(__name__)
 
 Modules = tuple[str, ...]
 
+#: Limits of the backend that imports are measured with: the measurements are its output.
+SURVEY_LIMITS = LimitsConfig(output_kib=65_536)
+FILE = "imports.json"
+#: Bump when the measurement changes.
+_VERSION = 1
+_SURVEY_SECONDS = 900.0
+#: A module that fewer items import is not worth measuring.
+_LEAST_ITEMS = 2
 _MOST_ZYGOTES = 40
 _MOST_CANDIDATES = 250
 _MOST_PAIRS = 60
@@ -21,6 +44,114 @@ _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
 #: Executions to expect of an item: its own and, where it passes, that of its check.
 _EXECUTIONS_PER_ITEM = 2
+
+
+def warmed(items: Sequence[WorkItem], environment: InstalledEnvironment, surveyor: Backend) -> list[WorkItem]:
+    """The same items with ``preload`` and ``zygote`` filled in."""
+    starts = starts_of([(item.program, item.test) for item in items], environment, surveyor)
+    return [
+        replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
+    ]
+
+
+def starts_of(
+    texts: Sequence[tuple[str, str]], environment: InstalledEnvironment, surveyor: Backend
+) -> list[tuple[Modules, Modules]]:
+    """For each program with its test the modules to preload, and those of its zygote.
+
+    Args:
+        texts: program and test of each item.
+        environment: where they will run.
+        surveyor: measures imports there, under SURVEY_LIMITS.
+    """
+    files = ModuleFiles(environment)
+    preloads = [leading_modules(program, test, files) for program, test in texts]
+    wanted = Counter(name for preload in preloads for name in with_packages(preload))
+    frequent = [name for name, times in wanted.items() if times >= _LEAST_ITEMS]
+    zygotes = plan_zygotes(preloads, survey_imports(environment, frequent, surveyor))
+    return [(preload, zygotes[preload]) for preload in preloads]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSurvey:
+    """What was measured."""
+
+    loads: dict[str, frozenset[str]]
+    """Module → every module that importing it into a bare interpreter loads; empty where that fails."""
+    seconds: dict[str, float]
+    """Module → CPU seconds of its own part of an import."""
+
+    def closure(self, names: Iterable[str]) -> frozenset[str]:
+        """Everything that is loaded once these are imported; names that were not surveyed count for nothing."""
+        return frozenset().union(*(self.loads.get(name, frozenset()) for name in names))
+
+    def cost_seconds(self, modules: Iterable[str]) -> float:
+        """CPU seconds to load the modules."""
+        return sum(self.seconds.get(module, 0.0) for module in modules)
+
+
+def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surveyor: Backend) -> ImportSurvey:
+    """The survey of at least these installed modules, measuring those that are not in the environment's yet."""
+    survey = read_survey(environment)
+    missing = sorted(set(names) - survey.loads.keys())
+    if not missing:
+        return survey
+    logger.warning("measuring the imports of %d modules, once in this environment", len(missing))
+    measured = _measure(surveyor, missing)
+    seconds = dict(survey.seconds)
+    for module, found in measured.seconds.items():
+        seconds[module] = min(found, seconds.get(module, found))
+    survey = ImportSurvey(survey.loads | measured.loads, seconds)
+    _write(environment, survey)
+    return survey
+
+
+def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
+    """What has been measured so far."""
+    with suppress(OSError, ValueError, KeyError):
+        stored = json.loads((environment.root / FILE).read_text())
+        if stored["version"] == _VERSION:
+            modules = stored["modules"]
+            loads = {name: frozenset(modules[index] for index in found) for name, found in stored["loads"].items()}
+            return ImportSurvey(loads, dict(zip(modules, stored["seconds"], strict=True)))
+    return ImportSurvey({}, {})
+
+
+def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
+    modules = sorted({module for found in survey.loads.values() for module in found})
+    index = {module: number for number, module in enumerate(modules)}
+    stored = {
+        "version": _VERSION,
+        "modules": modules,
+        "seconds": [round(survey.seconds.get(module, 0.0), 5) for module in modules],
+        "loads": {name: sorted(index[module] for module in found) for name, found in sorted(survey.loads.items())},
+    }
+    try:
+        write_atomically(environment.root / FILE, json.dumps(stored).encode())
+    except OSError as error:
+        logger.warning("the survey of imports cannot be kept (%s): it will be made again in the next run", error)
+
+
+def _measure(surveyor: Backend, names: list[str]) -> ImportSurvey:
+    program = Path(protocol.__file__).with_name("survey.py").read_text()
+    program = f"NAMES = {names!r}\n{program}"
+    outcome = surveyor.execute(WorkItem("", program, _TEST, ("test_nothing",), _SURVEY_SECONDS, frozenset()))
+    loads: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
+    seconds: dict[str, float] = {}
+    for line in outcome.stdout.splitlines():
+        with suppress(ValueError, TypeError, AttributeError):  # a library printed a line of its own
+            name, found, costs = json.loads(line)
+            loads[name] = frozenset(found)
+            for module, cost in costs.items():
+                seconds[module] = min(cost, seconds.get(module, cost))
+    return ImportSurvey(loads, seconds)
+
+
+_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_nothing(self):
+        pass
+"""
 
 
 def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modules, Modules]:

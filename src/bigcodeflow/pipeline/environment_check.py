@@ -10,15 +10,17 @@ from pydantic import Field
 from bigcodeflow import environments
 from bigcodeflow.config import RunConfig, Subset, load_settings
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.execution.control_checks import (
+from bigcodeflow.execution.environment_check import (
     MUST_NOT_PASS,
     ControlResult,
+    UnjudgeableTask,
     check_never_passes,
     check_oracle,
     check_tests_run,
+    failing_imports,
+    unjudgeable_tasks,
     wording,
 )
-from bigcodeflow.execution.environment_check import UnjudgeableTask, failing_imports, unjudgeable_tasks
 from bigcodeflow.execution.integrity.checks import Coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Resolver
@@ -137,10 +139,10 @@ class EnvironmentCheck:
 
     def contradictions(self) -> list[Coverage]:
         """How much of each judgeable task's test can be contradicted; other passes cannot be checked."""
-        from bigcodeflow.execution import judging
+        from bigcodeflow.execution import evaluation
 
         config = self._run.config.execution
-        return judging.contradiction_coverage(
+        return evaluation.contradiction_coverage(
             self._store.read(self._dataset),
             self._store.read(self._truths),
             config=config,

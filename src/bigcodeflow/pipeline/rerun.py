@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import VERDICTS
-from bigcodeflow.execution import judging
+from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.engine import Executor, checked
 from bigcodeflow.results.runs import RecordedRun
@@ -63,7 +63,7 @@ def rerun_sample(
     there = execution_environment(config)
     place = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
     recorded = _rows(run, "execution", place | {"variant": variant})
-    [planned] = judging.plan_solutions(
+    [planned] = evaluation.plan_solutions(
         _rows(run, "sanitizing", place),
         _rows(run, "dataset", {"task_id": task_id}),
         _ground_truth(run, task_id),

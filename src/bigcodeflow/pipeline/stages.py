@@ -18,8 +18,8 @@ from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver, resolve
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.judging import Checking, Planned
-    from bigcodeflow.execution.reruns import RerunPolicy
+    from bigcodeflow.execution.evaluation import Checking, Planned
+    from bigcodeflow.execution.verdicts import RerunPolicy
     from bigcodeflow.generation.engine import SharedLimit
 
 logger = logging.getLogger(__name__)
@@ -253,11 +253,11 @@ def sanitizing_stage(run: ResolvedRun, dataset: ArtifactRef, samples: ArtifactRe
 
 def ground_truth_stage(run: ResolvedRun, dataset: ArtifactRef) -> Stage:
     """Verdicts of the canonical solutions: the environment's gate and the expected durations."""
-    from bigcodeflow.execution import judging
-    from bigcodeflow.execution.reruns import RerunPolicy
+    from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.verdicts import RerunPolicy
 
     def execute(work: Work) -> Computed:
-        planned = judging.plan_ground_truths(
+        planned = evaluation.plan_ground_truths(
             work.table(0),
             config=work.config.execution,
             environment=work.content["environment"],
@@ -265,17 +265,17 @@ def ground_truth_stage(run: ResolvedRun, dataset: ArtifactRef) -> Stage:
         )
         return _judge(work, planned, RerunPolicy(confirms_ground_truths=True))
 
-    return _stage("ground truth", run, (dataset,), judging.VERSION, execute, folder="execution")
+    return _stage("ground truth", run, (dataset,), evaluation.VERSION, execute, folder="execution")
 
 
 def execution_stage(run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactRef, ground_truth: ArtifactRef) -> Stage:
     """Verdicts of the samples in every variant asked for."""
-    from bigcodeflow.execution import judging
-    from bigcodeflow.execution.reruns import RerunPolicy
+    from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.verdicts import RerunPolicy
 
     def execute(work: Work) -> Computed:
-        config, truths = work.config.execution, work.table(2, list(judging.GROUND_TRUTH_COLUMNS))
-        planned = judging.plan_solutions(
+        config, truths = work.config.execution, work.table(2, list(evaluation.GROUND_TRUTH_COLUMNS))
+        planned = evaluation.plan_solutions(
             work.table(1),
             work.table(0),
             truths,
@@ -284,7 +284,7 @@ def execution_stage(run: ResolvedRun, dataset: ArtifactRef, solutions: ArtifactR
         )
         return _judge(work, planned, RerunPolicy(reruns=config.reruns), _checking(work, truths))
 
-    return _stage("execution", run, (dataset, solutions, ground_truth), judging.VERSION, execute)
+    return _stage("execution", run, (dataset, solutions, ground_truth), evaluation.VERSION, execute)
 
 
 def aggregation_stage(
@@ -322,21 +322,21 @@ def aggregation_stage(
 def _quarantined_tasks(tasks: pa.Table, suspects: frozenset[tuple[str, str]]) -> list[str]:
     if not suspects:
         return []
-    from bigcodeflow.execution.expectations import sha256_of_test
+    from bigcodeflow.execution.planning import sha256_of_test
 
     return [task["task_id"] for task in tasks.to_pylist() if (task["task_id"], sha256_of_test(task)) in suspects]
 
 
 def _checking(work: Work, truths: pa.Table) -> "Checking | None":
     """What passing samples are checked with, where that is asked for."""
-    from bigcodeflow.execution import judging
+    from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.integrity.contradictions import Contradictions
 
     config, environment = work.config.execution, work.content["environment"]
     if config.integrity == "off":
         return None
-    references = judging.plan_references(work.table(0), truths, config=config, environment=environment)
-    return judging.Checking(references, Contradictions(work.store, environment.environment_sha))
+    references = evaluation.plan_references(work.table(0), truths, config=config, environment=environment)
+    return evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
 
 
 def _judge(
@@ -345,13 +345,13 @@ def _judge(
     policy: "RerunPolicy",
     checking: "Checking | None" = None,
 ) -> Computed:
-    from bigcodeflow.execution import judging
+    from bigcodeflow.execution import evaluation
 
     folder = "execution"
     ledger_folder = work.store.workspace(folder, work.key)
     others = [one for one in work.store.unfinished(folder) if one != ledger_folder]
     with work.store.synchronized(ledger_folder, LogFiles.VERDICTS):
-        return judging.judge(
+        return evaluation.judge(
             planned,
             config=work.config.execution,
             environment=work.content["environment"],

@@ -23,6 +23,7 @@ from bigcodeflow.execution.backends.slot_groups import SlotGroups
 from bigcodeflow.execution.backends.supervisor import WarmthLostError
 from bigcodeflow.execution.backends.warm import WarmSandbox
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
 from bigcodeflow.sandbox import protocol, seccomp
 
 logger = logging.getLogger(__name__)
@@ -81,9 +82,9 @@ class LocalBackend:
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what they preload; without bubblewrap nothing is prepared."""
-        from bigcodeflow.execution.warming import warmed  # which measures imports in such a backend itself
-
-        return warmed(items, self._environment) if self._isolated else items
+        if not self._isolated:
+            return items
+        return warmed(items, self._environment, LocalBackend(self._environment, SURVEY_LIMITS))
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits, when there is room for it."""

@@ -13,8 +13,8 @@ from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.warming import starts_of
 from bigcodeflow.execution.worker_preflight import code_version
+from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, starts_of
 
 #: Kinds of work, as limits and start make them, that are kept ready at the same time.
 _MOST_KINDS = 4
@@ -83,7 +83,9 @@ class Workshop:
     def prepare(self, texts: Sequence[tuple[str, str]]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """For each program with its test the modules to preload, and those of the zygote that it is forked from."""
         with self._preparing:  # imports that nobody measured yet are measured once
-            return starts_of(texts, self.environment) if self._isolated else [((), ()) for _ in texts]
+            if not self._isolated:
+                return [((), ()) for _ in texts]
+            return starts_of(texts, self.environment, LocalBackend(self.environment, SURVEY_LIMITS))
 
     def submit(self, item: WorkItem, kind: Kind) -> "Future[Outcome]":
         """Have an item executed; cancelling what has not begun takes it back."""

@@ -1,11 +1,12 @@
 """From solutions to verdicts: what has to run, what is already known, and the finished table."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,27 +14,20 @@ import pyarrow.dataset as ds
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution.cluster import Cluster
-from bigcodeflow.execution.engine import Progress
-from bigcodeflow.execution.expectations import Expectations, expectations, fact_of
+from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
-from bigcodeflow.execution.ledger import final_keys, read_ledgers
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
-from bigcodeflow.execution.rounds import (
-    execute_with_retries,
-    ledger_lines,
-    offset,
-    require_none_missing,
-    verdicts_of,
-)
-from bigcodeflow.execution.verdicts import blocked_verdict, renewed
+from bigcodeflow.execution.ledger import Ledger, read_ledgers
+from bigcodeflow.execution.planning import Expectations, expectations, fact_of
+from bigcodeflow.execution.verdicts import ONCE, RerunPolicy, Verdict, blocked_verdict, disputed_keys, renewed
 from bigcodeflow.store import LogFiles, Store
 
 #: Bump when the verdicts table of unchanged inputs changes.
@@ -161,8 +155,7 @@ def _item(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Checking:
+class Checking(NamedTuple):
     """What passing samples are checked with."""
 
     references: Mapping[str, checks.Reference]
@@ -194,13 +187,13 @@ def judge(
         other_ledgers: ledgers of other unfinished runs, read only.
         policy: what is executed more than once.
         checking: what passing samples are checked with; None: they are not checked.
-        progress: told how many distinct executions are finished.
+        progress: called with the distinct executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished.
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
-    published = [renewed(row, distinct[row["verdict_key"]]) for row in _known_verdicts(known, set(distinct))]
+    published = [renewed(row, distinct[row["verdict_key"]]) for row in known_verdicts(known, distinct.keys())]
     earlier, published = checks.findings_of(published), [checks.unchecked(row) for row in published]
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
     unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
@@ -209,22 +202,103 @@ def judge(
     verdicts = {row["verdict_key"]: row for row in published if policy.answers(row)}
     counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
-    verdicts |= {line["verdict_key"]: line for line in ledger_lines(ledger_folder, distinct) if policy.settles(line)}
-    where: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
     with Cluster(config) as cluster:
-        todo = [item for key, item in distinct.items() if key not in verdicts]
-        moved = offset(progress, len(verdicts), len(distinct))
-        execute_with_retries(todo, **where, policy=policy, progress=moved, cluster=cluster)
-        lines = ledger_lines(ledger_folder, distinct)
-        for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
-            verdicts.setdefault(line["verdict_key"], line)
-        require_none_missing(distinct.keys() - verdicts.keys(), ledger_folder)
+        execute = partial(
+            verdicts_of,
+            config=config,
+            environment=environment,
+            ledger_folder=ledger_folder,
+            progress=progress,
+            cluster=cluster,
+        )
+        verdicts = execute(list(distinct.values()), policy=policy, known=verdicts)
+        counts |= _execution_counts(ledger_folder, distinct)
         if checking:
-            execute = partial(verdicts_of, **where, progress=progress, cluster=cluster)
             findings = checks.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
             verdicts = checks.applied(verdicts, findings)
     table = _table(planned, verdicts, config, environment)
-    return table, counts | _counts(lines, table)
+    columns = zip(table["status"].to_pylist(), table["integrity"].to_pylist(), strict=True)
+    # A pass whose check did not come to an end is no verdict yet.
+    unfinished = sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns)
+    return table, counts | {"infra_errors": unfinished}
+
+
+def known_verdicts(files: Sequence[Path], keys: Collection[str]) -> list[Verdict]:
+    """Published verdicts of the keys, columns as in VERDICTS: those that say something about the program.
+
+    Args:
+        files: Parquet files of finished verdict tables.
+        keys: of executions.
+    """
+    if not files or not keys:
+        return []
+    wanted = pc.field("verdict_key").isin(pa.array(sorted(keys))) & (pc.field("status") != "infra_error")
+    wanted &= pc.field("failure_kind") != "safety_policy"
+    found = ds.dataset([str(file) for file in files], schema=VERDICTS).to_table(filter=wanted)
+    rows: list[Verdict] = found.to_pylist()
+    return rows
+
+
+def verdicts_of(
+    items: Sequence[WorkItem],
+    *,
+    config: ExecutionConfig,
+    environment: Environment,
+    ledger_folder: Path,
+    policy: RerunPolicy = ONCE,
+    known: Mapping[str, Verdict] = MappingProxyType({}),
+    progress: Progress | None = None,
+    cluster: Cluster | None = None,
+) -> dict[str, Verdict]:
+    """Verdicts of items by key: the known ones, those that stand in the ledger, and what is executed now.
+
+    Raises:
+        ExecutionError: the work could not be finished.
+    """
+    wanted = {item.verdict_key: item for item in items}
+    if not wanted:
+        return {}
+    settled = [line for line in _ledger_lines(ledger_folder, wanted) if policy.settles(line)]
+    verdicts = dict(known) | {line["verdict_key"]: line for line in settled}
+    report = _offset(progress, len(verdicts), len(wanted))
+    todo = [item for key, item in wanted.items() if key not in verdicts]
+    execute_items(
+        todo,
+        config=config,
+        environment=environment,
+        ledger_folder=ledger_folder,
+        policy=policy,
+        progress=report,
+        cluster=cluster,
+    )
+    lines = _ledger_lines(ledger_folder, wanted) if todo else []
+    for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
+        verdicts.setdefault(line["verdict_key"], line)
+    if missing := wanted.keys() - verdicts.keys():
+        raise ExecutionError(
+            f"{len(missing)} executions left no verdict in {ledger_folder}: run the same command again"
+        )
+    return verdicts
+
+
+def _ledger_lines(folder: Path, wanted: Container[str]) -> list[Verdict]:
+    return [line for line in Ledger(folder).read() if line["verdict_key"] in wanted]
+
+
+def _offset(progress: Progress | None, done: int, total: int) -> Progress:
+    """A progress that counts on from what is done already."""
+
+    def report(finished: int, _todo: int) -> None:
+        if progress:
+            progress(done + finished, total)
+
+    report(0, 0)
+    return report
+
+
+def _execution_counts(ledger_folder: Path, wanted: Container[str]) -> dict[str, int]:
+    final = [line["verdict_key"] for line in _ledger_lines(ledger_folder, wanted) if line["status"] != "infra_error"]
+    return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
 
 
 def contradiction_coverage(
@@ -244,7 +318,7 @@ def contradiction_coverage(
         config: how to execute.
         environment: where.
         store: where the findings are kept, and the ledger while the work is unfinished.
-        progress: told how many executions are finished.
+        progress: called with the executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished; what is finished is kept.
@@ -278,27 +352,6 @@ def _passes(
         and verdicts[plan.item.verdict_key]["status"] == "pass"
     }
     return list(passed.values())
-
-
-def _counts(lines: Sequence[dict[str, Any]], table: pa.Table) -> dict[str, int]:
-    final = [line for line in lines if line["status"] != "infra_error"]
-    columns = zip(table["status"].to_pylist(), table["integrity"].to_pylist(), strict=True)
-    return {
-        "executed": len(final),
-        "executed_twice": len(final) - len(final_keys(final)),
-        # A pass whose check did not come to an end is no verdict yet.
-        "infra_errors": sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns),
-    }
-
-
-def _known_verdicts(files: Sequence[Path], keys: set[str]) -> list[dict[str, Any]]:
-    if not files or not keys:
-        return []
-    wanted = pc.field("verdict_key").isin(pa.array(sorted(keys))) & (pc.field("status") != "infra_error")
-    wanted &= pc.field("failure_kind") != "safety_policy"
-    found = ds.dataset([str(file) for file in files], schema=VERDICTS).to_table(filter=wanted)
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
 
 
 def _table(

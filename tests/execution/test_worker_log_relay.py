@@ -5,39 +5,39 @@ from collections.abc import Iterator
 
 import pytest
 
-from bigcodeflow.execution.worker_log_relay import Overheard, repeat
+from bigcodeflow.execution.worker_plugin import WorkerLogRelay, replay
 
 LOGGER = logging.getLogger("bigcodeflow.some.room")
 
 
 @pytest.fixture
-def overheard() -> Iterator[Overheard]:
-    handler = Overheard()
-    handler.start()
+def relay() -> Iterator[WorkerLogRelay]:
+    handler = WorkerLogRelay()
+    logging.getLogger("bigcodeflow").addHandler(handler)
     yield handler
-    handler.stop()
+    logging.getLogger("bigcodeflow").removeHandler(handler)
 
 
-def test_warnings_are_taken_once(overheard: Overheard) -> None:
+def test_warnings_are_taken_once(relay: WorkerLogRelay) -> None:
     """Formatted as they were meant, without what is less than a warning, and each one time."""
     LOGGER.info("nothing to speak of")
     LOGGER.warning("backend %s takes over", "local")
     logging.getLogger("another.library").warning("not ours")
-    assert overheard.taken() == ["backend local takes over"]
-    assert overheard.taken() == []
+    assert relay.taken() == ["backend local takes over"]
+    assert relay.taken() == []
 
 
-def test_what_is_repeated_is_not_heard_again(overheard: Overheard, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_replayed_is_not_taken_again(relay: WorkerLogRelay, caplog: pytest.LogCaptureFixture) -> None:
     """A run that shares its process with a worker would else repeat it for ever; a percent sign stays one."""
-    repeat(["100 % of it"])
-    assert overheard.taken() == []
+    replay(["100 % of it"])
+    assert relay.taken() == []
     assert caplog.messages == ["100 % of it"]
 
 
-def test_a_flood_keeps_its_end(overheard: Overheard) -> None:
+def test_a_flood_keeps_its_end(relay: WorkerLogRelay) -> None:
     """Memory is bounded: what came last says most."""
     for number in range(1000):
         LOGGER.warning("number %d", number)
-    taken = overheard.taken()
+    taken = relay.taken()
     assert len(taken) == 100
     assert taken[-1] == "number 999"

@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.imports import ModuleFiles, leading_modules
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.survey import FILE, ImportSurvey, read_survey, survey_imports
-from bigcodeflow.execution.warming import warmed
-from bigcodeflow.execution.zygote_plan import plan_zygotes
+from bigcodeflow.execution.zygote_plan import (
+    FILE,
+    SURVEY_LIMITS,
+    ImportSurvey,
+    plan_zygotes,
+    read_survey,
+    survey_imports,
+    warmed,
+)
 
 from .conftest import TEST, item
 
@@ -75,22 +82,24 @@ def test_modules_of_an_environment_are_told_by_its_files(starter_environment: In
     assert [files.has(name) for name in names] == [True] * 6 + [False] * 3
 
 
-def test_a_survey_tells_what_an_import_loads(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+def test_a_survey_shows_what_an_import_loads(
+    starter_environment: InstalledEnvironment, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is measured in the sandbox, and measured once."""
     (tmp_path / "venv").symlink_to(starter_environment.root / "venv")
     mounts = (*starter_environment.mounts, tmp_path)
     environment = InstalledEnvironment(
         "here", tmp_path, starter_environment.python, mounts, starter_environment.variables, "sha", ()
     )
-    told: list[int] = []
-    survey = survey_imports(environment, ["numpy", "json", "colorsys", "absent_module"], begin=told.append)
-    assert told == [4]
+    surveyor = LocalBackend(environment, SURVEY_LIMITS)
+    survey = survey_imports(environment, ["numpy", "json", "colorsys", "absent_module"], surveyor)
+    assert caplog.messages == ["measuring the imports of 4 modules, once in this environment"]
     assert "numpy.linalg" in survey.loads["numpy"]
     assert survey.loads["colorsys"] == {"colorsys"}
     assert survey.loads["absent_module"] == frozenset()
     assert survey.cost_seconds(survey.loads["numpy"]) > survey.cost_seconds(survey.loads["colorsys"]) > 0
-    again = survey_imports(environment, ["numpy", "colorsys"], begin=told.append)
-    assert told == [4]
+    again = survey_imports(environment, ["numpy", "colorsys"], surveyor)
+    assert len(caplog.messages) == 1
     assert again.loads == survey.loads
     (tmp_path / FILE).write_text("torn")
     assert read_survey(environment) == ImportSurvey({}, {})
@@ -100,7 +109,8 @@ def test_items_are_given_a_zygote_that_is_worth_it(starter_environment: Installe
     """Many items with a slow library share one that has it; what they do not import is not in it."""
     slow = [item(f"import pandas\n# {number}\ndef task_func():\n    return 42\n") for number in range(30)]
     plain = [item(f"# {number}\ndef task_func():\n    return 42\n") for number in range(30)]
-    found = warmed([*slow, *plain], starter_environment)
+    surveyor = LocalBackend(starter_environment, SURVEY_LIMITS)
+    found = warmed([*slow, *plain], starter_environment, surveyor)
     assert {one.preload for one in found[:30]} == {("pandas", "unittest")}
     assert all("pandas" in one.zygote for one in found[:30])
     assert not any("pandas" in one.zygote for one in found[30:])
