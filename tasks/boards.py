@@ -8,7 +8,7 @@ from prefect.logging import get_run_logger
 from bigcodeflow.leaderboard import Changes, Ranking, change_line, entry_line, rankings
 from bigcodeflow.leaderboard.rankings import interval_of, points, score
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
-from bigcodeflow.results.titles import board_title
+from bigcodeflow.results.formatting import board_title
 
 #: Ranks of each ranking that the UI shows beside all of our own.
 _TOP = 20

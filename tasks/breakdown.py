@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.results.wording import percent
+from bigcodeflow.results.formatting import percent
 
 Row = dict[str, Any]
 

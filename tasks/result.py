@@ -15,7 +15,7 @@ from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
-from bigcodeflow.results.wording import (
+from bigcodeflow.results.formatting import (
     flaky_ground_truths,
     identity,
     interval,

@@ -13,8 +13,8 @@ from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
 from bigcodeflow.leaderboard import Allowance, entry_of, measured_entries, published_entries, rankings
 from bigcodeflow.leaderboard.measured_entries import setting_of
 from bigcodeflow.leaderboard.requirements import other_tests
+from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.runs import find_run, recorded_runs
-from bigcodeflow.results.titles import named_model
 from tests.leaderboard.conftest import ALLOW, HARD
 
 

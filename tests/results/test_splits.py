@@ -17,8 +17,7 @@ from bigcodeflow.leaderboard import entry_of
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
-from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
-from bigcodeflow.results.splits import asked_splits, is_mismatched, split_mismatch
+from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mismatched, recorded_runs, split_mismatch
 from bigcodeflow.store import open_store
 from tests.conftest import Command
 from tests.generation.providers.double import Received, Say, model_server

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from bigcodeflow.core.display_text import elided
-from bigcodeflow.results.titles import fits, named_model, title_of, told_apart, without_board
+from bigcodeflow.results.formatting import disambiguated, fits, named_model, title_of, without_board
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_a_title_is_model_subset_and_split(model, title):
 def test_details_stand_only_where_titles_are_shared():
     """The first detail that tells runs apart is enough; those that are told apart already get none."""
     details = [["0.2", "0.8", "0.2"], ["parity", "robust", "robust"], ["x", "y", "z"]]
-    assert told_apart(["a", "a", "b"], details) == ["a · 0.2", "a · 0.8", "b"]
-    assert told_apart(["a", "a", "a"], details) == ["a · 0.2 · parity", "a · 0.8", "a · 0.2 · robust"]
+    assert disambiguated(["a", "a", "b"], details) == ["a · 0.2", "a · 0.8", "b"]
+    assert disambiguated(["a", "a", "a"], details) == ["a · 0.2 · parity", "a · 0.8", "a · 0.2 · robust"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("pq")), max_size=8))
 def test_runs_that_differ_anywhere_have_different_titles(runs):
     """Runs get the same title only where they have the same title and the same details."""
     places = [str(place) for place in range(len(runs))]
-    titles = told_apart([run[0] for run in runs], [[run[1] for run in runs], [run[2] for run in runs], places])
+    titles = disambiguated([run[0] for run in runs], [[run[1] for run in runs], [run[2] for run in runs], places])
     assert len(set(titles)) == len(runs)
     assert all(title.startswith(run[0]) for title, run in zip(titles, runs, strict=True))
 

@@ -88,8 +88,7 @@ def _environments() -> Iterator[Finding]:
 
 
 def _recorded_runs(store: Path) -> Iterator[Finding]:
-    from bigcodeflow.results.runs import recorded_runs
-    from bigcodeflow.results.splits import split_mismatch
+    from bigcodeflow.results.runs import recorded_runs, split_mismatch
     from bigcodeflow.store import open_store
 
     try:

@@ -88,7 +88,7 @@ def _import_each(files: Sequence[Path], settings: dict[str, str], *, store: Path
 
 def _import(file: Path, settings: dict[str, str], *, store: Path, samples: str, name: str) -> None:
     from bigcodeflow import importing, results
-    from bigcodeflow.results.titles import title_of
+    from bigcodeflow.results.formatting import title_of
     from bigcodeflow.store import open_store
 
     with progress_listener() as listener:

@@ -16,9 +16,9 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink
 from bigcodeflow.leaderboard.requirements import Allowance, Evidence, Shortcoming, shortcomings
+from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
-from bigcodeflow.results.titles import named_model
 
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")

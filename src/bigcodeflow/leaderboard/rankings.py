@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import N_TASKS, RANKINGS, LeaderboardEntry, ordered
-from bigcodeflow.results.titles import title_of
+from bigcodeflow.results.formatting import title_of
 
 
 class Rank(NamedTuple):

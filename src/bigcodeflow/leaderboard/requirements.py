@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS, hard_task_ids
+from bigcodeflow.results.formatting import overall
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import RecordedRun
-from bigcodeflow.results.splits import split_mismatch
-from bigcodeflow.results.wording import overall
+from bigcodeflow.results.runs import RecordedRun, split_mismatch
 
 #: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
 #: score may be too low by as many points as the rate lacks. 2 points stay below the half-width of the 95 % interval

@@ -16,7 +16,7 @@ from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import leaves
 from bigcodeflow.pipeline.stages import Generated, RunArtifacts
-from bigcodeflow.results.titles import title_of
+from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
 
 _SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")

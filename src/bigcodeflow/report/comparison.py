@@ -20,7 +20,7 @@ from bigcodeflow.results.comparison.text_tables import (
     setting_value,
     short_names,
 )
-from bigcodeflow.results.wording import percent
+from bigcodeflow.results.formatting import percent
 
 #: More pairs than that are drawn against the best run only; the table has all.
 MOST_PAIRS = 15

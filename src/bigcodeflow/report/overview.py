@@ -8,9 +8,9 @@ from bigcodeflow.report.charts import ScorePoint, SharePoint
 from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, slice_chart
 from bigcodeflow.report.sections import Cell, Column, Section, samples_link
 from bigcodeflow.report.selection import ReportedRun
+from bigcodeflow.results.formatting import identity, interval, notes, overall, percent, several_samples
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.splits import split_mismatch
-from bigcodeflow.results.wording import identity, interval, notes, overall, percent, several_samples
+from bigcodeflow.results.runs import split_mismatch
 
 #: Libraries that the chart shows; the table shows all.
 MOST_LIBRARIES = 24

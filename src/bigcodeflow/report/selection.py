@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.results.formatting import overall
 from bigcodeflow.results.models import Reader, Row, reader
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
-from bigcodeflow.results.wording import overall
 
 
 @dataclass(frozen=True, slots=True)

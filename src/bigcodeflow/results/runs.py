@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from bigcodeflow.config import PromptConfig, Split
+from bigcodeflow.config.templates import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.titles import board_title, fits, named_model, title_of, told_apart
+from bigcodeflow.results.formatting import board_title, disambiguated, fits, named_model, title_of
 from bigcodeflow.store import Store, open_store
 
 _FOLDER = "runs"
@@ -171,7 +175,7 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
         [run.run for run in runs],
         [run.record for run in runs],
     ]
-    return told_apart([run.title for run in runs], details)
+    return disambiguated([run.title for run in runs], details)
 
 
 def _parameter(name: str, value: Any) -> str:
@@ -246,3 +250,39 @@ def _read(path: Path, store: Store) -> RecordedRun:
         quarantined=frozenset(record.quarantine.tasks),
         imported=record.imported,
     )
+
+
+def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
+    """The splits whose prompts a run's model was asked, sorted; empty where that is not known.
+
+    Versions whose artifact keys left the split out could judge the answers of one split as those of the other. The
+    samples table keeps the template of every request, and a template is of one split.
+
+    Args:
+        run: the run, whose configuration holds the texts around the task.
+        templates: distinct values of template_sha in the run's samples.
+    """
+    try:
+        prompt = PromptConfig.model_validate(run.config.get("generation", {}).get("prompt", {}))
+    except ValidationError:  # of another version, whose templates cannot be made again
+        return ()
+    known = {template_sha256(split, form, prompt): split for split in get_args(Split) for form in FORMS}
+    return tuple(sorted({known[template] for template in templates if template in known}))
+
+
+def is_mismatched(run: RecordedRun, templates: Iterable[str]) -> bool | None:
+    """Whether some answers of the run are to prompts of another split; None where no request tells."""
+    asked = asked_splits(run, templates)
+    return bool(set(asked) - {run.split}) if asked else None
+
+
+def split_mismatch(run: RecordedRun) -> str:
+    """What is wrong with the split of a run, as half a sentence; empty where nothing is, or no request tells."""
+    try:
+        column = pq.read_table(run.path("generation"), columns=["template_sha"])["template_sha"]
+    except (OSError, KeyError, pa.ArrowException, ArtifactError):  # not a model's samples, or the table is gone
+        return ""
+    asked = asked_splits(run, [template for template in column.unique().to_pylist() if template])
+    if not set(asked) - {run.split}:
+        return ""
+    return f"it is recorded as {run.split}, but its model was asked the {' and '.join(asked)} prompts"

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bigcodeflow.results.aggregation import GroundTruthFailure
-from bigcodeflow.results.models import Row
-from bigcodeflow.results.wording import (
+from bigcodeflow.results.formatting import (
     flaky_ground_truths,
     identity,
     interval,
@@ -21,6 +20,7 @@ from bigcodeflow.results.wording import (
     score_of,
     several_samples,
 )
+from bigcodeflow.results.models import Row
 
 _MOST_TASKS_NAMED = 12
 _MOST_ROWS = 12

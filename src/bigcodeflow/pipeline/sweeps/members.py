@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import leaves, overlaid
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting
-from bigcodeflow.results.titles import title_of
+from bigcodeflow.results.formatting import title_of
 
 #: What the sweep itself sets for each run, and where in a sweep it is told.
 _OWN = {

@@ -14,9 +14,8 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweeps.config import SweepConfig
 from bigcodeflow.pipeline.sweeps.members import Member
 from bigcodeflow.pipeline.sweeps.planning import Plan
+from bigcodeflow.results.formatting import interval, overall, percent, title_of
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.titles import title_of
-from bigcodeflow.results.wording import interval, overall, percent
 from bigcodeflow.store import open_store, write_atomically
 
 Outcome = Literal["ran", "reused", "failed"]

@@ -28,8 +28,7 @@ from bigcodeflow.results.catalog.sources import (
     types_of,
 )
 from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
-from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
-from bigcodeflow.results.splits import is_mismatched
+from bigcodeflow.results.runs import STAGES, RecordedRun, is_mismatched, recorded_runs
 from bigcodeflow.store import Store, open_store
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
-from bigcodeflow.results.splits import split_mismatch
+from bigcodeflow.results.runs import split_mismatch
 
 _MOST_NAMED = 5
 _MANY_LIBRARIES = 5

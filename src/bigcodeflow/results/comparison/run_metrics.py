@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
+from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.models import Reader, Row, reader, rows_of
 from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
-from bigcodeflow.results.titles import named_model
 
 _LONGEST_VALUE = 40
 #: Row of ``sql/comparison_usage.sql`` for a run whose answers nobody kept.

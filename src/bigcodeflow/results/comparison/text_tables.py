@@ -8,9 +8,8 @@ from bigcodeflow.results.comparison.bradley_terry import Ratings
 from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
 from bigcodeflow.results.comparison.run_metrics import Rates, Score
+from bigcodeflow.results.formatting import board_title, percent, without_board
 from bigcodeflow.results.statistics import Interval
-from bigcodeflow.results.titles import board_title, without_board
-from bigcodeflow.results.wording import percent
 
 _SMALL_P = 0.001
 _SCORED = ("score", "value", "95 % interval", "tasks")
