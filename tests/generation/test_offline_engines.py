@@ -20,7 +20,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
-from bigcodeflow.generation.providers import openai
+from bigcodeflow.generation.providers import open_provider
 from bigcodeflow.generation.providers.base import Endpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -302,7 +302,7 @@ def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Ou
     found = {}
 
     async def ask_all() -> None:
-        provider = openai.open_provider(Endpoint("tiny", base_url=server))
+        provider = open_provider("openai", Endpoint("tiny", base_url=server))
         for request in _requests()[:3]:
             reply = await provider.ask(request)
             text = _whole(reply.answers[0].text).replace("\t", "    ")
@@ -318,7 +318,7 @@ def test_the_server_gives_several_answers_at_once(server: str) -> None:
     """n samples of one request, each different, with the usage of all of them."""
 
     async def ask() -> Reply:
-        provider = openai.open_provider(Endpoint("tiny", base_url=server))
+        provider = open_provider("openai", Endpoint("tiny", base_url=server))
         try:
             return await provider.ask(_named("three samples"))
         finally:
@@ -334,7 +334,7 @@ def test_the_servers_errors_are_sorted(server: str, model: str, kind: str) -> No
     """A model that it does not serve, and a prompt that is too long."""
 
     async def ask() -> None:
-        provider = openai.open_provider(Endpoint(model, base_url=server))
+        provider = open_provider("openai", Endpoint(model, base_url=server))
         try:
             await provider.ask(_named("too long"))
         finally:
