@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.cli.catalog import catalog
+from bigcodeflow.cli.store import catalog
 from bigcodeflow.core.errors import ArtifactError
 
 

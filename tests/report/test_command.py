@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
-from bigcodeflow.cli.report import report
+from bigcodeflow.cli.store import report
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.report.sections import Column, Section
@@ -50,7 +50,7 @@ def test_open_hands_the_file_to_the_browser(one_run, tmp_path):
     browser, asked = tmp_path / "browser", tmp_path / "asked"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{asked}"\n')
     browser.chmod(0o755)
-    program = "import typer; from bigcodeflow.cli.report import report; typer.run(report)"
+    program = "import typer; from bigcodeflow.cli.store import report; typer.run(report)"
     out = tmp_path / "report.html"
     subprocess.run(
         [sys.executable, "-c", program, "first", "--store", one_run.root, "--out", out, "--open"],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.cli.retention import clean
+from bigcodeflow.cli.store import clean
 from bigcodeflow.cli.sweep import sweep
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import TASKS
@@ -19,7 +19,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_dry_run_plans_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every run is named with what is to be done, and the store does not come into being."""
-    sweep("starter", ["dataset.ids=0-2"], "", "", dry_run=True)
+    sweep(file="starter", settings=["dataset.ids=0-2"], dry_run=True)
     told = capsys.readouterr().out
     assert "Sweep starter: 12 runs" in told
     assert "stub · full · complete · robust" in told
@@ -38,7 +38,7 @@ def test_a_dry_run_plans_and_writes_nothing(tmp_path: Path, capsys: pytest.Captu
 def test_a_wrong_override_is_told_once(setting: str, told: str) -> None:
     """The message names the setting, and is one line although it concerns every run."""
     with pytest.raises(ConfigError) as caught:
-        sweep("starter", [setting], "", "", dry_run=True)
+        sweep(file="starter", settings=[setting], dry_run=True)
     assert told in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -49,19 +49,19 @@ def test_cleaning_lists_first_and_removes_on_request(tmp_path: Path, capsys: pyt
     store.publish("dataset", "unused", TASKS.empty_table(), settings={})
     for path in store.folder("dataset", "unused").iterdir():
         os.utime(path, (0, 0))
-    clean(store.root)
+    clean(store=str(store.root))
     told = capsys.readouterr()
     assert "dataset/unused" in told.out
     assert "--delete removes it" in told.err
     assert store.folder("dataset", "unused").exists()
-    clean(store.root, delete=True)
+    clean(store=str(store.root), delete=True)
     assert "removed: 1 x artifact" in capsys.readouterr().err
     assert not store.folder("dataset", "unused").exists()
-    clean(store.root)
+    clean(store=str(store.root))
     assert "may go: nothing" in capsys.readouterr().err
 
 
 def test_a_bound_is_told_with_its_name(tmp_path: Path) -> None:
     """An age below a day is refused with the option's name."""
     with pytest.raises(ConfigError, match="older_than_days: Input should be greater than or equal to 1"):
-        clean(tmp_path, older_than_days=0.1)
+        clean(store=str(tmp_path), older_than_days=0.1)

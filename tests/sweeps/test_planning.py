@@ -112,7 +112,7 @@ def test_a_cached_sweep_needs_no_server(
     file = tmp_path / "mine.yaml"
     sweep = sweep_in(tmp_path)
     file.write_text(yaml.safe_dump({"models": [{"answers": "oracle"}], "common": dict(sweep.common), "name": "mine"}))
-    command(str(file), None, str(tmp_path / "out"), str(tmp_path / "store"))
+    command(file=str(file), out=str(tmp_path / "out"), store=str(tmp_path / "store"))
     told = capsys.readouterr()
     assert "nothing to run" in told.err
     assert "100.0 %" in told.out

@@ -1,22 +1,18 @@
 """`bigcodeflow compare`: recorded runs against one another on the same tasks."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from bigcodeflow.cli.console import Elided, notices, out
-from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.cli.console import notice, out
+from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, TableFormat, whole_numbers
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.comparison import By
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod
-
     from bigcodeflow.results.comparison import Comparison
     from bigcodeflow.results.comparison.text_tables import Sheet
 
@@ -29,15 +25,6 @@ _MORE = (
 _WORDS = frozenset({"run", "variant", "sanitizer", "subset", "split", "record", "pair", "verdict"})
 
 
-class Format(StrEnum):
-    """How a comparison is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-
-
 def compare(
     runs: Annotated[
         list[str],
@@ -48,8 +35,8 @@ def compare(
             show_default=False,
         ),
     ],
-    store: RecordedStore = Path("results/store"),
-    variant: RecordedVariant = Variant.calibrated,
+    store: RecordedStore = "results/store",
+    variant: RecordedVariant = "calibrated",
     sanitizer: RecordedSanitizer = None,
     k: Annotated[str, typer.Option(help="Compare pass@k for these k, as far as there are samples.")] = "1,5,10",
     by: Annotated[
@@ -73,7 +60,7 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Also write the comparison, with every sample, as one HTML file.")
     ] = None,
-    output: Annotated[Format, typer.Option("--format", help="How to write the comparison.")] = Format.table,
+    output: Annotated[TableFormat, typer.Option("--format", help="How to write the comparison.")] = "table",
 ) -> None:
     """Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.
 
@@ -84,17 +71,22 @@ def compare(
     from bigcodeflow.results import comparison as library
     from bigcodeflow.results.comparison.text_tables import markdown, sheets
 
-    chosen = sanitizer.value if sanitizer else ""
-    compared = library.open_runs(store, runs, variant=variant.value, sanitizer=chosen)
+    compared = library.open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
     method = library.Method(seed=seed, rounds=rounds, mid_p=mid_p)
-    found = library.compare(compared, k=_numbers(k), by=tuple(dict.fromkeys(by or ())), method=method)
+    found = library.compare(
+        compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method
+    )
     if html:
-        _write_html(store, found, html)
-    if output is Format.table:
+        from bigcodeflow.report import select_runs, write_report
+
+        recorded = select_runs(store, [subject.record for subject in found.subjects])
+        written = write_report(recorded, html, comparison=found)
+        notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
+    if output == "table":
         _show(sheets(found, tasks=tasks, brief=not everything), found.notes)
         if not everything:
             out.print(Text(_MORE, style="dim"))
-    elif output is Format.markdown:
+    elif output == "markdown":
         typer.echo(markdown(sheets(found, tasks=tasks), found.notes))
     else:
         _record(found, output)
@@ -104,42 +96,24 @@ def _show(made: Sequence["Sheet"], notes: Sequence[str]) -> None:
     for note in notes:
         out.print(Text(note, style="yellow"))
     for sheet in made:
-        out.print(Text(sheet.title, style="bold"))  # as the table's own title it would be folded to the table's width
-        table = Table()
-        for place, heading in enumerate(sheet.headings):
-            justify: JustifyMethod = "left" if place == 0 or heading in _WORDS else "right"
-            table.add_column(Text(heading), overflow="fold", justify=justify)
-        for row in sheet.rows:
-            # Numbers tell the rows apart where a name has to be cut.
-            cells = zip(sheet.headings, row, strict=True)
-            table.add_row(*(Elided(cell) if name in {"run", "record"} else Text(cell) for name, cell in cells))
-        out.print(table)
+        columns = [
+            Column(
+                heading,
+                align="left" if number == 0 or heading in _WORDS else "right",
+                # Numbers tell the rows apart where a name has to be cut.
+                wrap="elide" if heading in {"run", "record"} else "fold",
+            )
+            for number, heading in enumerate(sheet.headings)
+        ]
+        out.print(Table(columns, sheet.rows, title=sheet.title))
 
 
-def _write_html(store: Path, found: "Comparison", path: Path) -> None:
-    from bigcodeflow.report import select_runs, write_report
-
-    runs = select_runs(store, [subject.record for subject in found.subjects])
-    written = write_report(runs, path, comparison=found)
-    notices.print(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)", soft_wrap=True, markup=False)
-
-
-def _record(found: "Comparison", output: Format) -> None:
+def _record(found: "Comparison", output: TableFormat) -> None:
     from bigcodeflow.results.comparison.comparison import to_csv, to_json
 
-    if output is Format.json:
+    if output == "json":
         typer.echo(to_json(found))
         return
     for note in found.notes:  # a CSV file has no place for them
-        notices.print(note, markup=False, soft_wrap=True)
+        notice(note)
     typer.echo(to_csv(found), nl=False)
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
-        raise ConfigError(f"--k {text!r} is not a list of positive whole numbers: write it as 1,5,10")
-    return numbers

@@ -1,16 +1,13 @@
-"""How commands speak: results on standard output, progress and notices on standard error."""
+"""How commands print: results on standard output, progress and notices on standard error."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.text import Text
 
-from bigcodeflow.core.display_text import elided
+from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline import stages
 from bigcodeflow.store import ArtifactRef
 
@@ -18,23 +15,22 @@ out = Console(soft_wrap=False)
 notices = Console(stderr=True, highlight=False)
 
 _LINE_EVERY_SECONDS = 15.0
-_SHORTEST_NAME = 12
 
 
-class Elided:
-    """A name in one line; where its column is too narrow, the middle is left out."""
+def print_line(text: object) -> None:
+    """A line of the result as it is: neither wrapped nor taken for rich's markup."""
+    out.print(str(text), markup=False, highlight=False, soft_wrap=True)
 
-    def __init__(self, text: str) -> None:
-        self._text = text
 
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """From what still says something to the whole name."""
-        whole = cell_len(self._text)
-        return Measurement(min(whole, _SHORTEST_NAME), whole)
+def notice(text: object) -> None:
+    """A line on standard error as it is."""
+    notices.print(str(text), markup=False, soft_wrap=True)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As much as the column has room for."""
-        yield Text(elided(self._text, options.max_width), no_wrap=True)
+
+def print_table(table: Table) -> None:
+    """A table that has rows."""
+    if table.rows:
+        out.print(table)
 
 
 class ProgressListener:
@@ -46,9 +42,8 @@ class ProgressListener:
 
     def begin(self, title: str) -> stages.Progress:
         """A new bar; what is returned moves it."""
-        self._began[title] = time.monotonic()
+        self._began[title] = last_line = time.monotonic()
         bar = self._bars.add_task(title, total=None, note="")
-        last_line = time.monotonic()
 
         def move(finished: int, total: int, note: str = "") -> None:
             nonlocal last_line
@@ -65,11 +60,11 @@ class ProgressListener:
         for task in self._bars.tasks:
             if task.description == title and not task.finished:
                 self._bars.update(task.id, visible=False)
-        told = "from cache" if reused else f"{time.monotonic() - self._began[title]:.1f} s"
+        details = "from cache" if reused else f"{time.monotonic() - self._began[title]:.1f} s"
         statistics = ref.statistics
         if not reused and "executed" in statistics:
-            told += f"; {statistics['executed']:,} executed, {statistics['reused_verdicts']:,} known before"
-        notices.print(f"[green]✓[/green] {title}: {ref.rows:,} rows ({told})")
+            details += f"; {statistics['executed']:,} executed, {statistics['reused_verdicts']:,} known before"
+        notices.print(f"[green]✓[/green] {title}: {ref.rows:,} rows ({details})")
 
 
 @contextmanager

@@ -1,13 +1,15 @@
 """`bigcodeflow dataset`: look at tasks, and check task files."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.syntax import Syntax
-from rich.table import Table
 
-from bigcodeflow.cli.console import notices, out
-from bigcodeflow.config import DatasetConfig, load_settings
+from bigcodeflow.cli.console import notice, out, print_line
+from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.settings import validated
+from bigcodeflow.core.table import Table
 
 app = typer.Typer(help="Show tasks, or validate a task file.", no_args_is_help=True)
 
@@ -15,32 +17,36 @@ _SOURCE_HELP = "Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@
 
 
 @app.command()
+@settings_options(
+    SettingOption("subset"),
+    SettingOption("ids"),
+    SettingOption("libraries", "library", help="Only tasks that use this library; repeatable."),
+    SettingOption("domains", "domain", help="Only tasks of this domain; repeatable."),
+    model=DatasetConfig,
+)
 def show(
+    given: dict[str, Any],
     source: Annotated[str, typer.Argument(help=_SOURCE_HELP)] = "starter",
     task: Annotated[str, typer.Argument(help="One task's number or id, to be shown whole.")] = "",
-    subset: Annotated[str, typer.Option(help="full or hard")] = "full",
-    ids: Annotated[str, typer.Option(help="Only these task numbers or ids, such as 1,5-9.")] = "",
-    library: Annotated[list[str] | None, typer.Option(help="Only tasks that use this library; repeatable.")] = None,
-    domain: Annotated[list[str] | None, typer.Option(help="Only tasks of this domain; repeatable.")] = None,
 ) -> None:
     """List the tasks of a source, or show one whole."""
     from bigcodeflow import datasets
 
-    config = _config(source, subset=subset, ids=task or ids, libraries=library or [], domains=domain or [])
+    ids = {"ids": task} if task else {}
+    config = validated(DatasetConfig, {**given, "source": source, **ids}, "command line")
     resolved = datasets.resolve(config)
-    rows = datasets.load_tasks(config, resolved).to_pylist()
-    notices.print(resolved.describe, soft_wrap=True)
+    tasks = datasets.load_tasks(config, resolved).to_pylist()
+    notice(resolved.describe)
     if task:
-        for row in rows:
+        for row in tasks:
             _show_whole(row)
         return
-    table = Table("task", "domains", "libraries", "tests", "hard")
-    for row in rows:
-        hard = "hard" if row["hard"] else ""
-        tests = str(len(row["expected_tests"]))
-        table.add_row(row["task_id"], ", ".join(row["domains"]), ", ".join(row["libs"]), tests, hard)
-    out.print(table)
-    notices.print(f"{len(rows):,} tasks")
+    rows = [
+        (row["task_id"], row["domains"], row["libs"], len(row["expected_tests"]), "hard" if row["hard"] else "")
+        for row in tasks
+    ]
+    out.print(Table.of(("task", "domains", "libraries", "tests", "hard"), rows))
+    notice(f"{len(rows):,} tasks")
 
 
 @app.command()
@@ -48,26 +54,21 @@ def validate(source: Annotated[str, typer.Argument(help=_SOURCE_HELP)]) -> None:
     """Check every row of a source and name all that is wrong. Exit code 1 when anything is."""
     from bigcodeflow import datasets
 
-    problems = datasets.validate_source(_config(source))
+    problems = datasets.validate_source(DatasetConfig(source=source))
     for problem in problems:
-        out.print(problem, markup=False, soft_wrap=True)
+        print_line(problem)
     if problems:
         raise typer.Exit(1)
-    notices.print(f"{source}: every row is valid", soft_wrap=True)
-
-
-def _config(source: str, **view: object) -> DatasetConfig:
-    given = {"dataset": {"source": source, **view}, "samples": {"source": "oracle"}}
-    return load_settings(given, "command line").dataset
+    notice(f"{source}: every row is valid")
 
 
 def _show_whole(row: dict[str, str]) -> None:
-    for heading, text in (
-        ("complete prompt", row["complete_prompt"]),
-        ("canonical solution", row["canonical_solution"]),
-        ("test", row["test"]),
+    for heading, column in (
+        ("complete prompt", "complete_prompt"),
+        ("canonical solution", "canonical_solution"),
+        ("test", "test"),
     ):
         out.rule(f"{row['task_id']}: {heading}", align="left")
-        out.print(Syntax(text.rstrip("\n"), "python", background_color="default", word_wrap=True))
+        out.print(Syntax(row[column].rstrip("\n"), "python", background_color="default", word_wrap=True))
     out.rule(f"{row['task_id']}: instruct prompt", align="left")
     out.print(row["instruct_prompt"], markup=False)

@@ -4,101 +4,96 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from rich.table import Table
 
 from bigcodeflow import environments
-from bigcodeflow.cli.console import notices, out
+from bigcodeflow.cli.console import notices, print_table
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, SandboxUnavailableError
+from bigcodeflow.core.table import Cell, Table
 
 _PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
+#: Program → Debian package.
+_PROGRAMS = {"bwrap": "bubblewrap", "zip": "zip", "unzip": "unzip", "ps": "procps", "gcc": "gcc", "g++": "g++"}
 
 
-class Finding(NamedTuple):
-    """One thing looked at."""
+class Diagnosis(NamedTuple):
+    """One thing that was checked."""
 
-    what: str
+    subject: str
     works: bool
-    told: str
+    details: str
     unsafe: bool = False
     """Whether generated code cannot be isolated because of it."""
 
 
 def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what does not work.")] = False,
-    store: RecordedStore = Path("results/store"),
+    store: RecordedStore = "results/store",
 ) -> None:
     """Check packages, system programs, sandbox environments, the isolation they really have here, and recorded runs.
 
     A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
     when the sandbox cannot be used.
     """
-    findings = [*_packages(), *_programs(), *_environments(), *_recorded_runs(store)]
-    table = Table("", "what", "found")
-    for finding in findings:
-        if not (quiet and finding.works):
-            table.add_row("[green]✓[/green]" if finding.works else "[red]✗[/red]", finding.what, finding.told)
-    if table.row_count:
-        out.print(table)
-    if any(finding.unsafe for finding in findings):
+    found = [*_packages(), *_programs(), *_environments(), *_recorded_runs(store)]
+    rows = [
+        (Cell("✓", "good") if one.works else Cell("✗", "bad"), one.subject, one.details)
+        for one in found
+        if not (quiet and one.works)
+    ]
+    print_table(Table.of(("", "what", "found"), rows))
+    if any(one.unsafe for one in found):
         notices.print("generated code cannot be isolated on this machine until bubblewrap works")
         raise typer.Exit(1)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[Diagnosis]:
     for name in _PACKAGES:
         try:
-            yield Finding(f"package {name}", works=True, told=metadata.version(name))
+            yield Diagnosis(f"package {name}", works=True, details=metadata.version(name))
         except metadata.PackageNotFoundError:
-            yield Finding(f"package {name}", works=False, told="missing: reinstall bigcodeflow")
+            yield Diagnosis(f"package {name}", works=False, details="missing: reinstall bigcodeflow")
 
 
-def _programs() -> Iterator[Finding]:
-    for name, package in (
-        ("bwrap", "bubblewrap"),
-        ("zip", "zip"),
-        ("unzip", "unzip"),
-        ("ps", "procps"),
-        ("gcc", "gcc"),
-        ("g++", "g++"),
-    ):
+def _programs() -> Iterator[Diagnosis]:
+    for name, package in _PROGRAMS.items():
         path = shutil.which(name)
-        told = path or f"missing: apt-get install {package}"
-        yield Finding(package, works=path is not None, told=told, unsafe=path is None and name == "bwrap")
+        details = path or f"missing: apt-get install {package}"
+        yield Diagnosis(package, works=path is not None, details=details, unsafe=path is None and name == "bwrap")
 
 
-def _environments() -> Iterator[Finding]:
+def _environments() -> Iterator[Diagnosis]:
     from bigcodeflow.execution.backends.local import LocalBackend
 
     for name in environments.definition_names():
+        subject = f"sandbox environment {name}"
         try:
             environment = environments.find_environment(name)
             with closing(LocalBackend(environment, LimitsConfig(), warm=True)) as backend:
                 layers = backend.check().layers
         except BigCodeFlowError as error:
             unsafe = isinstance(error, SandboxUnavailableError)
-            yield Finding(f"sandbox environment {name}", works=False, told=str(error), unsafe=unsafe)
+            yield Diagnosis(subject, works=False, details=str(error), unsafe=unsafe)
         else:
-            yield Finding(f"sandbox environment {name}", works=True, told="isolated by: " + "; ".join(layers))
+            yield Diagnosis(subject, works=True, details="isolated by: " + "; ".join(layers))
 
 
-def _recorded_runs(store: Path) -> Iterator[Finding]:
+def _recorded_runs(store: str) -> Iterator[Diagnosis]:
     from bigcodeflow.results.runs import recorded_runs, split_mismatch
     from bigcodeflow.store import open_store
 
     try:
         runs = recorded_runs(store)
-        mismatches = {run.record: told for run in runs if (told := split_mismatch(run))}
+        mismatches = {run.record: mismatch for run in runs if (mismatch := split_mismatch(run))}
     except BigCodeFlowError as error:
-        yield Finding(f"recorded runs of {open_store(store).location}", works=False, told=str(error))
+        yield Diagnosis(f"recorded runs of {open_store(store).location}", works=False, details=str(error))
         return
-    for record, told in mismatches.items():
+    for record, mismatch in mismatches.items():
         remedy = f"run it again, which asks for the missing answers, and delete runs/{record}.json in the store"
-        yield Finding(f"recorded run {record}", works=False, told=f"{told}: {remedy}")
+        yield Diagnosis(f"recorded run {record}", works=False, details=f"{mismatch}: {remedy}")
     if runs and not mismatches:
-        yield Finding("recorded runs", works=True, told=f"{len(runs):,}, each asked the prompts of its split")
+        yield Diagnosis("recorded runs", works=True, details=f"{len(runs):,}, each asked the prompts of its split")

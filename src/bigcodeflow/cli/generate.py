@@ -2,38 +2,31 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bigcodeflow.cli import model_options, options
-from bigcodeflow.cli.console import notices, out, progress_listener
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.cli import options
+from bigcodeflow.cli.console import notice, notices, out, print_line, progress_listener
+from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.store import open_store
 
 
+@settings_options(
+    *(option._replace(required=option.path == "generation.model") for option in options.MODEL),
+    options.DATASET,
+    options.SPLIT,
+    options.SUBSET,
+    options.IDS,
+    SettingOption("out", default="results/samples", shown="results/samples", help="Folder for the sample files."),
+    options.STORE,
+)
 def generate(
-    model: model_options.Model,
-    base_url: model_options.BaseUrl = "",
-    dataset: options.Dataset = "bigcode/bigcodebench",
-    split: Annotated[options.Split, typer.Option(help="Which prompts the model is asked.")] = options.Split.complete,
-    subset: Annotated[options.Subset, typer.Option(help="Ask every task, or BigCodeBench-Hard.")] = options.Subset.full,
-    ids: options.Ids = "",
-    n_samples: model_options.NSamples = None,
-    temperature: model_options.Temperature = "",
-    top_p: model_options.TopP = "",
-    max_tokens: model_options.MaxTokens = "",
-    concurrency: model_options.Concurrency = None,
-    max_cost_usd: model_options.MaxCostUsd = None,
-    batch: model_options.Batch = False,
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the sample files.")] = Path("results/samples"),
-    store: options.Store = Path("results/store"),
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any other setting, such as generation.sampling.seed=1; see docs/generation.md."),
-    ] = None,
+    given: dict[str, Any],
+    settings: options.Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count requests, tokens and cost; ask no model.")] = False,
     show_prompt: Annotated[
         str, typer.Option(help="Print exactly what would be sent for this task number or id, and end.", metavar="ID")
@@ -42,36 +35,21 @@ def generate(
     """Ask a model for programs and write them as a sample file, ready for `bigcodeflow evaluate`.
 
     Writes the original's file name and format (task_id, solution, raw_solution), and the samples table as Parquet.
-    Answers are kept as they come: started again, it asks only for those that are missing.
+    Answers are kept as they come: started again, it asks only for those that are missing. See docs/generation.md.
     """
-    generation = model_options.generation_settings(
-        model=model,
-        base_url=base_url,
-        n_samples=n_samples,
-        temperature=temperature,
-        top_p=top_p,
-        max_tokens=max_tokens,
-        concurrency=concurrency,
-        max_cost_usd=max_cost_usd,
-        batch=batch,
-    )
-    given: dict[str, Any] = {
-        "store": str(store),
-        "out": str(out_folder),
-        "dataset": {"source": dataset, "split": split.value, "subset": subset.value, "ids": show_prompt or ids},
-        "samples": {"source": "model"},
-        "generation": generation,
-    }
-    config = load_settings(given, "command line", tuple(settings or ()))
+    given["samples.source"] = "model"
     if show_prompt:
-        print_prompt(config)
+        given["dataset.ids"] = show_prompt
+    config = load_config(None, tuple(settings or ()), given)
+    if show_prompt:
+        _print_prompt(config)
     elif dry_run:
-        print_estimates(config)
+        _print_estimates(config)
     else:
-        write_samples(config)
+        _write_samples(config)
 
 
-def print_prompt(config: RunConfig) -> None:
+def _print_prompt(config: RunConfig) -> None:
     """Show what the first setting sends for the selected task."""
     from bigcodeflow.generation.model_settings import expand_grid
     from bigcodeflow.generation.provider_resolution import request_body, resolve_settings
@@ -83,39 +61,35 @@ def print_prompt(config: RunConfig) -> None:
         raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
     body = asyncio.run(request_body(generation, request))
     for line in chosen.notes:
-        notices.print(f"note: {line}", markup=False, soft_wrap=True)
+        notice(f"note: {line}")
     for message in request.prompt.messages:
-        notices.print(f"── {message.role}", markup=False)
-        out.print(message.text, markup=False, highlight=False, soft_wrap=True)
+        notice(f"── {message.role}")
+        print_line(message.text)
     if request.prompt.text:
-        out.print(request.prompt.text, markup=False, highlight=False, soft_wrap=True)
-    notices.print(f"── request (prompt sha256 {request.prompt_sha})", markup=False, soft_wrap=True)
-    out.print(json.dumps(body, indent=2, ensure_ascii=False), markup=False, highlight=False, soft_wrap=True)
+        print_line(request.prompt.text)
+    notice(f"── request (prompt sha256 {request.prompt_sha})")
+    print_line(json.dumps(body, indent=2, ensure_ascii=False))
 
 
-def print_estimates(config: RunConfig) -> None:
+def _print_estimates(config: RunConfig) -> None:
     """Show what each setting would send and cost at most."""
-    from rich.table import Table
-
     from bigcodeflow.generation.costs import estimate_requests
     from bigcodeflow.generation.model_settings import expand_grid
     from bigcodeflow.generation.provider_resolution import resolve_settings
 
-    tasks = _tasks(config)
-    columns = ("setting", "samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
-    table = Table(*columns)
+    tasks, rows = _tasks(config), []
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
         found = estimate_requests(chosen.settings, tasks, open_store(config.store).root / "answers")
-        most = "no limit" if found.most_completion_tokens is None else f"{found.most_completion_tokens:,}"
+        most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
-        counts = (f"{found.samples:,}", f"{found.known:,}", f"{found.requests:,}", f"{found.prompt_tokens:,}")
-        table.add_row(setting.name, *counts, most, cost)
-    out.print(table)
-    notices.print("known: answered before. Tokens at about four characters each; cost by list prices.", soft_wrap=True)
+        rows.append((setting.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))
+    numbers = ("samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
+    out.print(Table.of(["setting", *(Column(heading, align="right") for heading in numbers)], rows))
+    notice("known: answered before. Tokens at about four characters each; cost by list prices.")
 
 
-def write_samples(config: RunConfig) -> None:
+def _write_samples(config: RunConfig) -> None:
     """Ask for every setting, and write its files; a setting that fails does not keep the others from being asked."""
     from bigcodeflow.generation.model_settings import expand_grid
 
@@ -139,14 +113,14 @@ def _write(config: RunConfig) -> None:
     with progress_listener() as listener:
         found = stages.perform_generation(config, listener)
     files = write_sample_files(config, found)
-    told = found.generation.statistics
+    statistics = found.generation.statistics
     for name, what in (("cut_off", "cut off at max_tokens"), ("refused", "refused"), ("empty", "empty")):
-        if told.get(name):
-            notices.print(f"[yellow]![/yellow] {told[name]:,} answers are {what}")
-    if "cost_usd" in told:
-        notices.print(f"cost of these answers: ${told['cost_usd']:,.4f}")
+        if statistics.get(name):
+            notices.print(f"[yellow]![/yellow] {statistics[name]:,} answers are {what}")
+    if "cost_usd" in statistics:
+        notices.print(f"cost of these answers: ${statistics['cost_usd']:,.4f}")
     for path in files:
-        notices.print(f"wrote {path}", soft_wrap=True)
+        notice(f"wrote {path}")
 
 
 def _tasks(config: RunConfig) -> list[dict[str, Any]]:

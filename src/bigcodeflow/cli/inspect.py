@@ -1,14 +1,14 @@
 """`bigcodeflow inspect`: look at the samples of a recorded run, one by one."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bigcodeflow.cli.console import notices, out
-from bigcodeflow.cli.options import RecordedStore, Variant
+from bigcodeflow.cli.console import notice, out
+from bigcodeflow.cli.options import RecordedStore, TableFormat
+from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,20 +16,11 @@ if TYPE_CHECKING:
     from bigcodeflow.results.models import Row
 
 
-class Format(StrEnum):
-    """How to print."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-
-
 def inspect(
     run: Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")],
     task: Annotated[str, typer.Argument(help="One task's number or id: tell its samples' whole stories.")] = "",
     status: Annotated[
-        list[str] | None, typer.Option(help="Only this status, or 'all'; repeatable. [default: all but pass]")
+        list[str] | None, typer.Option(help="Only this status, or 'all'; repeatable.", show_default="all but pass")
     ] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind, such as wrong_api; repeatable.")] = None,
     library: Annotated[list[str] | None, typer.Option(help="Only tasks that use this library; repeatable.")] = None,
@@ -37,10 +28,12 @@ def inspect(
     text: Annotated[
         str, typer.Option(help="Only samples with this text in program, traceback or output; case does not matter.")
     ] = "",
-    variant: Annotated[Variant | None, typer.Option(help="Only this variant. [default: all that the run has]")] = None,
+    variant: Annotated[
+        Variant | None, typer.Option(help="Only this variant.", show_default="all that the run has")
+    ] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Only the sample of this number, from 0.")] = None,
-    store: RecordedStore = Path("results/store"),
-    form: Annotated[Format, typer.Option("--format", help="How to print what is found.")] = Format.table,
+    store: RecordedStore = "results/store",
+    output: Annotated[TableFormat, typer.Option("--format", help="How to print what is found.")] = "table",
     export: Annotated[
         Path | None, typer.Option(help="New folder to write: lists in all formats, and the original's folder a task.")
     ] = None,
@@ -65,7 +58,7 @@ def inspect(
         kinds=tuple(kind or ()),
         libraries=tuple(library or ()),
         domains=tuple(domain or ()),
-        variants=(variant.value,) if variant else (),
+        variants=(variant,) if variant else (),
         text=text,
         task=task,
         sample_index=sample,
@@ -77,56 +70,48 @@ def inspect(
     with inspection.inspected(find_run(store, run)) as found:
         rows = found.samples(filters)
         if rerun:
-            _rerun(found, rows, form, environment=environment, allow_unisolated=allow_unisolated)
+            _rerun(found, rows, output, environment=environment, allow_unisolated=allow_unisolated)
         elif export:
-            _export(found, rows, export)
+            n_tasks = inspection.export_folder(found, rows, export)
+            notice(f"wrote {len(rows):,} samples of {n_tasks:,} tasks to {export}")
         else:
-            _show(found, rows, form, filters)
+            _show(found, rows, output, filters)
 
 
-def _export(found: "Inspected", rows: Sequence["Row"], folder: Path) -> None:
+def _show(found: "Inspected", rows: Sequence["Row"], output: TableFormat, filters: "Filters") -> None:
     from bigcodeflow.results import inspection
 
-    n_tasks = inspection.export_folder(found, rows, folder)
-    notices.print(f"wrote {len(rows):,} samples of {n_tasks:,} tasks to {folder}", markup=False, soft_wrap=True)
-
-
-def _show(found: "Inspected", rows: Sequence["Row"], form: Format, filters: "Filters") -> None:
-    from bigcodeflow.results import inspection
-
-    if form is Format.csv:
+    if output == "csv":
         _write(inspection.samples_csv(rows))
     elif not filters.task:
-        shown: dict[Format, Callable[[Any], str]] = {
-            Format.json: inspection.samples_json,
-            Format.markdown: inspection.samples_markdown,
+        writers: dict[str, Callable[[Any], str]] = {
+            "json": inspection.samples_json,
+            "markdown": inspection.samples_markdown,
         }
-        _write(shown[form](rows)) if form in shown else out.print(inspection.render_samples(rows))
+        _write(writers[output](rows)) if output in writers else out.print(inspection.render_samples(rows))
     else:
-        _show_stories(found, rows, form)
-    notices.print(
-        f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}", markup=False, soft_wrap=True
-    )
+        _show_stories(found, rows, output)
+    notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
     suspects = sum(row["quarantined"] for row in rows)
     if suspects:
-        notices.print(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}", soft_wrap=True)
+        notice(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}")
     if found.absent:
-        notices.print(f"the store does not hold its {', '.join(found.absent)}", markup=False, soft_wrap=True)
+        notice(f"the store does not hold its {', '.join(found.absent)}")
 
 
-def _show_stories(found: "Inspected", rows: Sequence["Row"], form: Format) -> None:
+def _show_stories(found: "Inspected", rows: Sequence["Row"], output: TableFormat) -> None:
     """All stories for programs; for people the first one, failures first, and a list of the others."""
     from bigcodeflow.results import inspection
 
-    if form is Format.json:
+    if output == "json":
         _write(inspection.stories_json(found.stories(rows)))
-    elif form is Format.markdown:
+    elif output == "markdown":
         _write("\n".join(inspection.story_markdown(story) for story in found.stories(rows)))
     elif rows:
         first = next((row for row in rows if row["status"] != "pass"), rows[0])
         if len(rows) > 1:
             out.print(inspection.render_samples(rows))
-            notices.print("told is the first that failed; --sample and --variant choose another")
+            notice("shown is the first that failed; --sample and --variant choose another")
         # Unwrapped, so that what is copied from the terminal is what the store holds.
         out.print(inspection.render_story(*found.stories([first])), soft_wrap=True)
 
@@ -134,7 +119,7 @@ def _show_stories(found: "Inspected", rows: Sequence["Row"], form: Format) -> No
 def _rerun(
     found: "Inspected",
     rows: Sequence["Row"],
-    form: Format,
+    output: TableFormat,
     *,
     environment: str,
     allow_unisolated: bool,
@@ -147,14 +132,14 @@ def _rerun(
     place = {name: rows[0][name] for name in ("task_id", "sample_index", "variant", "sanitizer")}
     done = rerun_sample(found.run, **place, environment=environment, allow_unisolated=allow_unisolated)
     [story] = found.stories(rows)
-    if form is Format.json:
+    if output == "json":
         _write(inspection.reruns_json(done.recorded, done.again))
-    elif form is Format.table:
+    elif output == "table":
         out.print(inspection.render_reruns(story, done.recorded, done.again))
     else:
         raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")
     if done.recorded["environment_sha"] != done.again["environment_sha"]:
-        notices.print("the environment is not the one of the recorded verdict: a difference may come from there")
+        notice("the environment is not the one of the recorded verdict: a difference may come from there")
     if not done.same:
         raise typer.Exit(1)
 

@@ -2,61 +2,42 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bigcodeflow.cli.console import notices, out
-from bigcodeflow.cli.options import RecordedStore, Split, Subset
+from bigcodeflow.cli.console import notice, notices, out, print_line
+from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.leaderboard import MAX_DROP_POINTS, Allowance
 from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
-    from bigcodeflow.leaderboard import Allowance, Changes, LeaderboardEntry, Rank
+    from bigcodeflow.leaderboard import Changes, LeaderboardEntry, Rank
 
 app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
-
-
-class Allow(StrEnum):
-    """A shortcoming that may be published on purpose."""
-
-    ground_truth = "ground-truth"
-    tests = "tests"
-
-
-class Origin(StrEnum):
-    """Who measured."""
-
-    all = "all"
-    ours = "ours"
-    published = "published"
-
-
-class CardForm(StrEnum):
-    """Which of the hub's formats."""
-
-    eval_results = "eval-results"
-    model_index = "model-index"
 
 
 _Runs = Annotated[
     list[str] | None, typer.Option("--run", help="Take only this run, by record, run or model name; repeatable.")
 ]
 _Allow = Annotated[
-    list[Allow] | None,
+    list[Allowance] | None,
     typer.Option(help="Take runs although this is wrong with them, and say so in the entry; repeatable."),
 ]
-_STORE = Path("results/store")
+_STORE = "results/store"
 
 
 @app.command()
 def show(
-    split: Annotated[Split, typer.Option(help="Which prompts were answered.")] = Split.complete,
-    subset: Annotated[Subset, typer.Option(help="Every task, or BigCodeBench-Hard.")] = Subset.full,
-    origin: Annotated[Origin, typer.Option(help="Only our own entries, or only published ones.")] = Origin.all,
+    split: Annotated[Split, typer.Option(help="Which prompts were answered.")] = "complete",
+    subset: Annotated[Subset, typer.Option(help="Every task, or BigCodeBench-Hard.")] = "full",
+    origin: Annotated[
+        Literal["all", "ours", "published"], typer.Option(help="Only our own entries, or only published ones.")
+    ] = "all",
     top: Annotated[int, typer.Option(min=0, help="Show so many ranks, and all of ours; 0 shows all.")] = 20,
     run: _Runs = None,
     allow: _Allow = None,
@@ -66,9 +47,9 @@ def show(
     from bigcodeflow import leaderboard
 
     for ranking in leaderboard.rankings(_entries(store, run, allow)):
-        if (ranking.subset, ranking.split) != (subset.value, split.value):
+        if (ranking.subset, ranking.split) != (subset, split):
             continue
-        ranks = [rank for rank in ranking.ranks if origin.value in {"all", rank.entry.origin}]
+        ranks = [rank for rank in ranking.ranks if origin in {"all", rank.entry.origin}]
         shown = [rank for rank in ranks if not top or rank.position <= top or rank.entry.origin == "ours"]
         out.print(_table(ranking.title, shown))
         if len(shown) < len(ranks):
@@ -91,9 +72,10 @@ def write(
     entries = _entries(store, run, allow)
     snapshot = leaderboard.record_snapshot(store, entries, datetime.now(UTC))
     for name, content in leaderboard.files(snapshot).items():
-        out.print(str(write_atomically(out_folder / name, content)), markup=False, soft_wrap=True)
-    _say_entries(entries)
-    notices.print(f"snapshot {snapshot.name}", markup=False, soft_wrap=True)
+        print_line(write_atomically(out_folder / name, content))
+    ours = sum(entry.origin == "ours" for entry in entries)
+    notice(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
+    notice(f"snapshot {snapshot.name}")
 
 
 @app.command()
@@ -107,7 +89,7 @@ def diff(
     ] = False,
     max_drop: Annotated[
         float, typer.Option(min=0, help="Points that a score may drop where its tasks cannot be compared one by one.")
-    ] = 1.0,
+    ] = MAX_DROP_POINTS,
     allow: _Allow = None,
     store: RecordedStore = _STORE,
 ) -> None:
@@ -147,19 +129,20 @@ def publish(
     snapshot = take(store, entries, now)
     done = leaderboard.publish(snapshot, repository, dry_run=dry_run)
     for path in done.written:
-        out.print(f"{'would write' if dry_run else 'wrote'} {path}", markup=False, soft_wrap=True)
+        print_line(f"{'would write' if dry_run else 'wrote'} {path}")
     if not done.written:
-        notices.print(f"{repository} shows snapshot {snapshot.name} already: nothing to do", soft_wrap=True)
+        notice(f"{repository} shows snapshot {snapshot.name} already: nothing to do")
     elif not dry_run:
-        notices.print(f"{repository} shows snapshot {snapshot.name} in commit {done.commit}", soft_wrap=True)
+        notice(f"{repository} shows snapshot {snapshot.name} in commit {done.commit}")
 
 
 @app.command()
 def card(
     run: Annotated[str, typer.Argument(help="Run, by record, run or model name; 'latest' takes the latest of all.")],
     form: Annotated[
-        CardForm, typer.Option("--format", help="'eval-results' for .eval_results/*.yaml, 'model-index' for README.md.")
-    ] = CardForm.eval_results,
+        Literal["eval-results", "model-index"],
+        typer.Option("--format", help="'eval-results' for .eval_results/*.yaml, 'model-index' for README.md."),
+    ] = "eval-results",
     allow: _Allow = None,
     store: RecordedStore = _STORE,
 ) -> None:
@@ -167,31 +150,22 @@ def card(
     from bigcodeflow import leaderboard
     from bigcodeflow.results.runs import find_run
 
-    entry = leaderboard.entry_of(find_run(store, run), allow=_allowances(allow))
-    text = leaderboard.card(entry, "model-index" if form is CardForm.model_index else "eval-results")
-    out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
+    entry = leaderboard.entry_of(find_run(store, run), allow=allow or ())
+    text = leaderboard.card(entry, form)
+    typer.echo(text, nl=False)
 
 
-def _entries(store: Path, runs: Sequence[str] | None, allow: Iterable[Allow] | None) -> "tuple[LeaderboardEntry, ...]":
+def _entries(
+    store: str, runs: Sequence[str] | None, allow: Iterable[Allowance] | None
+) -> "tuple[LeaderboardEntry, ...]":
     """Published and measured entries; runs that are refused are named."""
     from bigcodeflow import leaderboard
 
-    measured = leaderboard.measured_entries(store, runs=runs or (), allow=_allowances(allow))
+    measured = leaderboard.measured_entries(store, runs=runs or (), allow=allow or ())
     for refusal in measured.refusals:
         notices.print("[yellow]left out:[/yellow]", end=" ")
-        notices.print(str(refusal), markup=False, soft_wrap=True)
+        notice(str(refusal))
     return (*leaderboard.published_entries(), *measured.entries)
-
-
-def _allowances(allow: Iterable[Allow] | None) -> "list[Allowance]":
-    from bigcodeflow.leaderboard import Allowance
-
-    return [Allowance(allowed.value) for allowed in allow or ()]
-
-
-def _say_entries(entries: "Sequence[LeaderboardEntry]") -> None:
-    ours = sum(entry.origin == "ours" for entry in entries)
-    notices.print(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
 
 
 def _table(title: str, ranks: "Iterable[Rank]") -> Table:
@@ -225,7 +199,7 @@ def _show_changes(found: "Changes") -> None:
         ("gone", [entry_line(entry) for entry in found.gone]),
     ):
         for line in lines:
-            out.print(f"{heading:<10} {line}", markup=False, highlight=False, soft_wrap=True)
+            print_line(f"{heading:<10} {line}")
     notices.print(
         f"{len(found.new):,} new, {len(found.gone):,} gone, {len(found.changed):,} changed (of these "
         f"{len(found.regressions):,} regressions), {found.unchanged:,} unchanged"

@@ -7,25 +7,21 @@ import typer
 
 import bigcodeflow
 from bigcodeflow.cli import (
-    catalog,
     compare,
     dataset,
     doctor,
     env,
-    evaluate,
     generate,
-    import_results,
+    importing,
     inspect,
     leaderboard,
     plan,
-    report,
-    retention,
     run,
     sanitize,
     serve,
+    service,
+    store,
     sweep,
-    syncheck,
-    up,
 )
 from bigcodeflow.cli.console import notices
 from bigcodeflow.core.errors import BigCodeFlowError
@@ -40,21 +36,21 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("sweep")(sweep.sweep)
 app.command("generate")(generate.generate)
-app.command("evaluate")(evaluate.evaluate)
+app.command("evaluate")(run.evaluate)
 app.command("sanitize")(sanitize.sanitize)
-app.command("syncheck")(syncheck.syncheck)
+app.command("syncheck")(sanitize.syncheck)
 app.add_typer(dataset.app, name="dataset")
-app.command("import")(import_results.import_results)
+app.command("import")(importing.import_results)
 app.command("inspect")(inspect.inspect)
 app.command("compare")(compare.compare)
 app.command("plan")(plan.plan)
-app.command("report")(report.report)
+app.command("report")(store.report)
 app.add_typer(leaderboard.app, name="leaderboard")
-app.command("catalog")(catalog.catalog)
-app.command("up")(up.up)
-app.command("status")(up.status)
-app.command("down")(up.down)
-app.command("clean")(retention.clean)
+app.command("catalog")(store.catalog)
+app.command("up")(service.up)
+app.command("status")(service.status)
+app.command("down")(service.down)
+app.command("clean")(store.clean)
 app.command("serve")(serve.serve)
 app.add_typer(env.app, name="env")
 app.command("doctor")(doctor.doctor)

@@ -1,126 +1,228 @@
-"""Options that several commands share: which tasks, which settings."""
+"""Options that several commands share. Those that fill settings are derived from the fields of the settings' models."""
 
-import json
-from collections.abc import Iterator
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
+from pydantic.fields import FieldInfo
 
+from bigcodeflow.config import RunConfig, Sanitizer, Variant
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import SettingsModel
 
-class Split(StrEnum):
-    """Prompt style of the samples."""
+STORE_VARIABLE = "BIGCODEFLOW_STORE"
+_GRID = " Several, with commas between them, make a grid."
 
-    complete = "complete"
-    instruct = "instruct"
+Command = Callable[..., None]
 
-
-class Subset(StrEnum):
-    """Part of the benchmark."""
-
-    full = "full"
-    hard = "hard"
-
-
-class Variant(StrEnum):
-    """How solutions were executed."""
-
-    calibrated = "calibrated"
-    raw = "raw"
-
-
-class Sanitizer(StrEnum):
-    """How programs were taken out of answers."""
-
-    none = "none"
-    parity = "parity"
-    robust = "robust"
-
-
-class BackendChoice(StrEnum):
-    """Where solutions are executed."""
-
-    local = "local"
-    docker = "docker"
-    e2b = "e2b"
-    gradio = "gradio"
-    http = "http"
-
-
-Dataset = Annotated[
-    str, typer.Option(help="Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@v0.1.4, or 'starter'.")
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", help="Any other setting, such as execution.limits.time_seconds=60.")
 ]
-Ids = Annotated[str, typer.Option(help="Only these task numbers or ids, such as 1,5-9; empty takes all.")]
-Environment = Annotated[
-    str, typer.Option(help="Sandbox environment, see `bigcodeflow env list`. [default: the dataset's]")
-]
-Backend = Annotated[
-    BackendChoice | None,
-    typer.Option(
-        help="Where solutions are executed; all give the same verdicts, see docs/backends.md. [default: local]"
-    ),
-]
-Fallback = Annotated[
-    BackendChoice | None, typer.Option(help="Backend that takes over what the first one cannot execute.")
-]
-ServiceUrl = Annotated[
-    str, typer.Option(help="Address of the service, for the backends http and gradio, such as http://127.0.0.1:8017.")
-]
-Workers = Annotated[int, typer.Option(min=0, help="Samples that compute at the same time; 0 takes one a core.")]
-Reruns = Annotated[
-    int,
-    typer.Option(min=0, max=100, help="Execute samples that do not pass so many more times; the majority decides."),
-]
-AllowUnisolated = Annotated[
-    bool, typer.Option("--allow-unisolated", help="Run without bubblewrap where it is missing. Risks this machine.")
-]
-Store = Annotated[
-    Path,
-    typer.Option(
-        help="Folder or URL (s3://bucket/prefix) of cached artifacts and answers; no work is done, or paid for, twice.",
-        envvar="BIGCODEFLOW_STORE",
-    ),
-]
-
 RecordedStore = Annotated[
-    Path,
-    typer.Option(
-        help="Folder or URL (s3://bucket/prefix) of the store with the recorded runs.", envvar="BIGCODEFLOW_STORE"
-    ),
+    str,
+    typer.Option(help="Folder or URL (s3://bucket/prefix) of the store with the recorded runs.", envvar=STORE_VARIABLE),
 ]
-
 RecordedVariant = Annotated[Variant, typer.Option(help="Take solutions with code_prompt in front, or alone.")]
 RecordedSanitizer = Annotated[
-    Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer. [default: each run's own]")
+    Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer.", show_default="each run's own")
 ]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--out",
-        help="Folder for the result files, which must not hold those of another run. [default: one of its own in "
-        "results/runs]",
-        show_default=False,
-    ),
-]
+TableFormat = Literal["table", "json", "csv", "markdown"]
 
 
-def backend_settings(backend: BackendChoice | None, fallback: BackendChoice | None, service_url: str) -> dict[str, Any]:
-    """What the three options say, as fields of the section execution; empty where they say nothing."""
-    chosen: dict[str, Any] = {}
-    if backend:
-        chosen["backend"] = backend.value
-    if fallback:
-        chosen["fallback"] = fallback.value
-    if service_url:
-        chosen["service"] = {"url": service_url}
-    return chosen
+class SettingOption(NamedTuple):
+    """An option that fills one setting: its type, bounds, choices and help are the field's."""
+
+    path: str
+    """Of the setting, such as 'execution.workers'."""
+    name: str = ""
+    """Of the option's parameter; empty takes the last part of the path."""
+    default: Any = None
+    """What the setting becomes where the option is not given; None leaves it to the model or the preset."""
+    required: bool = False
+    shown: str | None = None
+    """Default to show in the help; None shows the model's."""
+    help: str = ""
+    """Empty takes the field's docstring."""
+    panel: str | None = None
+    """Heading in the help under which the option stands."""
+
+    @property
+    def parameter_name(self) -> str:
+        """Name of the command's parameter, of which the option's is made."""
+        return self.name or self.path.rpartition(".")[2]
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed."""
+        return f"--{self.parameter_name.replace('_', '-')}"
 
 
-def flat_overrides(prefix: str, settings: dict[str, Any]) -> Iterator[str]:
-    """Settings as ``--set`` states them, one each."""
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from flat_overrides(f"{prefix}.{name}", value)
-        else:
-            yield f"{prefix}.{name}={json.dumps(value)}"
+DATASET = SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench")
+SPLIT = SettingOption("dataset.split")
+SUBSET = SettingOption("dataset.subset")
+IDS = SettingOption("dataset.ids")
+SAMPLES = SettingOption(
+    "samples.source",
+    "samples",
+    required=True,
+    help="Sample file (JSONL, JSONL.gz) or folder in the original's formats.",
+)
+STORE = SettingOption("store")
+MODEL = tuple(
+    option._replace(panel="Generation")
+    for option in (
+        SettingOption("generation.model"),
+        SettingOption("generation.base_url"),
+        SettingOption("generation.n_samples"),
+        SettingOption("generation.sampling.temperature"),
+        SettingOption("generation.sampling.top_p"),
+        SettingOption("generation.sampling.max_tokens"),
+        SettingOption("generation.requests.concurrency"),
+        SettingOption("generation.requests.max_cost_usd"),
+        SettingOption("generation.requests.batch"),
+    )
+)
+WORKERS = SettingOption("execution.workers")
+BACKEND = (
+    SettingOption("execution.backend"),
+    SettingOption("execution.fallback"),
+    SettingOption("execution.service.url", "service_url"),
+)
+
+
+def settings_options(*options: SettingOption, model: type[SettingsModel] = RunConfig) -> Callable[[Command], Command]:
+    """Give a command an option for each of these settings, in place of its parameter ``given``.
+
+    That parameter gets the values by path: those that the user gave, and the options' own defaults.
+    """
+
+    def decorate(command: Command) -> Command:
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            derived = [_parameter(model, option) for option in options] if parameter.name == "given" else [parameter]
+            parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in derived]
+
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            given = {}
+            for option in options:
+                value = _parsed(option, _field(model, option.path), values.pop(option.parameter_name, None))
+                if value is not None:
+                    given[option.path] = value
+            command(given=given, **values)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def whole_numbers(flag: str, text: str, *, positive: bool = False) -> list[int]:
+    """Whole numbers with commas between them, as in 1,5,10.
+
+    Raises:
+        ConfigError: another text, or a number that should be positive and is not.
+    """
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or (positive and min(numbers) < 1):
+        kind = "positive whole" if positive else "whole"
+        raise ConfigError(f"{flag} {text!r} is not a list of {kind} numbers: write it as 1,5,10")
+    return numbers
+
+
+def _grid_values(flag: str, text: str) -> Any:
+    """One number, or several of them."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise ConfigError(f"{flag} {text!r} is not a number or a list of numbers such as 0.2,0.8")
+    # A setting of whole numbers takes none with a fraction, and none is written as 1280.0.
+    values = [int(number) if number.is_integer() else number for number in numbers]
+    return values if len(values) > 1 else values[0]
+
+
+def _field(model: type[SettingsModel], path: str) -> FieldInfo:
+    section, _, rest = path.partition(".")
+    field = model.model_fields[section]
+    return _field(typing.cast("type[SettingsModel]", field.annotation), rest) if rest else field
+
+
+def _kinds(field: FieldInfo) -> list[Any]:
+    """The types that the field may have, None left out."""
+    is_union = typing.get_origin(field.annotation) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(field.annotation) if is_union else (field.annotation,)
+    return [kind for kind in kinds if kind is not type(None)]
+
+
+def _element(field: FieldInfo) -> Any:
+    """What a tuple field holds; None where the field is no tuple."""
+    return next((typing.get_args(kind)[0] for kind in _kinds(field) if typing.get_origin(kind) is tuple), None)
+
+
+def _is_grid(field: FieldInfo) -> bool:
+    """Whether the field is one value or several of them."""
+    return _element(field) is not None and len(_kinds(field)) > 1
+
+
+def _annotation(field: FieldInfo) -> Any:
+    """Type of an option for the field: choices without the empty one, several numbers as text with commas."""
+    element = _element(field)
+    if element is not None:
+        return list[str] if element is str else str
+    [kind] = _kinds(field)
+    if typing.get_origin(kind) is Literal:
+        return Literal[tuple(choice for choice in typing.get_args(kind) if choice)]
+    return kind
+
+
+def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Parameter:
+    field = _field(model, option.path)
+    kind = _annotation(field)
+    bounds: dict[str, Any] = {}
+    if kind in (int, float):
+        bounds = {
+            name: bound
+            for name, constraint in (("min", "ge"), ("max", "le"))
+            if (bound := next((getattr(one, constraint) for one in field.metadata if hasattr(one, constraint)), None))
+            is not None
+        }
+    default = field.default
+    if option.shown is None and default not in (None, "", ()) and kind is not bool:
+        shown: str | bool = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    else:
+        shown = option.shown or False
+    info = typer.Option(
+        option.flag,
+        help=(option.help or field.description or "").replace("\n", " ") + (_GRID if _is_grid(field) else ""),
+        show_default=shown,
+        rich_help_panel=option.panel,
+        envvar=STORE_VARIABLE if option.path == "store" else None,
+        **bounds,
+    )
+    return inspect.Parameter(
+        option.parameter_name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[kind if option.required else kind | None, info],
+        default=inspect.Parameter.empty if option.required else None,
+    )
+
+
+def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
+    """The setting's value; None where the option was not given and has no default of its own."""
+    if value is None or value is False or value in ("", []):
+        return option.default
+    if isinstance(value, str) and _is_grid(field):
+        return _grid_values(option.flag, value)
+    if isinstance(value, str) and _element(field) is int:
+        return whole_numbers(option.flag, value)
+    return value

@@ -2,18 +2,16 @@
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from bigcodeflow.cli.console import out
-from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, Variant
+from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.table import Column, Table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from bigcodeflow.results.planning import Basis, Question
 
 #: The smallest difference and the smallest chance that can be asked for, shares; beyond it numbers overflow.
@@ -39,24 +37,31 @@ def plan(
         typer.Argument(
             metavar="[RUN [RUN]]",
             help="Recorded runs to take variances from: of both models, or of one; RUN@raw or RUN@robust chooses a "
-            "variant or sanitizer. Without any, variances are assumed.",
-            show_default=False,
+            "variant or sanitizer.",
+            show_default="variances are assumed",
         ),
     ] = None,
     difference: Annotated[
-        float | None, typer.Option(help="Difference of pass@1 that is to be found, in points, such as 3.")
+        float | None,
+        typer.Option(
+            help="Difference of pass@1 that is to be found, in points, such as 3.",
+            show_default="the smallest that can be found",
+        ),
     ] = None,
     tasks: Annotated[
         int | None,
         typer.Option(
-            min=2, max=_MOST_TASKS, help="Number of tasks. [default: those of the full and the hard benchmark]"
+            min=2,
+            max=_MOST_TASKS,
+            help="Number of tasks.",
+            show_default="those of the full and the hard benchmark",
         ),
     ] = None,
     samples: Annotated[str, typer.Option(help="Samples a task to show.")] = "1,2,5,10,20,50,100",
     power: Annotated[float, typer.Option(help="How surely the difference is to be found, a share.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Level of the two-sided test, a share.")] = 0.05,
-    store: RecordedStore = Path("results/store"),
-    variant: RecordedVariant = Variant.calibrated,
+    store: RecordedStore = "results/store",
+    variant: RecordedVariant = "calibrated",
     sanitizer: RecordedSanitizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
@@ -72,8 +77,7 @@ def plan(
     needs = f"needs {_LEAST:g} <= alpha < power <= {1 - _LEAST:g}"
     _require(_LEAST <= alpha < power <= 1 - _LEAST, f"--power {power}, --alpha {alpha}: {needs}")
     names = runs or []
-    chosen = sanitizer.value if sanitizer else ""
-    compared = open_runs(store, names, variant=variant.value, sanitizer=chosen, fewest=1) if names else []
+    compared = open_runs(store, names, variant=variant, sanitizer=sanitizer or "", fewest=1) if names else []
     basis = basis_of(compared)
     made = _Plan(
         question=Question(basis.variances, power, alpha),
@@ -102,20 +106,21 @@ def _show(made: _Plan) -> None:
     out.print(_table(made, found["rows"]))
 
 
-def _table(made: _Plan, rows: list[dict[str, Any]]) -> "Table":
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("samples a task")
+def _table(made: _Plan, rows: list[dict[str, Any]]) -> Table:
     needed = ("tasks needed", "samples a model") if made.difference is not None else ()
-    for heading in (*needed, *(f"{number:,} tasks find" for number in made.benchmarks.values())):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        cells = ["any number" if row["samples"] is None else f"{row['samples']:,}"]
-        cells += [_count(row[name]) for name in ("tasks", "samples_in_all")] if needed else []
-        cells += [_points(points) for points in row["smallest_difference_points"].values()]
-        table.add_row(*cells)
-    return table
+    headings = (*needed, *(f"{number:,} tasks find" for number in made.benchmarks.values()))
+    cells = [
+        [
+            "any number" if row["samples"] is None else row["samples"],
+            *([row["tasks"], row["samples_in_all"]] if needed else []),
+            *(
+                "none" if points is None else f"{points:.1f} points"
+                for points in row["smallest_difference_points"].values()
+            ),
+        ]
+        for row in rows
+    ]
+    return Table.of(["samples a task", *(Column(heading, align="right") for heading in headings)], cells)
 
 
 def _content(made: _Plan) -> dict[str, Any]:
@@ -164,14 +169,6 @@ def _answer(benchmark: dict[str, Any], fewest_tasks: int) -> str:
     if n_samples is None:
         return f"{name}: not by any number of samples; it takes {fewest_tasks:,} tasks or more"
     return f"{name}: {n_samples:,} sample{'s' if n_samples > 1 else ''} a task, {n_samples * n_tasks:,} a model"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
-
-
-def _points(points: float | None) -> str:
-    return "none" if points is None else f"{points:.1f} points"
 
 
 def _numbers(text: str) -> list[int]:

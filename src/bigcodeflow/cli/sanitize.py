@@ -1,56 +1,61 @@
-"""`bigcodeflow sanitize`: take the programs out of a file of raw answers."""
+"""`bigcodeflow sanitize` and `syncheck`: the programs in a file of raw answers, and which of them do not compile."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 import typer
 
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notices, progress_listener
-from bigcodeflow.cli.inputs import load_inputs
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.cli.console import notice, notices, print_table, progress_listener
+from bigcodeflow.cli.options import settings_options
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
+from bigcodeflow.core.table import Table
 from bigcodeflow.store import write_atomically
 
 
-class Mode(StrEnum):
-    """How to sanitize."""
-
-    parity = "parity"
-    robust = "robust"
-
-
+@settings_options(options.SAMPLES, options.DATASET, options.IDS)
 def sanitize(
-    samples: Annotated[Path, typer.Option(help="Sample file (JSONL, JSONL.gz) or folder of raw answers.")],
-    out: Annotated[Path, typer.Option(help="JSONL or JSONL.gz file to write.")],
-    dataset: options.Dataset = "bigcode/bigcodebench",
+    given: dict[str, Any],
+    out_file: Annotated[Path, typer.Option("--out", help="JSONL or JSONL.gz file to write.")],
     mode: Annotated[
-        Mode, typer.Option(help="parity: exactly the original's result. robust: keeps what the original loses.")
-    ] = Mode.parity,
-    ids: options.Ids = "",
+        Literal["parity", "robust"],
+        typer.Option(help="parity: exactly the original's result. robust: keeps what the original loses."),
+    ] = "parity",
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Put code_prompt in front, as a calibrated evaluation runs it.")
     ] = False,
 ) -> None:
     """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`."""
-    given: dict[str, Any] = {
-        "dataset": {"source": dataset, "ids": ids},
-        "samples": {"source": str(samples)},
-        "sanitizing": {"mode": mode.value},
-    }
-    config = load_settings(given, "command line")
-    lines = sanitized_lines(config, calibrated=calibrate)
-    write_atomically(out, "".join(lines).encode(), compress=out.suffix == ".gz")
-    notices.print(f"wrote {len(lines):,} solutions to {out}", soft_wrap=True)
+    config = load_config(None, (), {**given, "sanitizing.mode": mode})
+    lines = _sanitized_lines(config, calibrated=calibrate)
+    write_atomically(out_file, "".join(lines).encode(), compress=out_file.suffix == ".gz")
+    notice(f"wrote {len(lines):,} solutions to {out_file}")
 
 
-def sanitized_lines(config: RunConfig, *, calibrated: bool) -> list[str]:
+@settings_options(options.SAMPLES, options.DATASET, options.IDS)
+def syncheck(given: dict[str, Any]) -> None:
+    """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any."""
+    from bigcodeflow import sanitizing
+
+    config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
+    tasks, answers = _inputs(config)
+    rows = sanitizing.sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
+    broken = [row for row in rows if not row["syntax_ok"]]
+    rows_shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
+    print_table(Table.of(("task", "sample", "syntax error"), rows_shown))
+    notices.print(f"{len(rows) - len(broken):,} of {len(rows):,} solutions compile")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _sanitized_lines(config: RunConfig, *, calibrated: bool) -> list[str]:
     """The samples with their solutions, one JSON line each, in the original's format."""
     from bigcodeflow import sanitizing
 
-    tasks, answers = load_inputs(config)
+    tasks, answers = _inputs(config)
     with progress_listener() as listener:
         solutions = sanitizing.sanitize_samples(
             answers, tasks, config.sanitizing, progress=listener.begin("sanitizing")
@@ -69,3 +74,13 @@ def sanitized_lines(config: RunConfig, *, calibrated: bool) -> list[str]:
         line = {"task_id": row["task_id"], "solution": solution, "raw_solution": answer["raw_text"]}
         lines.append(json.dumps(line) + "\n")
     return lines
+
+
+def _inputs(config: RunConfig) -> tuple[pa.Table, pa.Table]:
+    """TASKS and SAMPLES tables as the configuration names them; tasks may lack samples."""
+    from bigcodeflow import datasets, generation
+
+    resolved = datasets.resolve(config.dataset)
+    tasks = datasets.load_tasks(config.dataset, resolved)
+    known = datasets.known_task_ids(config.dataset, resolved)
+    return tasks, generation.load_samples(config.samples, tasks, known_task_ids=known, selection=True)

@@ -102,7 +102,8 @@ class GenerationConfig(SettingsModel):
     """Which model answers, and how it is asked; one that is named is asked, unless samples.source says otherwise."""
 
     model: str = ""
-    """PROVIDER:NAME, such as openai:gpt-4o; see `bigcodeflow generate --help` for the providers. Empty asks none."""
+    """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol), anthropic,
+    google, mistral, ollama, huggingface; vllm and transformers load the model here. Empty asks none."""
     base_url: str = ""
     """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
     api_key_variable: str = ""

@@ -1,6 +1,8 @@
-"""Reads a run's settings from presets and ``--set``, and says in one line each what is wrong with them."""
+"""Reads a run's settings from presets and ``--set``, and names in one line each what is wrong with them."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -8,40 +10,42 @@ import yaml
 from bigcodeflow.config.run import RunConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.core.settings import put, validated
+from bigcodeflow.core.settings import Path as SettingPath
+from bigcodeflow.core.settings import flattened, merged, set_by_path, validated
 
 
-def load_config(preset: str | Path | None = None, overrides: tuple[str, ...] = ()) -> RunConfig:
+def load_config(
+    preset: str | Path | None = None,
+    overrides: tuple[str, ...] = (),
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> RunConfig:
     """Read a preset and apply ``a.b=c`` overrides, whose values are read as YAML.
 
     Args:
         preset: a YAML file, or the name of a shipped preset such as 'starter'; None takes the defaults.
         overrides: settings such as 'execution.workers=4', applied in order.
+        options: settings by path, applied before the overrides.
 
     Raises:
         ConfigError: one line for each problem, naming file or override, key, value and remedy.
     """
-    settings, origin = read_preset(preset) if preset else ({}, "defaults")
-    return load_settings(settings, origin, overrides)
+    settings, origin = read_preset(preset) if preset else ({}, "command line" if options else "defaults")
+    origins = {path: "command line" for path, _ in flattened(options)}
+    return _loaded(merged(settings, options, "command line"), origin, overrides, origins)
 
 
-def load_settings(settings: dict[str, Any], origin: str, overrides: tuple[str, ...] = ()) -> RunConfig:
+def load_settings(settings: Mapping[str, Any], origin: str, overrides: tuple[str, ...] = ()) -> RunConfig:
     """Check settings that came from somewhere else, with overrides applied on top.
 
     Args:
-        settings: sections and their values; changed in place.
+        settings: sections and their values.
         origin: where they came from, for messages.
         overrides: settings such as 'execution.workers=4', applied in order.
 
     Raises:
         ConfigError: one line for each problem, naming origin or override, key, value and remedy.
     """
-    origins = {}
-    for override in overrides:
-        path, value = _parsed(override)
-        origins[path] = f"--set {override}"
-        put(settings, path, value, origins[path])
-    return validated(RunConfig, settings, origin, origins)
+    return _loaded(merged(settings, {}, origin), origin, overrides, {})
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
@@ -67,7 +71,12 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
     return settings, str(path)
 
 
-def _parsed(override: str) -> tuple[tuple[str, ...], object]:
+def parse_override(override: str) -> tuple[SettingPath, object]:
+    """Path and value of ``a.b=c``, the value read as YAML.
+
+    Raises:
+        ConfigError: the text has another form, or its value is not YAML.
+    """
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):
@@ -76,3 +85,13 @@ def _parsed(override: str) -> tuple[tuple[str, ...], object]:
         return path, yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _loaded(
+    settings: dict[str, Any], origin: str, overrides: tuple[str, ...], origins: dict[SettingPath, str]
+) -> RunConfig:
+    for override in overrides:
+        path, value = parse_override(override)
+        origins[path] = f"--set {override}"
+        set_by_path(settings, path, value, origins[path])
+    return validated(RunConfig, settings, origin, origins)

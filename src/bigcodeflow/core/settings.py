@@ -1,4 +1,4 @@
-"""Parameters of flows as models: the same one is read from YAML, filled by the command line and shown by the UI."""
+"""Base of all settings: a model is read from YAML, filled by the command line, and is a flow's parameters in the UI."""
 
 import typing
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 
 from bigcodeflow.core.errors import ConfigError
 
-F = TypeVar("F", bound="SettingsModel")
+S = TypeVar("S", bound="SettingsModel")
 
 Path = tuple[str, ...]
 
@@ -19,7 +19,7 @@ _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
 class SettingsModel(BaseModel):
-    """A section of parameters; the text below a field is what the UI shows beside it."""
+    """A section of settings; a field's docstring is its help on the command line and in the UI's form."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
 
@@ -31,49 +31,49 @@ class SettingsModel(BaseModel):
         return "off" if value is False and "off" in choices else value
 
 
-def overlaid(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """Settings with values on top; a value's name may be a path such as 'generation.sampling.temperature'.
+def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """A copy of the settings with values on top, which may be named by paths such as 'generation.sampling.temperature'.
 
     Raises:
         ConfigError: a path leads through a setting that is no section.
     """
     result = _copy(settings)
-    for path, value in leaves(values):
-        put(result, path, value, origin)
+    for path, value in flattened(values):
+        set_by_path(result, path, value, origin)
     return result
 
 
-def put(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
+def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
     """Set one value, making the sections on its way.
 
     Raises:
         ConfigError: the path leads through a setting that is no section.
     """
-    place = settings
+    section = settings
     for number, part in enumerate(path[:-1], start=1):
-        place = place.setdefault(part, {})
-        if not isinstance(place, dict):
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
             raise ConfigError(f"{origin}: {'.'.join(path[:number])} is a value, not a section")
-    place[path[-1]] = value
+    section[path[-1]] = value
 
 
-def leaves(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every single value with its path; sections and dotted names alike are taken apart."""
+def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Each single value with its path; sections and dotted names alike are split."""
     for name, value in values.items():
         path = (*above, *name.split("."))
         if isinstance(value, Mapping) and value:
-            yield from leaves(value, path)
+            yield from flattened(value, path)
         else:
             yield path, value
 
 
 def validated(
-    model: type[F], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
-) -> F:
-    """The settings as a checked model.
+    model: type[S], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
+) -> S:
+    """The settings as an instance of their model.
 
     Args:
-        model: what they fill.
+        model: what the settings fill.
         settings: names and values.
         origin: where they came from, for messages.
         origins: where those at a path, and all below it, came from instead.
@@ -93,16 +93,16 @@ def _copy(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _problem(item: Any, model: type[SettingsModel], origin: str, origins: Mapping[Path, str]) -> str:
     location = tuple(map(str, item["loc"]))
-    origin = next((told for path, told in origins.items() if location[: len(path)] == path), origin)
+    origin = next((text for path, text in origins.items() if location[: len(path)] == path), origin)
     key = ".".join(location) or "settings"
     if item["type"] == "extra_forbidden":
         known = ", ".join(_section(model, item["loc"][:-1]).model_fields)
         return f"{origin}: {key} is not a setting; known here: {known}"
-    named = item.get("ctx", {}).get("pattern") == NAME_PATTERN
-    message = _NAME_RULE if named else item["msg"].removeprefix("Value error, ")
+    is_name = item.get("ctx", {}).get("pattern") == NAME_PATTERN
+    message = _NAME_RULE if is_name else item["msg"].removeprefix("Value error, ")
     given = item["input"]
-    told = "" if isinstance(given, Mapping | list | tuple | BaseModel) else f" (given: {given!r})"
-    return f"{origin}: {key}: {message}{told}"
+    value = "" if isinstance(given, Mapping | list | tuple | BaseModel) else f" (given: {given!r})"
+    return f"{origin}: {key}: {message}{value}"
 
 
 def _section(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
@@ -110,9 +110,6 @@ def _section(model: type[BaseModel], location: tuple[int | str, ...]) -> type[Ba
     for part in location:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation
-            model = next((kind for kind in (annotation, *typing.get_args(annotation)) if _is_model(kind)), model)
+            kinds = (annotation, *typing.get_args(annotation))
+            model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
     return model
-
-
-def _is_model(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -1,4 +1,4 @@
-"""What a finished run leaves for people: result files, the run record, and the catalog over the store."""
+"""What a finished run flattened for people: result files, the run record, and the catalog over the store."""
 
 import hashlib
 import itertools
@@ -14,7 +14,7 @@ from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.settings import leaves
+from bigcodeflow.core.settings import flattened
 from bigcodeflow.pipeline.stages import Generated, RunArtifacts
 from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
@@ -117,7 +117,7 @@ def _differing(held: dict[str, Any], config: RunConfig) -> list[str]:
 
 
 def _told(config: RunConfig) -> dict[str, Any]:
-    told = {".".join(path): value for path, value in leaves(config.model_dump(mode="json"))}
+    told = {".".join(path): value for path, value in flattened(config.model_dump(mode="json"))}
     return {path: value for path, value in told.items() if not f"{path}.".startswith(_NEUTRAL)}
 
 

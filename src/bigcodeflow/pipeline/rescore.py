@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from bigcodeflow.config import RunConfig, Sanitizer, Split, Subset, load_settings, read_preset
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, overlaid
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, merged
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import dataset_stage, finished_artifact, generation_stage
 from bigcodeflow.results.runs import RecordedRun, find_run
@@ -87,9 +87,9 @@ def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> d
         "execution.environment": config.environment,
     }
     given = {path: value for path, value in changes.items() if value}
-    settings = overlaid(settings, given, "rescore")
-    settings = overlaid(settings, config.values, "rescore")
-    return overlaid(settings, {"name": name, "store": config.store, "out": config.out}, "rescore")
+    settings = merged(settings, given, "rescore")
+    settings = merged(settings, config.values, "rescore")
+    return merged(settings, {"name": name, "store": config.store, "out": config.out}, "rescore")
 
 
 def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:

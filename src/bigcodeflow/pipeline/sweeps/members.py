@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.settings import leaves, overlaid
+from bigcodeflow.core.settings import flattened, merged
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting
 from bigcodeflow.results.formatting import title_of
@@ -86,11 +86,11 @@ def _members(
     settings: dict[str, Any] = dict(preset)
     for values in (sweep.common, model.values, setting.values if setting else {}, sweep.overrides):
         _refuse_own(values)
-        settings = overlaid(settings, values, _ORIGIN)
+        settings = merged(settings, values, _ORIGIN)
     name = "-".join((model.label, split, subset, *((setting.name,) if setting else ())))
     if len(name) > _LONGEST_NAME:
         raise ConfigError(f"the name {name!r} is too long for a run: give the model a shorter 'name'")
-    settings = overlaid(settings, _own(sweep, model, name, split=split, subset=subset), _ORIGIN)
+    settings = merged(settings, _own(sweep, model, name, split=split, subset=subset), _ORIGIN)
     for config in expand_grid(load_settings(settings, _ORIGIN)):
         grid = config.name.removeprefix(name).removeprefix("+")
         label = ", ".join(filter(None, (setting.name if setting else "", grid)))
@@ -112,7 +112,7 @@ def _own(sweep: SweepConfig, model: SweepModel, name: str, *, split: Split, subs
 def _refuse_own(values: Mapping[str, Any]) -> None:
     problems = [
         f"{'.'.join(path)} is what the sweep itself sets: change its {_OWN['.'.join(path)]!r}"
-        for path, _ in leaves(values)
+        for path, _ in flattened(values)
         if ".".join(path) in _OWN
     ]
     if problems:

@@ -1,0 +1,123 @@
+"""`bigcodeflow import`: take in results that the original evaluator wrote, so that they count beside those of here."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bigcodeflow.cli import options
+from bigcodeflow.cli.console import notice, out, progress_listener
+from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.config import ServiceConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SamplesError
+
+_FROM_FILE = "as name and scores of the file tell"
+
+
+@settings_options(
+    options.DATASET,
+    SettingOption("name", shown="the file's", help="Name of the run; with one result file only."),
+    options.SPLIT._replace(shown=_FROM_FILE),
+    options.SUBSET._replace(shown=_FROM_FILE),
+    SettingOption("out", shown="one of its own in results/runs", help="Folder for the result files of --from-space."),
+    options.IDS,
+    options.STORE,
+)
+def import_results(
+    given: dict[str, Any],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Result files: *_eval_results.json or *_eval_results.json.gz.")
+    ] = None,
+    samples: Annotated[
+        str, typer.Option(help="Sample file that was evaluated, for the raw answers; with one result file only.")
+    ] = "",
+    from_space: Annotated[
+        str, typer.Option(help="Address or OWNER/NAME of the original's evaluator, which judges --samples first.")
+    ] = "",
+) -> None:
+    """Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.
+
+    The *_pass_at_k.json beside a file tells model, split, subset and which ground truths failed; without one, ground
+    truths count as not executed. Nothing is executed. The same file again gives the same run; no record is replaced.
+    Names, scores and options that contradict each other are refused. A file that does not fit is named with all its
+    defects and not taken in; the others are. See docs/inspect.md.
+    """
+    dataset = {name: given.get(f"dataset.{name}", "") for name in ("source", "ids", "split", "subset")}
+    name = given.get("name", "")
+    if from_space:
+        if files:
+            raise ConfigError("--from-space brings its own result file: name no other")
+        files = [_results_from_space(from_space, samples, dataset, name=name, folder=given.get("out", ""))]
+    if not files:
+        raise ConfigError("name result files, or --from-space with --samples and --split")
+    if len(files) > 1 and (samples or name):
+        raise ConfigError("--samples and --name are of one result file: import that file alone")
+    failures = []
+    for file in files:
+        try:
+            _import(file, dataset, store=Path(given.get("store", "results/store")), samples=samples, name=name)
+        except BigCodeFlowError as error:
+            if len(files) == 1:
+                raise
+            failures.append(str(error))
+    if failures:
+        raise SamplesError("\n".join(failures))
+
+
+def _import(file: Path, dataset: dict[str, str], *, store: Path, samples: str, name: str) -> None:
+    from bigcodeflow import importing, results
+    from bigcodeflow.results.formatting import title_of
+    from bigcodeflow.store import open_store
+
+    with progress_listener() as listener:
+        run = importing.import_results(
+            file, settings=dataset, store=store, listener=listener, samples=samples, name=name
+        )
+    kept = open_store(store)
+    failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
+    view = run.config.dataset
+    title = title_of(run.model, view.subset, view.split)
+    out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=title))
+    if run.ground_truth is None:
+        notice("ground truths: not known, since no pass_at_k.json beside the file tells which ones failed")
+    notice(f"recorded   {kept.root / 'runs' / run.record}.json")
+
+
+def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, name: str, folder: str) -> Path:
+    """Ask a space for the results of a sample file, in the original's two files."""
+    from bigcodeflow.execution.original_space import SpaceQuestion, results_of_space
+    from bigcodeflow.importing import agreed, claims_of_options
+    from bigcodeflow.pipeline.outputs import own_folder
+
+    split, subset = dataset["split"], dataset["subset"]
+    # The space takes minutes; what it gives would then be refused.
+    agreed(Path(samples), claims_of_options({"split": split, "subset": subset}, samples=samples, name=name))
+    if not samples:
+        raise ConfigError("--from-space judges a sample file: name it with --samples")
+    if split not in {"complete", "instruct"}:
+        raise ConfigError("--from-space has to know which prompts were answered: add --split complete or instruct")
+    question = SpaceQuestion(
+        split="instruct" if split == "instruct" else "complete",
+        subset="hard" if subset == "hard" else "full",
+        selective_evaluate=task_numbers(dataset["ids"]),
+    )
+    title = f"{Path(samples).name.partition('.jsonl')[0]}-{subset or 'full'}-{split}"
+    results_folder = Path(folder or own_folder("results/runs", title, datetime.now(UTC)))
+    notice(f"{address} evaluates {samples}: some minutes")
+    return results_of_space(ServiceConfig(url=address), Path(samples), results_folder, question)
+
+
+def task_numbers(ids: str) -> str:
+    """Task numbers as the space takes them: without ranges and prefixes.
+
+    Raises:
+        ConfigError: a part is neither a number nor a range.
+    """
+    numbers: list[int] = []
+    for part in filter(None, (part.strip() for part in ids.split(","))):
+        first, _, last = part.rpartition("/")[2].partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            raise ConfigError(f"--ids {part!r} is no task number and no range such as 5-9")
+        numbers += range(int(first), int(last or first) + 1)
+    return ",".join(map(str, numbers))

@@ -1,0 +1,113 @@
+"""`bigcodeflow catalog`, `report` and `clean`: a store as a database and as a page, and its clean-up."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bigcodeflow.cli import options
+from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
+from bigcodeflow.cli.options import RecordedStore, SettingOption, settings_options
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.settings import validated
+from bigcodeflow.core.table import Cell, Table
+from bigcodeflow.pipeline.retention import RetentionConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bigcodeflow.results.catalog import Description
+
+
+def catalog(
+    view: Annotated[str, typer.Argument(help="Explain the columns of this view, such as pass_at_k.")] = "",
+    store: RecordedStore = "results/store",
+) -> None:
+    """Build the catalog of a store anew, and say where it is and what it shows.
+
+    Every run does so at its end; this is for a store that was moved, copied or thinned out. Open the file with any
+    DuckDB client (duckdb -readonly FILE) or the DuckDB UI. Runs with artifacts that are gone or damaged are named.
+    See docs/formats.md.
+    """
+    from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+    from bigcodeflow.store import open_store
+
+    kept = open_store(store)
+    if kept.location == str(kept.root) and not kept.root.is_dir():
+        raise ArtifactError(f"{kept.location}: there is no store: run a model first, or name one with --store")
+    path = rebuild_catalog(store)
+    views, left_out = describe_catalog(path)
+    grains = [(Cell(one.name, "strong"), one.grain.removeprefix("Grain: ")) for one in views]
+    shown = _columns_of(views, view) if view else Table.of(("view", "what it shows"), grains)
+    print_line(path)
+    out.print(shown)
+    for one in left_out:
+        notices.print("[yellow]left out:[/yellow]", end=" ")
+        owner = f"run {one.record}: its" if one.record else "of no run:"
+        notice(f"{owner} {one.artifact} artifact {one.key} {one.reason}")
+    if left_out:
+        notices.print("run these again to have them back, or delete their records in the store's runs folder")
+
+
+def _columns_of(views: "Sequence[Description]", name: str) -> Table:
+    found = next((one for one in views if one.name == name), None)
+    if found is None:
+        known = ", ".join(one.name for one in views)
+        raise ArtifactError(f"the catalog has no view {name!r}; it has {known}")
+    rows = [(Cell(column.name, "strong"), column.type, column.meaning) for column in found.columns]
+    return Table.of(("column", "type", "meaning"), rows, title=found.grain)
+
+
+def report(
+    runs: Annotated[
+        list[str], typer.Argument(help="Name of a run, a record or a model; 'latest'; or a pattern such as 'sweep+*'.")
+    ],
+    store: RecordedStore = "results/store",
+    out_file: Annotated[Path, typer.Option("--out", help="HTML file to write.")] = Path("results/report.html"),
+    open_browser: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+) -> None:
+    """Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.
+
+    The file needs no network and sends nothing: it can be mailed, archived and opened anywhere. See docs/report.md.
+    """
+    from bigcodeflow.report import select_runs, write_report
+
+    written = write_report(select_runs(store, runs), out_file)
+    print_line(written.path)
+    limit = written.text_limit
+    cut = f"; texts of samples are cut at {limit.failed:,} characters, of those that pass at {limit.passed:,}"
+    notice(f"{written.size_bytes / 1e6:.1f} MB{cut if written.texts_were_cut else ''}")
+    if open_browser:
+        import webbrowser
+
+        if not webbrowser.open(written.path.resolve().as_uri()):
+            notice(f"no browser could be started: open {written.path} in one")
+
+
+@settings_options(
+    options.STORE,
+    SettingOption("older_than_days"),
+    SettingOption("keep_runs_per_name"),
+    SettingOption("answers"),
+    model=RetentionConfig,
+)
+def clean(
+    given: dict[str, Any],
+    delete: Annotated[bool, typer.Option("--delete", help="Really remove it. Else it is only listed.")] = False,
+) -> None:
+    """List what may go from a store, and with --delete remove it.
+
+    That is: artifacts that no recorded run needs, unfinished work that nobody has gone on with, and, if asked for, old
+    run records and answers. Runs in progress keep what they use. See docs/sweeps.md.
+    """
+    from bigcodeflow.pipeline.retention import removable, remove, removed_rows, totals
+
+    config = validated(RetentionConfig, {**given, "dry_run": not delete}, "command line")
+    now = datetime.now(UTC)
+    found = removable(config, now)
+    gone = remove(config, found, now) if delete else found
+    print_table(Table.of_records(removed_rows(gone)))
+    notice(f"{'removed' if delete else 'may go'}: {totals(gone)}")
+    if gone and not delete:
+        notices.print("nothing was removed; --delete removes it")
