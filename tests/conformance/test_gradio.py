@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from bigcodeflow.execution.remote.gradio import GradioBackend
 
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.gradio import GradioBackend
 from tests.serving.space_process import SpaceProcess
 
 from .conftest import AssertSame

@@ -9,7 +9,7 @@ from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.serving.settings import ServingSettings
+from bigcodeflow.serving.request_parsing import ServingSettings
 from tests.serving.services import KEY, Served, served
 
 from .conftest import AssertSame

@@ -42,7 +42,7 @@ def _debian_first() -> Iterator[None]:
         yield
 
 
-class Engine(NamedTuple):
+class DockerEngine(NamedTuple):
     """Where an engine answers that has the image of the environment starter."""
 
     url: str
@@ -84,13 +84,13 @@ class Engine(NamedTuple):
             client.close()
 
 
-def engine() -> Engine:
+def engine() -> DockerEngine:
     """The engine that BIGCODEFLOW_TEST_ENGINE names, or one that is started and filled for this session.
 
     That takes root, dockerd and debootstrap, and minutes; without them tests are skipped.
     """
     told = os.environ.get("BIGCODEFLOW_TEST_ENGINE")
-    found = Engine(told) if told else _own()
+    found = DockerEngine(told) if told else _own()
     if isinstance(found, str):
         pytest.skip(found)
     return found
@@ -98,7 +98,7 @@ def engine() -> Engine:
 
 @cache
 @_debian_first()
-def _own() -> Engine | str:
+def _own() -> DockerEngine | str:
     missing = [name for name in ("dockerd", "docker", "debootstrap") if not shutil.which(name)]
     if missing or os.geteuid() != 0:
         return f"no container engine can be started: {', '.join(missing) or 'root'} is missing"
@@ -109,7 +109,7 @@ def _own() -> Engine | str:
     with (folder / "dockerd.log").open("wb") as log:
         daemon = subprocess.Popen([*command, f"--pidfile={folder}/pid"], stdout=log, stderr=log)
     atexit.register(_end, daemon, folder)
-    found = Engine(f"unix://{socket}")
+    found = DockerEngine(f"unix://{socket}")
     if not _answers(found, daemon):
         return f"dockerd does not start here: {(folder / 'dockerd.log').read_text()[-300:]}"
     try:
@@ -120,7 +120,7 @@ def _own() -> Engine | str:
     return found
 
 
-def _answers(found: Engine, daemon: "subprocess.Popen[bytes]") -> bool:
+def _answers(found: DockerEngine, daemon: "subprocess.Popen[bytes]") -> bool:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and daemon.poll() is None:
         try:
@@ -134,7 +134,7 @@ def _answers(found: Engine, daemon: "subprocess.Popen[bytes]") -> bool:
 
 
 @_debian_first()
-def import_base(found: Engine, python: Path | None = None) -> str:
+def import_base(found: DockerEngine, python: Path | None = None) -> str:
     """The name of a base image that is made of bare Debian, to which the Dockerfile brings Debian's own Python.
 
     Args:
@@ -158,7 +158,7 @@ def import_base(found: Engine, python: Path | None = None) -> str:
 
 
 @_debian_first()
-def build(found: Engine, environment: str, base_image: str, data_folder: Path | None = None) -> None:
+def build(found: DockerEngine, environment: str, base_image: str, data_folder: Path | None = None) -> None:
     """Build the real image, as `bigcodeflow env build` does; what it says is logged, for pytest to show if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         build_image(

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from bigcodeflow.execution.remote.transports import LinkLostError
+from bigcodeflow.execution.remote.transports import HostLostError
 
 
-class ProcessLink:
+class ProcessTransport:
     """The host program, spoken to through its standard streams."""
 
     def __init__(self, *options: str) -> None:
@@ -20,7 +20,7 @@ class ProcessLink:
             self.process.stdin.write(data)
             self.process.stdin.flush()
         except OSError as error:
-            raise LinkLostError(f"{self.label} is gone ({error})") from error
+            raise HostLostError(f"{self.label} is gone ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
         yield from self.process.stdout

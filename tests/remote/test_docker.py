@@ -18,7 +18,7 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import docker_engine as ours
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
-from tests.remote.docker_engine import Engine, engine
+from tests.remote.docker_engine import DockerEngine, engine
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -42,7 +42,7 @@ import sys, docker
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.execution.remote import docker_engine as ours
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
-engine = ours.Engine.connect(sys.argv[1])
+engine = ours.DockerEngine.connect(sys.argv[1])
 info = engine.info()
 share = ours.share_of(config, 1, info)
 settings = ours.container_settings(engine, info, image=sys.argv[2], environment="starter", config=config, share=share)
@@ -52,12 +52,12 @@ sys.stdin.read()
 
 
 @pytest.fixture(scope="module")
-def lab() -> Engine:
+def lab() -> DockerEngine:
     return engine()
 
 
 @pytest.fixture
-def opened(lab: Engine) -> Iterator[Callable[..., Backend]]:
+def opened(lab: DockerEngine) -> Iterator[Callable[..., Backend]]:
     """Makes backends whose first container runs, and ends them."""
     made: list[Backend] = []
 
@@ -73,7 +73,7 @@ def opened(lab: Engine) -> Iterator[Callable[..., Backend]]:
     assert not _left(lab, seconds=20)
 
 
-def _left(lab: Engine, *, seconds: float) -> list[str]:
+def _left(lab: DockerEngine, *, seconds: float) -> list[str]:
     """What containers are still there after a while at most."""
     deadline = time.monotonic() + seconds
     while (found := lab.containers()) and time.monotonic() < deadline:
@@ -89,7 +89,7 @@ def _status(item: WorkItem, outcome: Outcome) -> str:
     return str(verdict(item, outcome, backend="docker", environment_sha="sha")["status"])
 
 
-def test_a_container_can_write_reach_and_become_nothing(lab: Engine, opened: Callable[..., Backend]) -> None:
+def test_a_container_can_write_reach_and_become_nothing(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Read-only but for /tmp, no interface but loopback, an ordinary user without capabilities, under a filter."""
     opened()
     (container,) = lab.containers()
@@ -103,7 +103,7 @@ def test_a_container_can_write_reach_and_become_nothing(lab: Engine, opened: Cal
     assert "host --environment starter" in lab.inside(container, "tr '\\0' ' ' < /proc/1/cmdline")
 
 
-def test_a_container_has_its_share_and_no_more(lab: Engine, opened: Callable[..., Backend]) -> None:
+def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Memory, processes and cores are bounded by the engine, and nothing is swapped or logged."""
     opened(cores=2, containers=2, memory_mib=5000, processes=500)
     client = lab.client()
@@ -117,7 +117,7 @@ def test_a_container_has_its_share_and_no_more(lab: Engine, opened: Callable[...
     assert "fork" in lab.inside(lab.containers()[0], forks).lower()
 
 
-def test_admission_counts_with_the_containers_memory(lab: Engine, opened: Callable[..., Backend]) -> None:
+def test_admission_counts_with_the_containers_memory(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Not with the machine's: samples that are let in for memory that is not there would be killed for it."""
     opened(memory_mib=4500)
     told = "from bigcodeflow.execution.admission import machine_memory_mib as m; print(*m())"
@@ -126,7 +126,7 @@ def test_admission_counts_with_the_containers_memory(lab: Engine, opened: Callab
     assert 0 < free < 4500
 
 
-def test_a_client_that_is_killed_leaves_no_container(lab: Engine) -> None:
+def test_a_client_that_is_killed_leaves_no_container(lab: DockerEngine) -> None:
     """The host ends with its input, and the engine removes what ended."""
     with subprocess.Popen([sys.executable, "-c", _CLIENT, lab.url], stdout=subprocess.PIPE) as client:
         assert client.stdout.readline() == b"ready\n"
@@ -136,7 +136,7 @@ def test_a_client_that_is_killed_leaves_no_container(lab: Engine) -> None:
 
 
 def test_a_container_that_never_started_is_removed_once_its_owner_is_gone(
-    lab: Engine, opened: Callable[..., Backend]
+    lab: DockerEngine, opened: Callable[..., Backend]
 ) -> None:
     """While the owner lives, it is left alone; asking for the environment, as keys do, removes nothing."""
     config = lab.config()
@@ -155,7 +155,7 @@ def test_a_container_that_never_started_is_removed_once_its_owner_is_gone(
         assert made not in lab.containers()
 
 
-def test_items_of_a_killed_container_are_done_by_another(lab: Engine, opened: Callable[..., Backend]) -> None:
+def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Nothing is lost, nothing is judged by the death of its container."""
     backend = opened(containers=2)
     item = _item("import time\ndef task_func():\n    time.sleep(4)\n    return 42")
@@ -173,10 +173,10 @@ def test_items_of_a_killed_container_are_done_by_another(lab: Engine, opened: Ca
     assert found[0] not in lab.containers()
 
 
-def test_why_a_container_died_is_told(lab: Engine) -> None:
+def test_why_a_container_died_is_told(lab: DockerEngine) -> None:
     """Exit code and the last word of its standard error, although the engine has removed it."""
     config = lab.config()
-    connected = ours.Engine.connect(lab.url)
+    connected = ours.DockerEngine.connect(lab.url)
     info = connected.info()
     settings = ours.container_settings(
         connected,
@@ -186,18 +186,19 @@ def test_why_a_container_died_is_told(lab: Engine) -> None:
         config=config,
         share=ours.share_of(config, 1, info),
     )
-    from bigcodeflow.execution.remote.docker_transport import ContainerLink
-    from bigcodeflow.execution.remote.transports import LinkLostError
+    from bigcodeflow.execution.remote.docker_transport import ContainerTransport
 
-    link = ContainerLink(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
+    from bigcodeflow.execution.remote.transports import HostLostError
+
+    link = ContainerTransport(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
     lines = link.lines()
     assert next(lines) == b"one"
-    with pytest.raises(LinkLostError, match="it ended with exit 7: no room"):
+    with pytest.raises(HostLostError, match="it ended with exit 7: no room"):
         next(lines)
     link.close()
 
 
-def test_a_full_temporary_folder_fails_no_sample(lab: Engine, opened: Callable[..., Backend]) -> None:
+def test_a_full_temporary_folder_fails_no_sample(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """What cannot be placed is said to be so; what can be is judged by what it does."""
     backend = opened()
     (container,) = lab.containers()
@@ -208,8 +209,10 @@ def test_a_full_temporary_folder_fails_no_sample(lab: Engine, opened: Callable[.
     assert {_status(item, outcome) for outcome in outcomes} <= {"pass", "infra_error"}
 
 
-def test_an_engine_that_goes_away_fails_no_sample(lab: Engine, opened: Callable[..., Backend], tmp_path: Path) -> None:
-    """Items are not started, with the remedy, and are judged again once it is back."""
+def test_an_engine_that_goes_away_fails_no_sample(
+    lab: DockerEngine, opened: Callable[..., Backend], tmp_path: Path
+) -> None:
+    """Items are unplaced, with the remedy, and are judged again once it is back."""
     socket = tmp_path / "engine.sock"
     socket.symlink_to(lab.url.removeprefix("unix://"))
     backend = opened(url=f"unix://{socket}")
@@ -225,7 +228,7 @@ def test_an_engine_that_goes_away_fails_no_sample(lab: Engine, opened: Callable[
     assert _status(item, outcome) == "infra_error"
 
 
-def test_an_image_that_is_missing_or_holds_something_else_is_named_with_the_remedy(lab: Engine) -> None:
+def test_an_image_that_is_missing_or_holds_something_else_is_named_with_the_remedy(lab: DockerEngine) -> None:
     """Before anything runs."""
     with pytest.raises(EnvironmentUnusableError, match="no image nobody:1: run `bigcodeflow env build starter"):
         execution_environment(lab.config(image="nobody:1"))
@@ -237,13 +240,13 @@ def test_an_image_that_is_missing_or_holds_something_else_is_named_with_the_reme
             execution_environment(lab.config(image=unlabelled))
 
 
-def test_a_runtime_that_the_engine_does_not_know_is_named(lab: Engine) -> None:
+def test_a_runtime_that_the_engine_does_not_know_is_named(lab: DockerEngine) -> None:
     """With those that it does know."""
     with pytest.raises(SandboxUnavailableError, match=r"runtime is gvisor-x, and the engine knows .*runc"):
         execution_environment(lab.config(runtime="gvisor-x"))
 
 
-def test_the_image_says_what_it_holds(lab: Engine) -> None:
+def test_the_image_says_what_it_holds(lab: DockerEngine) -> None:
     """Its labels are those of the environment in it, and its own command starts the host."""
     client = lab.client()
     image = client.inspect_image(execution_environment(lab.config()).reference)

@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
 from tests.conftest import Command
-from tests.remote.docker_engine import Engine, build, engine, import_base
+from tests.remote.docker_engine import DockerEngine, build, engine, import_base
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -22,7 +22,7 @@ _BY_CHANCE = {"BigCodeBench/720"}
 
 
 @pytest.fixture(scope="module")
-def filled(bigcodebench_environment: InstalledEnvironment) -> Engine:
+def filled(bigcodebench_environment: InstalledEnvironment) -> DockerEngine:
     """An engine with the image, whose Python is the one that the environment on this machine was made of."""
     found = engine()
     base_image = import_base(found, bigcodebench_environment.python.resolve())
@@ -36,7 +36,7 @@ def _statuses(out: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("samples", ["oracle", "recorded"])
 def test_hard_gets_the_verdicts_of_this_machine(
-    filled: Engine, bigcodeflow: Command, tmp_path: Path, reference_data: Path, samples: str
+    filled: DockerEngine, bigcodeflow: Command, tmp_path: Path, reference_data: Path, samples: str
 ) -> None:
     """Reference solutions and a model's recorded answers: no verdict depends on which of the two executes."""
     recorded = reference_data / "samples" / "qwen2.5-coder-7b-instruct"

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from bigcodeflow.execution.remote.e2b_owners import own_metadata
 from e2b import Sandbox
 
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.execution.remote.e2b import E2BBackend
-from bigcodeflow.execution.remote.e2b_owners import own_metadata
-from bigcodeflow.execution.remote.e2b_transport import E2BLink
-from bigcodeflow.execution.remote.transports import LinkLostError
+from bigcodeflow.execution.remote.e2b_transport import E2BTransport
+from bigcodeflow.execution.remote.transports import HostLostError
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, soon, work_items
 
@@ -172,9 +172,9 @@ def test_an_item_that_ends_its_host_each_time_is_left_unjudged(
     assert len(double.created) == 4
 
 
-def _link(ended: Callable[[float], None]) -> E2BLink:
+def _link(ended: Callable[[float], None]) -> E2BTransport:
     """To a new sandbox that has a second to live."""
-    return E2BLink(Sandbox.create(STARTER, timeout=1), "starter", timeout_seconds=1, ended=ended)
+    return E2BTransport(Sandbox.create(STARTER, timeout=1), "starter", timeout_seconds=1, ended=ended)
 
 
 def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
@@ -196,7 +196,7 @@ def test_a_sandbox_as_old_as_the_plan_lets_it_become_ends(double: E2BDouble) -> 
     """E2B refuses to extend it: it is not asked again, and the link says at its end that the sandbox is gone."""
     double.faults["timeout"] = [Fault(400, message="timeout cannot be greater than 1 hours")]
     link = _link(lambda _: None)
-    with pytest.raises(LinkLostError, match="SandboxNotRunningException"):
+    with pytest.raises(HostLostError, match="SandboxNotRunningException"):
         list(link.lines())
     assert double.calls("/timeout") == 1
     link.close()

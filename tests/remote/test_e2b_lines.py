@@ -5,13 +5,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from bigcodeflow.execution.remote.e2b_prices import estimate
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import E2BConfig
-from bigcodeflow.execution.remote.e2b_prices import estimate
 from bigcodeflow.execution.remote.e2b_transport import Outbox, whole_lines
-from bigcodeflow.execution.remote.transports import LinkLostError
+from bigcodeflow.execution.remote.transports import HostLostError
 
 LINES = st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=20)
 
@@ -53,11 +53,11 @@ def test_nobody_is_told_that_a_lost_message_arrived() -> None:
     """Whoever put something into a call that failed hears of it, and so does everybody after."""
 
     def post(_data: bytes) -> None:
-        raise LinkLostError("gone")
+        raise HostLostError("gone")
 
     outbox = Outbox(post)
     for _ in range(2):
-        with pytest.raises(LinkLostError, match="gone"):
+        with pytest.raises(HostLostError, match="gone"):
             outbox.put(b"x\n")
 
 

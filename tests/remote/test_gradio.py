@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from bigcodeflow.execution.remote.gradio import GradioBackend
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote import gradio
-from bigcodeflow.execution.remote.gradio import GradioBackend
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.serving.space_process import SpaceProcess
 

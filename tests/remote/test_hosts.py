@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from bigcodeflow.execution.remote.failover import FailoverBackend
 
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
@@ -15,11 +16,10 @@ from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol, transports
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.failover import FailoverBackend
-from bigcodeflow.execution.remote.transports import Link, LinkLostError, OpenLink
+from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
 from bigcodeflow.execution.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
-from tests.remote.host_process import ProcessLink
+from tests.remote.host_process import ProcessTransport
 
 pytestmark = pytest.mark.sandbox
 
@@ -27,8 +27,8 @@ SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
 
 
 @contextmanager
-def remote(open_link: OpenLink, hosts: int = 1) -> Iterator[RemoteBackend]:
-    backend = RemoteBackend("remote", open_link, hosts=hosts, limits=LIMITS, start="warm")
+def remote(open_transport: OpenTransport, hosts: int = 1) -> Iterator[RemoteBackend]:
+    backend = RemoteBackend("remote", open_transport, hosts=hosts, limits=LIMITS, start="warm")
     try:
         yield backend
     finally:
@@ -41,13 +41,13 @@ def status(work: WorkItem, outcome: Outcome) -> str:
 
 def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
     """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
-    started: list[ProcessLink] = []
+    started: list[ProcessTransport] = []
 
-    def open_link() -> Link:
-        started.append(ProcessLink("--cores", "1"))
+    def open_transport() -> Transport:
+        started.append(ProcessTransport("--cores", "1"))
         return started[-1]
 
-    with remote(open_link) as backend:
+    with remote(open_transport) as backend:
         assert backend.check().isolated
         [prepared] = backend.prepare([item(RIGHT)])
         assert prepared.preload == ("unittest",)
@@ -60,13 +60,13 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
 
 def test_items_of_a_killed_host_are_executed_by_another(starter_environment: InstalledEnvironment) -> None:
     """kill -9 in the middle of eight items: all of them pass."""
-    started: list[ProcessLink] = []
+    started: list[ProcessTransport] = []
 
-    def open_link() -> Link:
-        started.append(ProcessLink("--cores", "1"))
+    def open_transport() -> Transport:
+        started.append(ProcessTransport("--cores", "1"))
         return started[-1]
 
-    with remote(open_link) as backend, ThreadPoolExecutor(8) as pool:
+    with remote(open_transport) as backend, ThreadPoolExecutor(8) as pool:
         backend.check()
         work = [item(f"{SLOW}\n# {number}\n") for number in range(8)]
         running = [pool.submit(backend.execute, one) for one in work]
@@ -82,14 +82,14 @@ def test_a_host_of_another_version_is_refused(
 ) -> None:
     """With one line that names both versions, and at once."""
     monkeypatch.setattr(transports, "code_version", lambda: "0.0.1, harness 0")
-    with remote(ProcessLink) as backend, pytest.raises(SandboxUnavailableError, match=r"0\.0\.1, harness 0"):
+    with remote(ProcessTransport) as backend, pytest.raises(SandboxUnavailableError, match=r"0\.0\.1, harness 0"):
         backend.check()
 
 
 def test_an_environment_that_is_not_there_is_named() -> None:
     """The host says what to build."""
     with (
-        remote(lambda: ProcessLink("--environment", "nothing")) as backend,
+        remote(lambda: ProcessTransport("--environment", "nothing")) as backend,
         pytest.raises(SandboxUnavailableError, match="nothing"),
     ):
         backend.check()
@@ -99,12 +99,12 @@ def test_a_place_that_gives_no_host_fails_nobody() -> None:
     """Every item is an infra_error that tells why, and a thousand of them do not each wait."""
     tries = []
 
-    def open_link() -> Link:
+    def open_transport() -> Transport:
         tries.append(1)
-        raise LinkLostError("the engine does not answer: start it")
+        raise HostLostError("the engine does not answer: start it")
 
     began = time.monotonic()
-    with remote(open_link) as backend, ThreadPoolExecutor(16) as pool:
+    with remote(open_transport) as backend, ThreadPoolExecutor(16) as pool:
         work = [replace(item(RIGHT), verdict_key=str(number)) for number in range(200)]
         outcomes = list(pool.map(backend.execute, work))
     assert time.monotonic() - began < 20
@@ -115,7 +115,7 @@ def test_a_place_that_gives_no_host_fails_nobody() -> None:
         assert status(one, outcome) == "infra_error"
 
 
-class ScriptedLink:
+class ScriptedTransport:
     """Says what it is told to, to whatever it is asked."""
 
     label = "scripted host"
@@ -150,7 +150,7 @@ FORGED = protocol.line({"type": "outcome", "number": 0, "outcome": {"frames": [{
 )
 def test_nonsense_is_no_verdict(answer: bytes) -> None:
     """Whatever a broken host answers, the item is neither a pass nor a fail."""
-    with remote(lambda: ScriptedLink(READY, answer)) as backend:
+    with remote(lambda: ScriptedTransport(READY, answer)) as backend:
         outcome = backend.execute(item(RIGHT))
     assert outcome.not_started
 
@@ -158,7 +158,7 @@ def test_nonsense_is_no_verdict(answer: bytes) -> None:
 def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sign of life for too long ends the waiting."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
-    with remote(lambda: ScriptedLink(READY)) as backend:
+    with remote(lambda: ScriptedTransport(READY)) as backend:
         outcome = backend.execute(item(RIGHT))
     assert "silent" in outcome.exit
 
@@ -166,10 +166,10 @@ def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment) -> None:
     """What the first cannot place the second executes, and the verdict says so; what the first judged stands."""
 
-    def nowhere() -> Link:
-        raise LinkLostError("out of order")
+    def nowhere() -> Transport:
+        raise HostLostError("out of order")
 
-    with remote(nowhere) as first, remote(lambda: ProcessLink("--cores", "1")) as second:
+    with remote(nowhere) as first, remote(lambda: ProcessTransport("--cores", "1")) as second:
         second.name = "second"
         both = FailoverBackend(first, second, starter_environment)
         assert both.check().isolated
@@ -184,11 +184,11 @@ def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment
 def test_two_backends_that_are_down_name_both_causes() -> None:
     """So that the user can mend either."""
 
-    def down(why: str) -> OpenLink:
-        def open_link() -> Link:
-            raise LinkLostError(why)
+    def down(why: str) -> OpenTransport:
+        def open_transport() -> Transport:
+            raise HostLostError(why)
 
-        return open_link
+        return open_transport
 
     with remote(down("no engine")) as first, remote(down("no service")) as second:
         outcome = FailoverBackend(first, second, None).execute(item(RIGHT))

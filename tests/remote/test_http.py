@@ -16,7 +16,7 @@ from bigcodeflow.environments import InstalledEnvironment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import http, http_calls
+from bigcodeflow.execution.remote import http, http_client
 from bigcodeflow.execution.remote.http import HttpBackend
 from bigcodeflow.serving.settings import ServingSettings
 from tests.attacks.conftest import LIMITS, Exhibit, work
@@ -160,7 +160,7 @@ def test_an_answer_that_never_makes_sense_is_given_up(
 
 def test_a_line_without_end_is_cut(proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client holds no more of an answer than an outcome can need."""
-    monkeypatch.setattr(http_calls, "_ANSWER_BYTES", 1 << 16)
+    monkeypatch.setattr(http_client, "_MAX_RESPONSE_BYTES", 1 << 16)
     monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.01)
     proxy.faults.append("endless")
     assert passed(connect(proxy.url).execute(program("endless")))
@@ -184,7 +184,7 @@ def test_a_hang_is_cut_and_the_item_asked_for_again(
     service: Served, proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A service that gives no sign of life is not waited for until the very end."""
-    monkeypatch.setattr(http_calls, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(http_client, "_SILENCE_SECONDS", 0.5)
     proxy.faults.append("hang")
     assert passed(connect(proxy.url).execute(program("cut hang")))
 

@@ -68,13 +68,13 @@ def test_an_item_arrives_as_it_was(item: WorkItem) -> None:
 def test_an_outcome_arrives_as_it_was(outcome: Outcome) -> None:
     """Whatever a program printed."""
     message = travelled({"type": "outcome", "number": 0, "outcome": protocol.outcome_fields(outcome)})
-    assert protocol.outcome_of(message["outcome"]) == outcome
+    assert protocol.parse_outcome(message["outcome"]) == outcome
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"3", b'{"number": 1}', b'{"type": 3}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     """A host that says nonsense is not believed."""
-    with pytest.raises(protocol.WireError):
+    with pytest.raises(protocol.ProtocolError):
         protocol.message_of(line)
 
 
@@ -98,8 +98,8 @@ OUTCOME = asdict(Outcome(exit="exit 0"))
 )
 def test_an_outcome_of_another_form_is_refused(told: object) -> None:
     """Before a verdict is made of it."""
-    with pytest.raises(protocol.WireError):
-        protocol.outcome_of(told)
+    with pytest.raises(protocol.ProtocolError):
+        protocol.parse_outcome(told)
 
 
 ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset({"os"})))
@@ -119,5 +119,5 @@ ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, froze
 )
 def test_an_item_of_another_form_is_refused(told: object) -> None:
     """Before anything is executed."""
-    with pytest.raises(protocol.WireError):
+    with pytest.raises(protocol.ProtocolError):
         protocol.item_of(told)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import httpx2
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
-from bigcodeflow.serving.app import Service
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.server import ServiceServer, listening
-from bigcodeflow.serving.settings import ServingSettings
+from bigcodeflow.serving.service import Service
 
 KEY = "the-key-of-these-tests"
 TEST = """import unittest
@@ -45,8 +45,8 @@ def served(
     environment: InstalledEnvironment, settings: ServingSettings, *, cores: int = 1, slots_per_core: int = 8
 ) -> Iterator[Served]:
     """A service in a thread of this process."""
-    workshop = Workshop(environment, cores=cores, slots_per_core=slots_per_core)
-    service = Service(workshop, workshop.check(Kind(settings.limits)), settings)
+    executor_pool = ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)
+    service = Service(executor_pool, executor_pool.check(ExecutionMode(settings.limits)), settings)
     with listening("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         server = ServiceServer(service)
@@ -58,7 +58,7 @@ def served(
         finally:
             server.should_exit = True
             thread.join(30)
-            workshop.close()
+            executor_pool.close()
             service.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.serving.models import Info, Result
+from bigcodeflow.execution.remote.protocol import Info, Result
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, Served, item
 
@@ -46,7 +46,8 @@ def test_every_answer_is_described(shared_service: Served) -> None:
         f"{model}.{name}"
         for model, schema in told["components"]["schemas"].items()
         for name, field in schema.get("properties", {}).items()
-        if "description" not in field and model in ("Item", "BatchRequest", "BatchLimits", "Verdict", "Result", "Info")
+        if "description" not in field
+        and model in ("Item", "BatchRequest", "RequestedLimits", "Verdict", "Result", "Info")
     ]
     assert undescribed in ([], ["Info.environment", "Info.capabilities"])
 

@@ -36,9 +36,9 @@ def serve(
     """
     from bigcodeflow.core.settings import validated
     from bigcodeflow.environments import find_environment
-    from bigcodeflow.serving.guarding import usable_key
+    from bigcodeflow.serving.access import usable_key
+    from bigcodeflow.serving.request_parsing import ServingSettings
     from bigcodeflow.serving.server import serve
-    from bigcodeflow.serving.settings import ServingSettings
 
     key = usable_key(os.environ.get(api_key_variable, ""), host, api_key_variable)
     limits = validated(LimitsConfig, given, "command line")

@@ -88,7 +88,7 @@ def make_backend(config: ExecutionConfig, environment: Environment, *, cores: fl
     """
     if not config.fallback:
         return _place(config.backend).backend(config, environment, cores, isolated)
-    from bigcodeflow.execution.remote.failover import FailoverBackend
+    from bigcodeflow.execution.remote.backend import FailoverBackend
 
     second = _second(config)
     other = _environment(second)
@@ -121,17 +121,17 @@ def _place(name: BackendName | str) -> BackendSpec:
     if name == "local":
         return BackendSpec(lambda config: find_environment(config.environment), _local)
     try:
-        module = import_module(f"bigcodeflow.execution.remote.{name}")
+        module = import_module(f"bigcodeflow.execution.remote.{_MODULES.get(name, name)}")
     except ImportError as error:
         raise ConfigError(
             f"execution.backend {name} needs a package that is not installed ({error.name}): "
-            f"pip install 'bigcodeflow[{_EXTRAS.get(name, name)}]'"
+            f"pip install 'bigcodeflow[{name}]'"
         ) from None
     return cast("BackendSpec", module.SPEC)
 
 
-#: Extra of the package that brings a backend's SDK, where it has another name.
-_EXTRAS = {"gradio": "gradio-client"}
+#: Modules of backends that share one with another.
+_MODULES = {"gradio": "http"}  # a space answers the same HTTP API as `bigcodeflow serve`
 
 
 def _local(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001

@@ -17,7 +17,7 @@ from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.remote.spaces import Space
+    from bigcodeflow.execution.remote.gradio_space import Space
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ def results_of_space(
 
 def _asked(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
     """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
-    from bigcodeflow.execution.remote.spaces import Space, SpaceBusyError
-    from bigcodeflow.execution.remote.transports import HostRefusedError, LinkLostError
+    from bigcodeflow.execution.remote.gradio_space import Space, SpaceBusyError
+    from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 
     deadline, losses = time.monotonic() + service.timeout_seconds, 0
     while True:
@@ -99,7 +99,7 @@ def _asked(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tu
                 space.close()
         except HostRefusedError as error:
             raise ExecutionError(str(error)) from error
-        except LinkLostError as error:
+        except HostLostError as error:
             losses += not isinstance(error, SpaceBusyError)
             if losses == _ATTEMPTS or time.monotonic() + _SECONDS_BETWEEN_ATTEMPTS > deadline:
                 raise ExecutionError(f"{error}; nothing was imported, try again later") from error
@@ -108,9 +108,9 @@ def _asked(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tu
 
 
 def _predicted(space: "Space", samples: Path, question: SpaceQuestion, timeout_seconds: float) -> tuple[Any, Any]:
-    from bigcodeflow.execution.remote.spaces import upload
+    from bigcodeflow.execution.remote.gradio_space import upload
 
-    taken = space.offers(_ENDPOINT)
+    taken = space.parameters(_ENDPOINT)
     asked = asdict(question)
     # Older spaces know fewer settings; one that is not the default would be left aside without a word.
     lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]

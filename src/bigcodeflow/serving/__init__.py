@@ -1,13 +1,9 @@
-"""Executes for others: over HTTP, and as a space on the hub.
+"""Executes for others: over HTTP (`bigcodeflow serve`), and as a Gradio space, which answers the same HTTP API.
 
-The service over HTTP, batches of programs in and one verdict a line out, is
-
-- ``models``     what requests and answers hold; the OpenAPI description is made of it
-- ``orders``     a request, read as work: what it may ask for, and what its tests are
-- ``jobs``       the queue: equal work is executed once, each batch has its turn, what nobody waits for is taken back
-- ``guarding``   who may ask, and how much at a time
-- ``app``        the addresses
-- ``server``     the process: from its start to a clean end
-
-and the space is what is named after it.
+- ``request_parsing``  a request as work: what it may ask for, and what its tests are
+- ``jobs``             the queue: equal work is executed once, each batch has its turn
+- ``service``          reads, plans, executes, judges and checks batches
+- ``access``           who may ask, and how much at a time
+- ``app``, ``server``  the addresses, and the process from its start to a clean end
+- ``space``, ``space_page``, ``evaluations``  the space: its process, its page, and the runs that the page starts
 """

@@ -3,9 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any, cast
 
@@ -15,160 +14,50 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
 
 import bigcodeflow
-from bigcodeflow.execution.backends.base import Capabilities
-from bigcodeflow.execution.environment_check import absent_modules
-from bigcodeflow.execution.integrity.checks import UNCHECKED, Finding, applied
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.executor_pool import Workshop
-from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.serving import guarding
-from bigcodeflow.serving.checks import PassChecks
-from bigcodeflow.serving.jobs import ATTEMPTS, Batch, BusyError, Finished, Jobs, StoppingError
-from bigcodeflow.serving.models import BatchRequest, Health, Info, Prepared, PrepareRequest, Problem, Result, Verdict
-from bigcodeflow.serving.request_parsing import Orders, RefusedError, read_batch, read_programs
-from bigcodeflow.serving.settings import ServingSettings
-from bigcodeflow.serving.streaming import LineStream
+from bigcodeflow.execution.remote.protocol import (
+    BatchRequest,
+    Health,
+    Info,
+    Prepared,
+    PrepareRequest,
+    Problem,
+    Result,
+)
+from bigcodeflow.serving import access
+from bigcodeflow.serving.jobs import QueueFullError, ServiceStoppingError
+from bigcodeflow.serving.request_parsing import RequestError
+from bigcodeflow.serving.service import Service
 
 _TITLE = "bigcodeflow"
 _DESCRIPTION = "Executes programs against their tests, each in a sandbox of its own."
+#: A client that takes nothing for so long is taken for gone.
+_STALLED_SECONDS = 60.0
 
 
-class Service:
-    """What stands behind the addresses."""
+class LineStream(StreamingResponse):
+    """Sends lines as they come, until its client goes; whatever ends it, ``on_end`` is called."""
 
-    def __init__(self, workshop: Workshop, capabilities: Capabilities, settings: ServingSettings) -> None:
-        """Nothing is executed yet.
+    media_type = "application/x-ndjson"
 
-        Args:
-            workshop: where items are executed.
-            capabilities: what a check of it found.
-            settings: what the service allows.
-        """
-        self.settings = settings
-        self.jobs = Jobs(workshop, max_queue=settings.max_queue)
-        self.budget = guarding.Budget(settings.held_bytes)
-        self._workshop = workshop
-        self._described = workshop.described(capabilities)
-        self._checks = PassChecks(workshop, self._described["environment"]["environment_sha"])
-        # One thread each: reading holds the interpreter anyway, and a survey of imports takes half a minute.
-        self._reading = ThreadPoolExecutor(1, "reading")
-        self._planning = ThreadPoolExecutor(1, "planning")
+    def __init__(self, lines: AsyncIterator[bytes], on_end: Callable[[], object]) -> None:
+        super().__init__(lines, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._on_end = on_end
 
-    def info(self) -> dict[str, Any]:
-        """What a client has to know."""
-        own = self.settings
-        bounds = {name: getattr(own, name) for name in ("most_seconds", "max_batch", "max_body_mib", "max_queue")}
-        counts = {"open_items": self.jobs.open_items, "executions": self.jobs.executions}
-        return self._described | {"limits": own.limits.model_dump()} | bounds | counts
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
 
-    async def read(self, body: bytes) -> Orders:
-        """The work of a batch.
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(_STALLED_SECONDS):
+                await send(message)
 
-        Raises:
-            RefusedError: it cannot be done here.
-        """
-        sha = self._described["environment"]["environment_sha"]
-        loop = asyncio.get_running_loop()
-        request, orders = await loop.run_in_executor(self._reading, read_batch, body, self.settings, sha)
-        self._require_same(request)
-        return await loop.run_in_executor(self._reading, self._with_absent, orders)
-
-    async def starts(self, body: bytes) -> dict[str, Any]:
-        """How each program of a request starts.
-
-        Raises:
-            RefusedError: the request has another form.
-        """
-        loop = asyncio.get_running_loop()
-        texts = await loop.run_in_executor(self._reading, read_programs, body)
-        starts = await loop.run_in_executor(self._planning, self._workshop.prepare, texts)
-        return {"starts": [{"preload": preload, "zygote": zygote} for preload, zygote in starts]}
-
-    async def lines(self, batch: Batch, orders: Orders) -> AsyncIterator[bytes]:
-        """The results of a batch as they come; a blank line is a sign of life."""
-        planned = asyncio.ensure_future(self._planned(orders))
-        while not (await asyncio.wait([planned], timeout=protocol.ALIVE_SECONDS))[0]:
-            yield b"\n"
-        items = planned.result()
-        names = [order.id for order in orders.items]
-        self.jobs.begin(batch, list(zip(names, items, strict=True)), ATTEMPTS if orders.judged_here else 1)
-        by_name = dict(zip(names, zip(orders.items, items, strict=True), strict=True))
-        checked: dict[asyncio.Future[Finding], tuple[str, dict[str, Any]]] = {}
-        async for found in batch.results():
-            if found is None:
-                yield b"\n"
-                continue
-            if not orders.judged_here:
-                yield protocol.line({"id": found[0], "outcome": protocol.outcome_fields(found[1].outcome)})
-                continue
-            order, item = by_name[found[0]]
-            row = self._verdict(found[1], item)
-            if row["status"] == "pass" and order.reference is not None:
-                check = asyncio.wrap_future(self._checks.submit(order, item, orders.kind))
-                checked[check] = (found[0], row)
-            else:
-                yield _verdict_line(found[0], row)
-        while checked:
-            ended, _ = await asyncio.wait(checked, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            for check in ended:
-                name, row = checked.pop(check)
-                yield _verdict_line(name, applied({"": row}, {"": check.result()})[""])
-            if not ended:
-                yield b"\n"
-
-    def _with_absent(self, orders: Orders) -> Orders:
-        """The orders with what this environment lacks of what each names: no program may say so itself."""
-        if not orders.judged_here:
-            return orders
-        named = frozenset().union(*(order.item.missing_imports for order in orders.items))
-        absent = absent_modules(self._workshop.environment, named)
-        items = [
-            order._replace(item=replace(order.item, missing_imports=order.item.missing_imports & absent))
-            for order in orders.items
-        ]
-        return orders._replace(items=items)
-
-    async def _planned(self, orders: Orders) -> list[WorkItem]:
-        items = [order.item for order in orders.items]
-        if orders.kind.start == "cold" or all(order.planned for order in orders.items):
-            return items
-        texts = [(item.program, item.test) for item in items]
-        loop = asyncio.get_running_loop()
-        starts = await loop.run_in_executor(self._planning, self._workshop.prepare, texts)
-        return [
-            order.item if order.planned else replace(order.item, preload=preload, zygote=zygote)
-            for order, (preload, zygote) in zip(orders.items, starts, strict=True)
-        ]
-
-    def close(self) -> None:
-        """Read and plan nothing any more."""
-        self._reading.shutdown(wait=False, cancel_futures=True)
-        self._planning.shutdown(wait=False, cancel_futures=True)
-        self._checks.close()
-
-    def _verdict(self, finished: Finished, item: WorkItem) -> dict[str, Any]:
-        sha = self._described["environment"]["environment_sha"]
-        found = verdict(item, finished.outcome, backend="local", environment_sha=sha, attempts=finished.attempts)
-        return found | {"integrity": UNCHECKED if found["status"] == "pass" else None}
-
-    def _require_same(self, request: BatchRequest) -> None:
-        """Refuse work that was planned for another service, such as this address's former one."""
-        own = (self._described["code_version"], self._described["environment"]["environment_sha"])
-        wanted = (request.code_version or own[0], request.environment_sha or own[1])
-        if own != wanted:
-            raise RefusedError(
-                HTTPStatus.CONFLICT,
-                f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
-                f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
-            )
-
-
-def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
-    return protocol.line({"id": name, "verdict": {column: row[column] for column in Verdict.model_fields}})
+        try:
+            await super().__call__(scope, receive, send_in_time)
+        finally:
+            self._on_end()
 
 
 def service_of(request: Request) -> Service:
@@ -181,11 +70,11 @@ _bearer = HTTPBearer(auto_error=False, description="The service's key.")
 
 
 async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)], service: _Own) -> None:
-    guarding.require_key(given, service.settings.key)
+    access.require_key(given, service.settings.key)
 
 
 async def _require_own_name(request: Request) -> None:
-    guarding.require_own_name(request)
+    access.require_own_name(request)
 
 
 def _retry_after() -> dict[str, Any]:
@@ -256,20 +145,20 @@ async def prepare(request: Request, service: _Own) -> Response:
 async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
-        orders = await service.read(await _read(request, service, held))
+        batch = await service.read(await _read(request, service, held))
         try:
-            batch = service.jobs.reserve(len(orders.items), orders.kind)
-        except BusyError as error:
-            raise guarding.busy(str(error)) from None
-        except StoppingError as error:
-            again = {"Retry-After": str(guarding.RETRY_SECONDS)}
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=again) from None
-        held.callback(service.jobs.release, batch)
-        return LineStream(service.lines(batch, orders), held.pop_all().close)
+            reservation = service.jobs.reserve(len(batch.items), batch.mode)
+        except QueueFullError as error:
+            raise access.busy(str(error)) from None
+        except ServiceStoppingError as error:
+            again = {"Retry-After": str(access.RETRY_SECONDS)}
+            raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=again) from None
+        held.callback(service.jobs.release, reservation)
+        return LineStream(service.lines(reservation, batch), held.pop_all().close)
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    body = guarding.Body(service.budget, service.settings.max_body_bytes)
+    body = access.RequestBody(service.budget, service.settings.max_body_bytes)
     held.callback(body.close)
     return await body.read(request)
 
@@ -280,7 +169,7 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
 
 
 async def _answer_refusal(_request: Request, error: Exception) -> Response:
-    refused = cast("RefusedError", error)
+    refused = cast("RequestError", error)
     return _json({"detail": list(refused.lines)}, refused.status, refused.headers)
 
 
@@ -297,8 +186,8 @@ def make_app(service: Service) -> FastAPI:
     """The application of a service; its description names every answer that it gives."""
     app = FastAPI(title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
-    app.add_middleware(guarding.OneLength)
-    app.add_exception_handler(RefusedError, _answer_refusal)
+    app.add_middleware(access.OneLength)
+    app.add_exception_handler(RequestError, _answer_refusal)
     app.add_exception_handler(HTTPException, _answer_unknown)
     app.add_exception_handler(ClientDisconnect, _answer_nobody)
     guard = Depends(_require_key if service.settings.key else _require_own_name)
@@ -310,23 +199,16 @@ def make_app(service: Service) -> FastAPI:
     app.include_router(_open_router)
     app.include_router(_description_router, dependencies=[guard])
     app.include_router(_router, dependencies=[guard], responses=refusals)
-    app.openapi = _description_of(app)  # type: ignore[method-assign]
+    app.openapi = cache(lambda: _openapi(app))  # type: ignore[method-assign]
     return app
 
 
-def _description_of(app: FastAPI) -> Callable[[], dict[str, Any]]:
+def _openapi(app: FastAPI) -> dict[str, Any]:
     """What FastAPI derives, and the models of bodies that are read by hand: for their size is counted on the way."""
-    described: list[dict[str, Any]] = []
-
-    def describe() -> dict[str, Any]:
-        if not described:
-            told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            _, own = models_json_schema(
-                [(BatchRequest, "validation"), (PrepareRequest, "validation"), (Result, "validation")],
-                ref_template="#/components/schemas/{model}",
-            )
-            told.setdefault("components", {}).setdefault("schemas", {}).update(own["$defs"])
-            described.append(told)
-        return described[0]
-
-    return describe
+    described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    _, models = models_json_schema(
+        [(BatchRequest, "validation"), (PrepareRequest, "validation"), (Result, "validation")],
+        ref_template="#/components/schemas/{model}",
+    )
+    described.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])
+    return described

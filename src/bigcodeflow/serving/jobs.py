@@ -1,6 +1,6 @@
-"""The queue of a service: equal work is executed once, each batch has its turn, what nobody waits for is taken back.
+"""The queue of a service: equal work is executed once, batches have turns, what nobody waits for is taken back.
 
-Everything here happens in one event loop; only the executions themselves run in the workshop's threads.
+Everything here happens in one event loop; only the executions themselves run in the pool's threads.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.remote.protocol import ALIVE_SECONDS
 from bigcodeflow.execution.verdicts import worth_repeating
 
@@ -20,20 +20,20 @@ from bigcodeflow.execution.verdicts import worth_repeating
 _KEPT_SECONDS = 600.0
 _KEPT_BYTES = 256 << 20
 #: Different limits and starts of all open batches: each keeps a warm sandbox of its own.
-_MOST_KINDS = 8
+_MAX_MODES = 8
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 ATTEMPTS = 5
 
 
-class BusyError(ExecutionError):
+class QueueFullError(ExecutionError):
     """There is no room now; later there will be."""
 
 
-class StoppingError(ExecutionError):
+class ServiceStoppingError(ExecutionError):
     """Nothing new is begun any more."""
 
 
-class Finished(NamedTuple):
+class FinishedExecution(NamedTuple):
     """How an item ended."""
 
     outcome: Outcome
@@ -43,26 +43,26 @@ class Finished(NamedTuple):
 class _Job:
     """One execution, which one or several batches wait for."""
 
-    def __init__(self, item: WorkItem, kind: Kind, attempts: int) -> None:
-        self.item, self.kind, self.attempts = item, kind, attempts
-        self.listeners: list[Batch] = []
+    def __init__(self, item: WorkItem, mode: ExecutionMode, attempts: int) -> None:
+        self.item, self.mode, self.attempts = item, mode, attempts
+        self.listeners: list[Reservation] = []
         self.begun = self.withdrawn = False
-        self.finished: Finished | None = None
+        self.finished: FinishedExecution | None = None
         self.ended_at = 0.0
         self.size_bytes = 0
 
 
-class Batch:
+class Reservation:
     """Places in the queue that one request holds."""
 
-    def __init__(self, count: int, kind: Kind) -> None:
-        self.count, self.kind = count, kind
+    def __init__(self, count: int, mode: ExecutionMode) -> None:
+        self.count, self.mode = count, mode
         self.ended: asyncio.Queue[_Job] = asyncio.Queue()
         self.names: dict[str, list[str]] = {}
         """The client's names of each execution."""
         self.jobs: list[_Job] = []
 
-    async def results(self) -> AsyncIterator[tuple[str, Finished] | None]:
+    async def results(self) -> AsyncIterator[tuple[str, FinishedExecution] | None]:
         """Each item's name and end, as they come; None is a sign of life. What was taken back is left out."""
         left = len(self.jobs)
         while left:
@@ -78,81 +78,83 @@ class Batch:
                     yield name, job.finished
 
 
-class Jobs:
+class JobQueue:
     """All work of a service."""
 
-    def __init__(self, workshop: Workshop, *, max_queue: int) -> None:
+    def __init__(self, pool: ExecutorPool, *, max_queue: int) -> None:
         """Nothing is begun yet.
 
         Args:
-            workshop: where items are executed.
+            pool: where items are executed.
             max_queue: items that wait or run at the same time.
         """
-        self._workshop, self._max_queue = workshop, max_queue
+        self._pool, self._max_queue = pool, max_queue
         self._jobs: dict[str, _Job] = {}
         self._ended: OrderedDict[str, _Job] = OrderedDict()
         self._ended_bytes = 0
         self._queues: deque[deque[_Job]] = deque()
-        self._kinds: Counter[Kind] = Counter()
+        self._modes: Counter[ExecutionMode] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self.open_items = 0
         self.executions = 0
         self.stopping = False
 
-    def reserve(self, count: int, kind: Kind) -> Batch:
+    def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
         """Places for so many items; to be given back with ``release``.
 
         Raises:
-            StoppingError: the service ends.
-            BusyError: there are not so many places left.
+            ServiceStoppingError: the service ends.
+            QueueFullError: there are not so many places left.
         """
         if self.stopping:
-            raise StoppingError("the service is stopping: send the batch again when it is back")
+            raise ServiceStoppingError("the service is stopping: send the batch again when it is back")
         if self.open_items + count > self._max_queue:
-            raise BusyError(
+            raise QueueFullError(
                 f"{self.open_items} items wait or run, and {self._max_queue} may: send the {count} again later"
             )
-        if kind not in self._kinds and len(self._kinds) >= _MOST_KINDS:
-            raise BusyError(f"items under {_MOST_KINDS} different limits wait or run already: send these again later")
+        if mode not in self._modes and len(self._modes) >= _MAX_MODES:
+            raise QueueFullError(
+                f"items under {_MAX_MODES} different limits wait or run already: send these again later"
+            )
         self.open_items += count
-        self._kinds[kind] += 1
-        return Batch(count, kind)
+        self._modes[mode] += 1
+        return Reservation(count, mode)
 
-    def begin(self, batch: Batch, items: Sequence[tuple[str, WorkItem]], attempts: int) -> None:
-        """Queue what is new of a batch, and have it told of everything.
+    def begin(self, reservation: Reservation, items: Sequence[tuple[str, WorkItem]], attempts: int) -> None:
+        """Queue what is new of a batch, and have it receive the end of each.
 
         Args:
-            batch: whose places they take.
+            reservation: whose places they take.
             items: name and work of each; equal verdict keys are one execution.
             attempts: executions of one that was disturbed from outside.
         """
-        self._forget()
+        self._drop_old()
         new: deque[_Job] = deque()
         for name, item in items:
             key = item.verdict_key
-            batch.names.setdefault(key, []).append(name)
-            if len(batch.names[key]) > 1:
+            reservation.names.setdefault(key, []).append(name)
+            if len(reservation.names[key]) > 1:
                 continue
             job = self._jobs.get(key)
             if job is None:
-                job = self._jobs[key] = _Job(item, batch.kind, attempts)
+                job = self._jobs[key] = _Job(item, reservation.mode, attempts)
                 new.append(job)
-            batch.jobs.append(job)
+            reservation.jobs.append(job)
             if job.finished or self.stopping:
-                batch.ended.put_nowait(job)
+                reservation.ended.put_nowait(job)
             else:
-                job.listeners.append(batch)
+                job.listeners.append(reservation)
         if new:
             self._queues.append(new)
-        self._pump()
+        self._begin_waiting()
 
-    def release(self, batch: Batch) -> None:
+    def release(self, reservation: Reservation) -> None:
         """Give the places back; what has not begun and nobody else waits for is not begun any more."""
-        self.open_items -= batch.count
-        self._kinds -= Counter([batch.kind])
-        for job in batch.jobs:
-            if batch in job.listeners:
-                job.listeners.remove(batch)
+        self.open_items -= reservation.count
+        self._modes -= Counter([reservation.mode])
+        for job in reservation.jobs:
+            if reservation in job.listeners:
+                job.listeners.remove(reservation)
             if not (job.listeners or job.begun):
                 self._withdraw(job)
 
@@ -161,8 +163,8 @@ class Jobs:
         self.stopping = True
         for job in [job for queue in self._queues for job in queue if not job.withdrawn]:
             self._withdraw(job)
-            for batch in job.listeners:
-                batch.ended.put_nowait(job)
+            for reservation in job.listeners:
+                reservation.ended.put_nowait(job)
         self._queues.clear()
 
     def _withdraw(self, job: _Job) -> None:
@@ -170,9 +172,9 @@ class Jobs:
         if self._jobs.get(job.item.verdict_key) is job:
             del self._jobs[job.item.verdict_key]
 
-    def _pump(self) -> None:
-        """Begin as much as there are slots for, one of each batch in turn: a small one does not wait for a large."""
-        while len(self._tasks) < self._workshop.slots and self._queues and not self.stopping:
+    def _begin_waiting(self) -> None:
+        """Begin what there are slots for, one of each batch in turn: a small one does not wait for a large."""
+        while len(self._tasks) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
             if queue:
@@ -186,22 +188,22 @@ class Jobs:
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._pump()
+        self._begin_waiting()
 
     async def _execute(self, job: _Job) -> None:
         for attempt in range(1, job.attempts + 1):
             self.executions += 1
             outcome = await self._outcome(job)
-            job.finished = Finished(outcome, attempt)
+            job.finished = FinishedExecution(outcome, attempt)
             if self.stopping or not worth_repeating(outcome):
                 break
         self._keep(job)
-        for batch in job.listeners:
-            batch.ended.put_nowait(job)
+        for reservation in job.listeners:
+            reservation.ended.put_nowait(job)
         job.listeners = []
 
     async def _outcome(self, job: _Job) -> Outcome:
-        done = asyncio.wrap_future(self._workshop.submit(job.item, job.kind))
+        done = asyncio.wrap_future(self._pool.submit(job.item, job.mode))
         await asyncio.wait([done])
         error = done.exception()
         # Whatever this machine lacks, such as descriptors, the program did not cause it and must not fail for it.
@@ -219,9 +221,9 @@ class Jobs:
         job.size_bytes += len(job.item.program) + len(job.item.test)
         self._ended[key] = job
         self._ended_bytes += job.size_bytes
-        self._forget()
+        self._drop_old()
 
-    def _forget(self) -> None:
+    def _drop_old(self) -> None:
         long_ago = time.monotonic() - _KEPT_SECONDS
         while self._ended:
             key, oldest = next(iter(self._ended.items()))

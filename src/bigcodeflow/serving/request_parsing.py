@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,17 +15,19 @@ from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, REFUSALS
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.executor_pool import Kind
-from bigcodeflow.serving.models import BatchLimits, BatchRequest, Item, PrepareRequest
-from bigcodeflow.serving.settings import ServingSettings
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode
+from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareRequest, RequestedLimits
 
-_MOST_LINES = 20
+_MAX_LINES = 20
+#: Bodies that may be held at the same time, in times of the largest one.
+_BODIES = 8
 #: Keys and elements of a request; each may be wrong, which takes a kilobyte to say.
-_MOST_VALUES = 300_000
+_MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
 
 
-class RefusedError(BigCodeFlowError):
+class RequestError(BigCodeFlowError):
     """A request that is not answered: its status, and a line for each reason."""
 
     def __init__(self, status: HTTPStatus, *lines: str, headers: dict[str, str] | None = None) -> None:
@@ -33,7 +35,42 @@ class RefusedError(BigCodeFlowError):
         self.status, self.lines, self.headers = status, lines, headers or {}
 
 
-class Order(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ServingSettings:
+    """What one service allows."""
+
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    """What an item may use, unless its batch asks for less; ``time_seconds`` is what it has where it asks for none."""
+    most_limits: LimitsConfig | None = None
+    """What a batch may ask for, where that is more."""
+    most_seconds: float = 3600.0
+    """Most time that an item may ask for, wall and CPU seconds."""
+    max_batch: int = 1000
+    """Items of a batch."""
+    max_body_mib: int = 64
+    """Size of a request, in MiB."""
+    max_queue: int = 4000
+    """Items that wait or run at the same time, those of all clients together."""
+    key: str = ""
+    """What a client has to know; empty asks for nothing, which only loopback may."""
+
+    @property
+    def upper_limits(self) -> LimitsConfig:
+        """Most that an item may use."""
+        return self.most_limits or self.limits
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Size of a request."""
+        return self.max_body_mib << 20
+
+    @property
+    def max_held_bytes(self) -> int:
+        """Size of all requests that are being answered at the same time."""
+        return _BODIES * self.max_body_bytes
+
+
+class ParsedItem(NamedTuple):
     """One item of a batch."""
 
     id: str
@@ -46,20 +83,16 @@ class Order(NamedTuple):
     entry_point: str
 
 
-class Orders(NamedTuple):
-    """A batch, read."""
+class ParsedBatch(NamedTuple):
+    """A batch's work."""
 
-    items: list[Order]
-    kind: Kind
-    detail: str
-
-    @property
-    def judged_here(self) -> bool:
-        """Whether verdicts are asked for; what disturbed an execution is then found here too."""
-        return self.detail == "verdict"
+    items: list[ParsedItem]
+    mode: ExecutionMode
+    judged_here: bool
+    """Whether verdicts are asked for; what disturbed an execution is then found here too."""
 
 
-def parsed(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
+def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
     """The request that a body holds.
 
     Args:
@@ -68,57 +101,54 @@ def parsed(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Reques
         max_batch: elements that a list of items may have; 0 takes any number.
 
     Raises:
-        RefusedError: it is no JSON, has another form, or too many parts.
+        RequestError: it is no JSON, has another form, or too many parts.
     """
     try:
         # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
-        told = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
+        value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
+        raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
     try:
-        return model.model_validate(told, strict=True)
+        return model.model_validate(value, strict=True)
     except ValidationError as error:
-        raise _refused(_line(found["loc"], found["msg"]) for found in error.errors(include_url=False)) from None
+        raise _refusal(_line(found["loc"], found["msg"]) for found in error.errors(include_url=False)) from None
 
 
-def read_batch(body: bytes, settings: ServingSettings, environment_sha: str) -> tuple[BatchRequest, Orders]:
+def parse_batch(body: bytes, settings: ServingSettings, environment_sha: str) -> tuple[BatchRequest, ParsedBatch]:
     """A batch and its work.
 
     Raises:
-        RefusedError: it has another form, asks for more than the service allows, or holds a test that is none.
+        RequestError: it has another form, asks for more than the service allows, or holds a test that is none.
     """
-    request = parsed(body, BatchRequest, max_batch=settings.max_batch)
+    request = _validated(body, BatchRequest, max_batch=settings.max_batch)
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
-    kind = Kind(_limits(request.limits, settings.limits), request.start)
+    mode = ExecutionMode(_limits(request.limits, settings), request.start)
     wrong = [line for number, item in enumerate(request.items) for line in _wrong(number, item, settings)]
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         wrong.append(f"items: the id {twice!r} occurs more than once")
     if wrong:
-        raise _refused(wrong)
-    context = [kind.limits.model_dump(), kind.start, request.detail, environment_sha]
-    orders = [_order(item, settings, context, judged=request.detail == "verdict") for item in request.items]
-    return request, Orders(orders, kind, request.detail)
+        raise _refusal(wrong)
+    context = [mode.limits.model_dump(), mode.start, request.detail, environment_sha]
+    judged_here = request.detail == "verdict"
+    items = [_parsed_item(item, settings, context, judged_here=judged_here) for item in request.items]
+    return request, ParsedBatch(items, mode, judged_here)
 
 
-def read_programs(body: bytes) -> list[tuple[str, str]]:
+def parse_programs(body: bytes) -> list[tuple[str, str]]:
     """Each program with its test.
 
     Raises:
-        RefusedError: it has another form.
+        RequestError: it has another form.
     """
-    request = parsed(body, PrepareRequest)
+    request = _validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
-    wrong = [
-        _line(("programs", number, "test"), f"there is no test {one.test}")
-        for number, one in enumerate(request.programs)
-        if one.test >= len(request.tests)
-    ]
-    if wrong:
-        raise _refused(wrong)
-    return [(one.program, request.tests[one.test]) for one in request.programs]
+    try:
+        return protocol.programs_of(request)
+    except protocol.ProtocolError as error:
+        raise _refusal([str(error)]) from None
 
 
 def _refuse_constant(name: str) -> float:
@@ -127,19 +157,19 @@ def _refuse_constant(name: str) -> float:
 
 def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     """Makes the objects of a request, until there are too many values; asked before each is looked at for mistakes."""
-    left = _MOST_VALUES
+    left = _MAX_VALUES
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal left
         found = dict(pairs)
         items = found.get("items")
         if max_batch and isinstance(items, list) and len(items) > max_batch:
-            told = f"items: {len(items)} in a batch, and {max_batch} may be: send several batches"
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+            reason = f"items: {len(items)} in a batch, and {max_batch} may be: send several batches"
+            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         left -= len(pairs) + sum(len(value) for _, value in pairs if isinstance(value, list))
         if left < 0:
-            told = f"the body holds more than {_MOST_VALUES:,} values: send several"
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+            reason = f"the body holds more than {_MAX_VALUES:,} values: send several"
+            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         return found
 
     return made
@@ -153,31 +183,31 @@ def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
         if len(test) > MOST_TEST_CHARACTERS
     ]
     if large:
-        raise _refused(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        raise _refusal(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
-def _refused(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RefusedError:
+def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestError:
     lines = list(lines)
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES} more"]
-    return RefusedError(status, *lines)
+    if len(lines) > _MAX_LINES:
+        lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
+    return RequestError(status, *lines)
 
 
 def _line(place: tuple[int | str, ...], message: str) -> str:
     return f"{'.'.join(map(str, place)) or 'body'}: {message[:1].lower()}{message[1:]}"
 
 
-def _limits(asked: BatchLimits, own: LimitsConfig) -> LimitsConfig:
-    """The service's own limits, lowered to what a batch asks for."""
-    wanted = asked.model_dump(exclude_none=True)
-    above = [name for name, value in wanted.items() if value > getattr(own, name)]
+def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
+    """The service's own limits, changed to what a batch asks for."""
+    wanted, upper = asked.model_dump(exclude_none=True), settings.upper_limits
+    above = [name for name, value in wanted.items() if value > getattr(upper, name)]
     if above:
-        raise _refused(
-            f"limits.{name}: {wanted[name]} is more than the service's {getattr(own, name)}: ask for less, or start "
-            f"the service with --{name.replace('_', '-')} {wanted[name]}"
+        raise _refusal(
+            f"limits.{name}: {wanted[name]} is more than the service's {getattr(upper, name)}: ask for less, or start "
+            f"the service with --{'most-' if settings.most_limits else ''}{name.replace('_', '-')} {wanted[name]}"
             for name in above
         )
-    return own.model_copy(update=wanted)
+    return settings.limits.model_copy(update=wanted)
 
 
 def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
@@ -204,31 +234,15 @@ def _unreadable(test: str) -> str:
     return ""
 
 
-def _order(item: Item, settings: ServingSettings, context: list[Any], *, judged: bool) -> Order:
-    expected: list[str] = []
-    task_modules: frozenset[str] = frozenset()
-    if judged:  # a client that judges itself knows these itself
-        expected = list(expected_test_ids(item.test) or ()) if item.expected_tests is None else item.expected_tests
+def _parsed_item(item: Item, settings: ServingSettings, context: list[Any], *, judged_here: bool) -> ParsedItem:
+    work = protocol.work_item_of(item, settings.limits.time_seconds)
+    if judged_here:  # a client that judges itself knows these itself
+        expected = expected_test_ids(item.test) or () if item.expected_tests is None else item.expected_tests
         modules = imported_modules(item.test) if item.task_modules is None else item.task_modules
-        task_modules = frozenset(modules)
-    own = WorkItem(
-        verdict_key="",
-        program=item.program,
-        test=item.test,
-        expected_tests=tuple(expected),
-        time_seconds=item.time_seconds or settings.limits.time_seconds,
-        missing_imports=task_modules,
-        expected_memory_mib=item.expected_memory_mib,
-        preload=tuple(item.preload or ()),
-        zygote=tuple(item.zygote or ()),
-        stop_after=item.stop_after,
-        separate=item.separate,
+        work = replace(work, expected_tests=tuple(expected), missing_imports=frozenset(modules))
+    content = [work.program, work.test, work.expected_tests, sorted(work.missing_imports)]
+    identity = [content, work.time_seconds, work.preload, [item.key, item.stop_after, item.separate, *context]]
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).hexdigest()
+    return ParsedItem(
+        item.id, replace(work, verdict_key=key), item.preload is not None, item.reference, item.entry_point
     )
-    identified = _identified(own, [item.key, item.stop_after, item.separate, *context])
-    return Order(item.id, identified, item.preload is not None, item.reference, item.entry_point)
-
-
-def _identified(item: WorkItem, context: list[Any]) -> WorkItem:
-    content = [item.program, item.test, item.expected_tests, sorted(item.missing_imports)]
-    text = json.dumps([content, item.time_seconds, item.preload, context], sort_keys=True)
-    return replace(item, verdict_key=hashlib.sha256(text.encode("ascii")).hexdigest())

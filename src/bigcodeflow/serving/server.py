@@ -4,14 +4,17 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
-from bigcodeflow.serving.app import Service, make_app
-from bigcodeflow.serving.settings import ServingSettings
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.serving.app import make_app
+from bigcodeflow.serving.request_parsing import ServingSettings
+from bigcodeflow.serving.service import Service
 
 #: How long items that run may go on when the service is told to stop.
 _GRACE_SECONDS = 30
@@ -39,50 +42,52 @@ def serve(
         port: 0 takes a free one.
         cores: cores that items may keep busy; 0 takes all.
         slots_per_core: items in flight for each.
-        ready: told the address and how many items run at once, when requests are answered.
+        ready: called with the address and how many items run at once, when requests are answered.
 
     Raises:
         ConfigError: the address cannot be had.
         SandboxUnavailableError: this machine gives no sandbox.
     """
     with listening(host, port) as listener:
-        workshop = Workshop(environment, cores=cores, slots_per_core=slots_per_core)
+        pool = ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)
         try:
-            service = Service(workshop, workshop.check(Kind(settings.limits)), settings)
-            with _quiet_signals():
-                told = f"http://{_shown(host)}:{listener.getsockname()[1]}"
-                server = ServiceServer(service, lambda: ready(told, workshop.slots))
-                server.run([listener])
+            service = Service(pool, pool.check(ExecutionMode(settings.limits)), settings)
+            url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
+            with quiet_signals():
+                ServiceServer(make_app(service), service, lambda: ready(url, pool.slots)).run([listener])
         finally:
-            workshop.close()
+            pool.close()
 
 
 class ServiceServer(uvicorn.Server):
     """Uvicorn's server of one service: from the first word of its end nothing is begun any more."""
 
-    def __init__(self, service: Service, ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, app: FastAPI, service: Service, ready: Callable[[], object] = lambda: None, **options: Any
+    ) -> None:
         """Nothing is served yet.
 
         Args:
-            service: what is served.
+            app: what answers.
+            service: what executes for it.
             ready: called when requests are answered.
+            options: of ``uvicorn.Config`` beside its own.
         """
         self._service, self._ready = service, ready
-        config = uvicorn.Config(
-            make_app(service),
-            http="h11",
-            ws="none",
-            loop="asyncio",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=_BACKLOG,
-            timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        super().__init__(config)
+        own: dict[str, Any] = {
+            "http": "h11",
+            "ws": "none",
+            "loop": "asyncio",
+            "lifespan": "off",
+            "log_config": None,
+            "access_log": False,
+            "server_header": False,
+            "proxy_headers": False,
+            "backlog": _BACKLOG,
+            "timeout_keep_alive": _IDLE_SECONDS,
+            "timeout_graceful_shutdown": _GRACE_SECONDS,
+        }
+        super().__init__(uvicorn.Config(app, **own | options))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
@@ -114,8 +119,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _quiet_signals() -> Iterator[None]:
-    """Uvicorn repeats the signal that ended it, for whoever had a handler before; here that has been heard."""
+def quiet_signals() -> Iterator[None]:
+    """Uvicorn repeats the signal that ended it, for whoever had a handler before; here nothing more is to be done."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
@@ -125,5 +130,5 @@ def _quiet_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _shown(host: str) -> str:
+def shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host

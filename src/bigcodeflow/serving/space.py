@@ -1,4 +1,4 @@
-"""A Gradio space that executes in this machine's sandboxes: a page for people, and endpoints for machines.
+"""A Gradio space that executes in this machine's sandboxes: a page for people, and the HTTP API for machines.
 
 python -m bigcodeflow.serving.space --environment bigcodebench --port 7860
 """
@@ -9,19 +9,21 @@ import binascii
 import hmac
 import logging
 import os
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
-from bigcodeflow.serving.guarding import OneLength, is_loopback, is_own_name
-from bigcodeflow.serving.space_calls import Bounds, Calls
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.serving.access import is_loopback, is_own_name
+from bigcodeflow.serving.app import make_app
+from bigcodeflow.serving.request_parsing import ServingSettings
+from bigcodeflow.serving.server import ServiceServer, listening, quiet_signals, shown_host
+from bigcodeflow.serving.service import Service
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -32,6 +34,8 @@ logger = logging.getLogger(__name__)
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
 _STOP_SECONDS = 5
 _EVENTS_AT_ONCE = 256
+#: What an item may ask for, but for its memory, which the space bounds itself.
+_MOST = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
 
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -46,12 +50,17 @@ class SpaceSettings:
     key_variable: str = "BIGCODEFLOW_SERVICE_KEY"
     """Environment variable with the key that is asked for; without one the space listens on loopback only."""
     calls: int = 64
-    """Calls of machines that are answered at the same time."""
+    """Batches of machines that are answered at the same time, each of ``most_items``."""
     queue: int = 64
-    """Calls that wait beside these; a further one is told that the queue is full."""
+    """Batches, and events of the page, that wait beside these; a further one is told to come later."""
     most_mib: int = 64
-    """Size of an upload."""
-    bounds: Bounds = field(default_factory=Bounds)
+    """Size of an upload or a batch."""
+    most_items: int = 1000
+    """Items of a batch."""
+    most_seconds: float = 3600.0
+    """Time limit that an item may ask for."""
+    most_memory_mib: int = 32 * 1024
+    """Memory that an item may ask for."""
     store: str = "results/store"
     """Where the page's runs are kept."""
 
@@ -64,7 +73,19 @@ class SpaceSettings:
     def url(self) -> str:
         """The space's address, as this machine sees it."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return f"http://{shown_host(host)}:{self.port}"
+
+    @property
+    def serving(self) -> ServingSettings:
+        """Bounds of the HTTP API."""
+        return ServingSettings(
+            most_limits=LimitsConfig(memory_mib=self.most_memory_mib, **_MOST),
+            most_seconds=self.most_seconds,
+            max_batch=self.most_items,
+            max_body_mib=self.most_mib,
+            max_queue=(self.calls + self.queue) * self.most_items,
+            key=self.key,
+        )
 
 
 class Gate:
@@ -79,7 +100,8 @@ class Gate:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: _Receive, send: _Send) -> None:
         """Answer one request, or pass it on."""
-        if scope["type"] == "lifespan":
+        # The HTTP API has guards of its own, which answer its clients in JSON.
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"].startswith("/v1/")):
             await self._app(scope, receive, send)
             return
         status = self._refusal(scope) if scope["type"] == "http" else HTTPStatus.NOT_FOUND
@@ -96,7 +118,7 @@ class Gate:
 
     def _refusal(self, scope: Mapping[str, Any]) -> HTTPStatus | None:
         headers = dict(scope["headers"])
-        if self._key and not hmac.compare_digest(_told_key(headers.get(b"authorization", b"")), self._key):
+        if self._key and not hmac.compare_digest(_sent_key(headers.get(b"authorization", b"")), self._key):
             return HTTPStatus.UNAUTHORIZED
         if not self._key and not is_own_name(headers.get(b"host", b"").decode("latin-1")):
             return HTTPStatus.FORBIDDEN
@@ -108,20 +130,20 @@ class Gate:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > self._most_bytes else None
 
 
-def _told_key(authorization: bytes) -> bytes:
-    scheme, _, told = authorization.strip().partition(b" ")
+def _sent_key(authorization: bytes) -> bytes:
+    scheme, _, password = authorization.strip().partition(b" ")
     if scheme.lower() == b"bearer":
-        return told.strip()
+        return password.strip()
     if scheme.lower() != b"basic":
         return b""
     try:
-        return base64.b64decode(told, validate=True).partition(b":")[2]
+        return base64.b64decode(password, validate=True).partition(b":")[2]
     except binascii.Error:
         return b""
 
 
-def make_app(calls: Calls, settings: SpaceSettings) -> "FastAPI":
-    """The whole app: the page, the endpoints, and the gate before them.
+def require_key_or_loopback(settings: SpaceSettings) -> None:
+    """Refuse a space that strangers could use.
 
     Raises:
         ConfigError: it would listen beyond loopback without a key.
@@ -131,24 +153,26 @@ def make_app(calls: Calls, settings: SpaceSettings) -> "FastAPI":
             f"a space on {settings.host} executes programs for everybody who finds it: put a key into "
             f"{settings.key_variable}, or listen on 127.0.0.1"
         )
+
+
+def make_space(service: Service, settings: SpaceSettings) -> "FastAPI":
+    """The HTTP API with the page beside it, and the gate before both."""
     os.environ.update(_QUIET)
     import gradio
-    from fastapi import FastAPI
 
-    from bigcodeflow.serving.space_page import CSS, add_page, fitting_dataset, theme
-    from bigcodeflow.serving.space_predict import add_predict
-    from bigcodeflow.serving.space_runs import Runs
+    from bigcodeflow.serving.evaluations import Evaluations
+    from bigcodeflow.serving.space_page import CSS, add_page, add_predict, fitting_dataset, theme
 
-    environment = calls.workshop.environment
-    runs = Runs(environment.name, settings, calls.workshop.slots)
+    environment = service.pool.environment
+    own_service = {"url": settings.url, "key_variable": settings.key_variable, "concurrency": service.pool.slots}
+    evaluations = Evaluations(environment.name, settings.store, own_service)
     with gradio.Blocks(title="bigcodeflow", analytics_enabled=False, delete_cache=(3600, 86_400)) as blocks:
-        add_page(runs, environment)
-        add_predict(runs, fitting_dataset(environment))
-        _add_endpoints(calls, settings)
+        add_page(evaluations, environment)
+        add_predict(evaluations, fitting_dataset(environment))
     # Its queue holds one place for each event that is being answered.
     blocks.max_threads = _EVENTS_AT_ONCE
     blocks.queue(max_size=settings.queue, api_open=False)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app = make_app(service)
     gradio.mount_gradio_app(
         app,
         blocks,
@@ -164,83 +188,31 @@ def make_app(calls: Calls, settings: SpaceSettings) -> "FastAPI":
         css=CSS,
     )
     app.add_middleware(Gate, key=settings.key, most_bytes=(settings.most_mib << 20) + 4096)
-    app.add_middleware(OneLength)
     return app
 
 
-def _add_endpoints(calls: Calls, settings: SpaceSettings) -> None:
-    import gradio
-    from gradio.events import api
-
-    from bigcodeflow.serving.space_uploads import upload_field, uploaded
-
-    async def execute(messages: str | None) -> AsyncIterator[str]:
-        """A file of messages as JSON lines in, lines of answers out as they come."""
-        if not messages:
-            raise gradio.Error("upload a file of messages", print_exception=False)
-        async for piece in calls.execute(uploaded(messages)):
-            yield piece
-
-    def info(kind: str = "") -> dict[str, Any]:
-        return calls.info(kind)
-
-    with gradio.Row(visible=False):
-        file = upload_field("messages")
-        answers = gradio.Textbox(label="answers")
-        gradio.Button("execute").click(
-            execute,
-            file,
-            answers,
-            api_name="execute",
-            api_description=execute.__doc__,
-            concurrency_limit=settings.calls,
-            show_progress="hidden",
-        )
-    api(info, api_name="info", api_description=Calls.info.__doc__, concurrency_limit=4)
-
-
-def serve(workshop: Workshop, settings: SpaceSettings) -> None:
+def serve(pool: ExecutorPool, settings: SpaceSettings) -> None:
     """Serve until a signal says that it is enough; what is running then is ended.
 
     Raises:
         SandboxUnavailableError: this machine cannot isolate what would be executed.
-        ConfigError: it would listen beyond loopback without a key.
+        ConfigError: it would listen beyond loopback without a key, or the address cannot be had.
     """
-    import uvicorn
-
     try:
-        app = make_app(Calls(workshop, settings.bounds), settings)
-        workshop.check(Kind(LimitsConfig()))
-        logger.warning("the space listens on %s", settings.url)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _ended)
-        uvicorn.run(
-            app,
-            host=settings.host,
-            port=settings.port,
-            http="h11",
-            log_level="warning",
-            timeout_graceful_shutdown=_STOP_SECONDS,
-        )
+        require_key_or_loopback(settings)
+        with listening(settings.host, settings.port) as listener, quiet_signals():
+            service = Service(pool, pool.check(ExecutionMode(LimitsConfig())), settings.serving)
+            server = ServiceServer(
+                make_space(service, settings),
+                service,
+                lambda: logger.warning("the space listens on %s", settings.url),
+                lifespan="on",
+                proxy_headers=True,
+                timeout_graceful_shutdown=_STOP_SECONDS,
+            )
+            server.run([listener])
     finally:
-        workshop.close()
-
-
-def _ended(_number: int, _frame: object) -> None:
-    """Do nothing: the server sends itself the signal that ended it once more, before the sandboxes are ended."""
-
-
-def _settings(told: argparse.Namespace) -> SpaceSettings:
-    return SpaceSettings(
-        host=told.host,
-        port=told.port,
-        key_variable=told.key_variable,
-        calls=told.calls,
-        queue=told.queue,
-        most_mib=told.most_mib,
-        bounds=Bounds(items=told.most_items, seconds=told.most_seconds, memory_mib=told.most_memory_mib),
-        store=told.store,
-    )
+        pool.close()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -253,12 +225,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--key-variable", default=default.key_variable, help="environment variable with the key that is asked for")
     add("--cores", type=int, default=0, help="cores to keep busy; 0 takes all")
     add("--slots-per-core", type=int, default=8, help="items in flight for each core")
-    add("--calls", type=int, default=default.calls, help="calls of machines that are answered at the same time")
-    add("--queue", type=int, default=default.queue, help="calls that wait beside these")
-    add("--most-mib", type=int, default=default.most_mib, help="size of an upload")
-    add("--most-items", type=int, default=default.bounds.items, help="items of one call")
-    add("--most-seconds", type=float, default=default.bounds.seconds, help="time limit that an item may ask for")
-    add("--most-memory-mib", type=int, default=default.bounds.memory_mib, help="memory that an item may ask for")
+    add("--calls", type=int, default=default.calls, help="batches of machines that are answered at the same time")
+    add("--queue", type=int, default=default.queue, help="batches that wait beside these")
+    add("--most-mib", type=int, default=default.most_mib, help="size of an upload or a batch")
+    add("--most-items", type=int, default=default.most_items, help="items of one batch")
+    add("--most-seconds", type=float, default=default.most_seconds, help="time limit that an item may ask for")
+    add("--most-memory-mib", type=int, default=default.most_memory_mib, help="memory that an item may ask for")
     add("--store", default=default.store, help="folder of artifacts, for the page's runs")
     return parser
 
@@ -266,10 +238,11 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Serve as the command line says; 1 where that cannot be."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    told = _parser().parse_args()
+    options = vars(_parser().parse_args())
+    environment, cores, slots = (options.pop(name) for name in ("environment", "cores", "slots_per_core"))
     try:
-        workshop = Workshop(find_environment(told.environment), cores=told.cores, slots_per_core=told.slots_per_core)
-        serve(workshop, _settings(told))
+        pool = ExecutorPool(find_environment(environment), cores=cores, slots_per_core=slots)
+        serve(pool, SpaceSettings(**options))
     except BigCodeFlowError as error:
         logger.error("%s", error)  # noqa: TRY400 - a user's mistake is one line
         return 1

@@ -1,4 +1,4 @@
-"""A backend whose items run in hosts elsewhere: a bounded pool of them, replaced when they are lost."""
+"""A backend whose items run in a bounded pool of hosts, replaced when they are lost; and a backend with a fallback."""
 
 import logging
 import threading
@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
+from bigcodeflow.environments import Environment
+from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.transports import Connection, HostRefusedError, LinkLostError, OpenLink
+from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.transports import Connection, HostLostError, HostRefusedError, OpenTransport
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +28,12 @@ _ENDED_AT_ONCE = 32
 
 
 class RemoteBackend:
-    """Runs items in hosts that are started when they are needed, at most so many."""
+    """Runs items in a bounded number of hosts, which are started when they are needed."""
 
     def __init__(
         self,
         name: str,
-        open_link: OpenLink,
+        open_transport: OpenTransport,
         *,
         hosts: int,
         limits: LimitsConfig,
@@ -42,16 +44,16 @@ class RemoteBackend:
 
         Args:
             name: of the backend, as verdicts state it.
-            open_link: starts a host; raises LinkLostError where that fails for now, with what to do.
+            open_transport: starts a host; raises HostLostError where that fails for now, with what to do.
             hosts: how many there may be at the same time.
             limits: what each item may use.
             start: warm or cold.
-            remove_orphans: ends the hosts that killed runs of this machine left behind; raises as open_link does.
+            remove_orphans: ends the hosts that killed runs of this machine left behind; raises as open_transport does.
         """
         self.name = name
         self._remove_orphans = remove_orphans
-        self._open_link, self._limits, self._start = open_link, limits, start
-        self._places: list[_Place] = [_Place() for _ in range(hosts)]
+        self._open_transport, self._limits, self._start = open_transport, limits, start
+        self._hosts = [_HostSlot() for _ in range(hosts)]
         self._choosing = threading.Lock()
         self._down_until, self._down_for = 0.0, ""
         self._closed = False
@@ -64,89 +66,88 @@ class RemoteBackend:
         """
         try:
             self._remove_orphans()
-            capabilities = self._connected(self._places[0]).capabilities
-        except (LinkLostError, HostRefusedError) as error:
+            found = self._connected(self._hosts[0]).info.capabilities
+        except (HostLostError, HostRefusedError) as error:
             raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
-        if not (capabilities.isolated or allow_unisolated):
+        if not (found.isolated or allow_unisolated):
             raise SandboxUnavailableError(
                 f"backend {self.name}: its hosts do not isolate samples from one another: pass --allow-unisolated if "
                 "that is meant"
             )
-        return capabilities
+        return Capabilities(isolated=found.isolated, layers=found.layers, warm=found.warm)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what a warm start needs, as a host plans it; as they are where that cannot be asked."""
         if self._start == "cold":
             return items
         try:
-            starts = self._connected(self._places[0]).prepare([(item.program, item.test) for item in items])
-        except (LinkLostError, HostRefusedError) as error:
+            connection = self._connected(self._hosts[0])
+            responses = [connection.prepare(request) for request in protocol.prepare_requests(items)]
+            return protocol.with_starts(items, responses)
+        except (HostLostError, HostRefusedError, protocol.ProtocolError) as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
-        return [
-            replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
-        ]
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; a host that is lost meanwhile is replaced, and the item begins again."""
-        told = ""
+        reason = ""
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(_SECONDS_BETWEEN_ATTEMPTS * attempt)
-            place = self._least_loaded()
-            if place is None:
+            host = self._least_loaded()
+            if host is None:
                 break
             try:
                 patience = item.time_seconds * _WALL_PER_CPU + _SPARE_SECONDS
-                return self._connected(place).execute(item, patience)
-            except LinkLostError as error:
-                told = str(error)
+                return self._connected(host).execute(item, patience)
+            except HostLostError as error:
+                reason = str(error)
                 logger.info("backend %s: %s; an item is sent again", self.name, error)
             except HostRefusedError as error:
-                told = str(error)
+                reason = str(error)
                 break
             finally:
                 with self._choosing:
-                    place.promised -= 1
-        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {told or self._down_for or 'closed'}")
+                    host.promised -= 1
+        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {reason or self._down_for or 'closed'}")
 
     def close(self) -> None:
         """End all hosts, many at a time: a service takes its time to end one."""
         self._closed = True
-        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._places)), "end") as pool:
-            list(pool.map(_Place.end, self._places))
+        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
+            list(pool.map(_HostSlot.end, self._hosts))
 
-    def _least_loaded(self) -> "_Place | None":
+    def _least_loaded(self) -> "_HostSlot | None":
         """Where the next item goes; None where it would only wait for a host that cannot be had."""
         with self._choosing:
             # A service that gives fewer hosts than were asked for still has those that it gave.
             down = time.monotonic() < self._down_until
-            places = [one for one in self._places if not down or (one.connection and one.connection.alive)]
-            if self._closed or not places:
+            hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
+            if self._closed or not hosts:
                 return None
-            place = min(places, key=lambda one: (one.promised, one.connection is None))
-            place.promised += 1
-            return place
+            host = min(hosts, key=lambda one: (one.promised, one.connection is None))
+            host.promised += 1
+            return host
 
-    def _connected(self, place: "_Place") -> Connection:
-        with place.opening:
+    def _connected(self, host: "_HostSlot") -> Connection:
+        with host.opening:
             if self._closed:
                 raise HostRefusedError("it was closed")
-            if place.connection and place.connection.alive:
-                return place.connection
-            place.drop()
+            if host.connection and host.connection.alive:
+                return host.connection
+            host.drop()
             if time.monotonic() < self._down_until:
-                raise LinkLostError(self._down_for)  # another thread has just tried
+                raise HostLostError(self._down_for)  # another thread has just tried
             try:
-                place.connection = Connection(self._open_link(), self._limits, self._start)
-            except (LinkLostError, HostRefusedError) as error:
+                host.connection = Connection(self._open_transport(), self._limits, self._start)
+            except (HostLostError, HostRefusedError) as error:
                 self._down_until, self._down_for = time.monotonic() + _DOWN_SECONDS, str(error)
                 raise
-            return place.connection
+            return host.connection
 
 
-class _Place:
-    """Where one host is, or may be."""
+class _HostSlot:
+    """One host, started when it is first needed."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -163,3 +164,59 @@ class _Place:
         if self.connection:
             self.connection.close()
         self.connection = None
+
+
+class FailoverBackend:
+    """Executes in the first backend, and in the second what the first has no place for.
+
+    Only what was never started goes to the second: an outcome, whatever it is, is the first one's and stands.
+    """
+
+    def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
+        """Neither is started before it is needed.
+
+        Args:
+            first: the one that the configuration names.
+            second: its fallback.
+            environment: the second one's, which its verdicts name.
+        """
+        self.name = first.name
+        self._first, self._second, self._environment = first, second, environment
+        self._warned = False
+
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """What the first can promise, or the second where the first is not to be had.
+
+        Raises:
+            SandboxUnavailableError: neither is.
+        """
+        try:
+            return self._first.check(allow_unisolated=allow_unisolated)
+        except SandboxUnavailableError as error:
+            self._warn(str(error))
+            return self._second.check(allow_unisolated=allow_unisolated)
+
+    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """As the first prepares them; libraries are the same in both, and with them what an item preloads."""
+        return self._first.prepare(items)
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item where it can be run."""
+        outcome = self._first.execute(item)
+        if not outcome.not_started:
+            return outcome
+        self._warn(outcome.exit)
+        second = self._second.execute(item)
+        if second.not_started:
+            return replace(second, exit=f"{outcome.exit}; {second.exit}")
+        return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)
+
+    def close(self) -> None:
+        """End both."""
+        self._first.close()
+        self._second.close()
+
+    def _warn(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning("backend %s takes over where %s cannot: %s", self._second.name, self._first.name, why)

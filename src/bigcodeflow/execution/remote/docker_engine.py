@@ -1,11 +1,9 @@
 """An engine that speaks Docker's API, Docker itself or Podman: what it has, and how a container for a host is made."""
 
-import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import docker  # type: ignore[import-untyped]
@@ -16,6 +14,7 @@ from docker.utils import kwargs_from_env, version_lt  # type: ignore[import-unty
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.paths import shipped
+from bigcodeflow.execution.remote import owners
 
 #: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
 _OLDEST_API = "1.40"
@@ -28,8 +27,6 @@ _TEMPORARY_MIB = 1024
 #: Of each process. An engine's own are those of its service, and more than Podman may always give.
 _ULIMITS = {"core": 0, "nofile": 16_384}
 _LABEL = "bigcodeflow.owner"
-#: Field of /proc/PID/stat, counted from the one after the command's name.
-_START_TIME = 19
 _HOST = ("python", "-m", "bigcodeflow.execution.remote.host")
 
 
@@ -48,7 +45,7 @@ class Share(NamedTuple):
     memory_mib: int
 
 
-class Engine:
+class DockerEngine:
     """A connection to an engine; for one thread."""
 
     def __init__(self, client: Any, url: str) -> None:
@@ -124,7 +121,8 @@ class Engine:
         with spoken("list containers"):
             found = self.client.containers(all=True, filters={"label": _LABEL})
         for container in found:
-            if _is_orphan(container["Labels"][_LABEL]):
+            machine, _, owner = container["Labels"][_LABEL].partition("/")
+            if machine == owners.machine_id() and not owners.is_alive(owner):
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:
@@ -218,7 +216,13 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
 
 
 def container_settings(
-    engine: Engine, info: Mapping[str, Any], *, image: str, environment: str, config: ExecutionConfig, share: Share
+    engine: DockerEngine,
+    info: Mapping[str, Any],
+    *,
+    image: str,
+    environment: str,
+    config: ExecutionConfig,
+    share: Share,
 ) -> dict[str, Any]:
     """What a host's container is created with, as Docker's API words it."""
     host = ["--environment", environment, "--cores", str(int(share.cores))]
@@ -226,7 +230,7 @@ def container_settings(
         "Image": image,
         "Cmd": [*_HOST, *host, "--slots-per-core", str(config.slots_per_worker)],
         "User": "1000:1000",
-        "Labels": {_LABEL: _owner(os.getpid())},
+        "Labels": {_LABEL: f"{owners.machine_id()}/{owners.process_id()}"},
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
@@ -236,7 +240,9 @@ def container_settings(
     }
 
 
-def _host_settings(engine: Engine, info: Mapping[str, Any], config: ExecutionConfig, share: Share) -> dict[str, Any]:
+def _host_settings(
+    engine: DockerEngine, info: Mapping[str, Any], config: ExecutionConfig, share: Share
+) -> dict[str, Any]:
     own = {"Runtime": config.docker.runtime} if config.docker.runtime else {}
     return own | {
         "AutoRemove": True,
@@ -259,7 +265,7 @@ def _host_settings(engine: Engine, info: Mapping[str, Any], config: ExecutionCon
     }
 
 
-def _security(engine: Engine, info: Mapping[str, Any]) -> list[str]:
+def _security(engine: DockerEngine, info: Mapping[str, Any]) -> list[str]:
     profile = shipped("deployments/server/seccomp.json")
     if engine.is_podman:
         return ["no-new-privileges", f"seccomp={profile}", "unmask=ALL"]
@@ -267,30 +273,6 @@ def _security(engine: Engine, info: Mapping[str, Any]) -> list[str]:
     if any("apparmor" in told for told in info.get("SecurityOptions") or ()):
         options.append("apparmor=unconfined")  # Docker's own profile forbids every mount
     return options
-
-
-def _owner(pid: int) -> str:
-    """Which process this is, among all that ever ran: machine's boot, pid namespace, pid and start."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}/{pid}/{stat[_START_TIME]}"
-
-
-def _is_orphan(label: str) -> bool:
-    """Whether the process that a label names was one of ours to see, and is gone."""
-    try:
-        boot, namespace, pid, _ = label.split("/")
-        mine = _owner(os.getpid()).split("/")
-        return [boot, namespace] == mine[:2] and _owner_or_nobody(int(pid)) != label
-    except ValueError:
-        return False
-
-
-def _owner_or_nobody(pid: int) -> str:
-    try:
-        return _owner(pid)
-    except OSError:
-        return ""
 
 
 def _brief(error: Exception) -> str:

@@ -3,24 +3,30 @@
 import hashlib
 import json
 import logging
+import socket
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from e2b import Sandbox, Template
+from e2b import Sandbox, SandboxQuery, Template
+from e2b.sandbox.sandbox_api import SandboxInfo
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.templates import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec
+from bigcodeflow.execution.remote import owners
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.e2b_faults import TemplateAbsentError, translated
-from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
-from bigcodeflow.execution.remote.e2b_prices import estimate
-from bigcodeflow.execution.remote.e2b_transport import E2BLink
-from bigcodeflow.execution.remote.transports import Connection, HostRefusedError, LinkLostError
+from bigcodeflow.execution.remote.e2b_transport import (
+    SDK_ERRORS,
+    E2BTransport,
+    TemplateAbsentError,
+    meaning_of,
+    translated,
+)
+from bigcodeflow.execution.remote.transports import Connection, HostLostError, HostRefusedError
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +34,11 @@ logger = logging.getLogger(__name__)
 _CREATE_SECONDS = 120.0
 _DEFAULT_TAG = "default"
 _SECONDS_PER_HOUR = 3600
+#: E2B's list price, https://e2b.dev/pricing.
+USD_PER_CORE_SECOND = 0.000014
+USD_PER_GIB_SECOND = 0.0000045
+_MIB_PER_GIB = 1024
+_MACHINE, _OWNER, _RUN, _HOST = "bigcodeflow_machine", "bigcodeflow_owner", "bigcodeflow_run", "bigcodeflow_host"
 
 
 class E2BBackend(RemoteBackend):
@@ -65,7 +76,7 @@ class E2BBackend(RemoteBackend):
         # A warning, as these and nothing less are taken from workers into a run's own log.
         logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", sandboxes, hours, usd)
 
-    def _open(self) -> E2BLink:
+    def _open(self) -> E2BTransport:
         return _opened(self._config, self._environment.reference, self._environment.name, self._metadata, self._held)
 
     def _held(self, seconds: float) -> None:
@@ -89,7 +100,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
             record = _asked(config, reference)
     except TemplateAbsentError as error:
         raise EnvironmentUnusableError(f"backend e2b: {error}") from error
-    except (LinkLostError, HostRefusedError) as error:
+    except (HostLostError, HostRefusedError) as error:
         raise SandboxUnavailableError(f"backend e2b: {error}") from error
     if record.memory_mib < config.limits.memory_mib:
         raise EnvironmentUnusableError(
@@ -119,16 +130,16 @@ def _asked(config: ExecutionConfig, reference: str) -> TemplateRecord:
     try:
         with translated():
             size = link.sandbox.get_info()
-        told = Connection(link, config.limits, config.start).ready["environment"]
+        found = Connection(link, config.limits, config.start).info.environment
     finally:
         link.close()
     record = TemplateRecord(
         template_id=size.template_id,
         build_id=_build_id(reference),
-        environment=told["name"],
-        environment_sha=told["environment_sha"],
-        lock_sha256=told["lock_sha256"],
-        missing_data=tuple(told["missing_data"]),
+        environment=found.name,
+        environment_sha=found.environment_sha,
+        lock_sha256=found.lock_sha256,
+        missing_data=found.missing_data,
         cores=size.cpu_count,
         memory_mib=size.memory_mb,
     )
@@ -150,7 +161,7 @@ def _remote(record: TemplateRecord, reference: str) -> RemoteEnvironment:
 
 def _opened(
     config: E2BConfig, reference: str, name: str, metadata: Mapping[str, str], ended: Callable[[float], None]
-) -> E2BLink:
+) -> E2BTransport:
     with translated(template=reference):
         sandbox = Sandbox.create(
             template=reference,
@@ -160,7 +171,7 @@ def _opened(
             idempotency_key=uuid.uuid4().hex,  # an answer that is lost on its way makes no second sandbox
             request_timeout=_CREATE_SECONDS,
         )
-    return E2BLink(sandbox, name, timeout_seconds=config.timeout_seconds, ended=ended)
+    return E2BTransport(sandbox, name, timeout_seconds=config.timeout_seconds, ended=ended)
 
 
 def _build_id(reference: str) -> str:
@@ -182,6 +193,61 @@ def _backend(
 ) -> E2BBackend:
     del cores, isolated  # a sandbox has its template's, and its host sees to the isolation itself
     return E2BBackend(config, cast("RemoteEnvironment", environment))
+
+
+def estimate(config: E2BConfig, seconds: float, *, cores: int = 2, memory_mib: int = 8192) -> float:
+    """USD for sandboxes that were held for so many seconds, all of them together.
+
+    Args:
+        config: its usd_per_hour is the price of one sandbox, where it is not 0.
+        seconds: sum over all sandboxes.
+        cores: of each.
+        memory_mib: of each.
+    """
+    if config.usd_per_hour:
+        return seconds / _SECONDS_PER_HOUR * config.usd_per_hour
+    return seconds * (cores * USD_PER_CORE_SECOND + memory_mib / _MIB_PER_GIB * USD_PER_GIB_SECOND)
+
+
+def own_metadata() -> dict[str, str]:
+    """What the sandboxes of this process are known by."""
+    return {
+        _MACHINE: owners.machine_id(),
+        _OWNER: owners.process_id(),
+        _RUN: uuid.uuid4().hex,
+        _HOST: socket.gethostname(),
+    }
+
+
+def remove_orphans() -> int:
+    """Kill the sandboxes of this machine's processes that are gone; those of other machines end by their time-out.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        HostRefusedError: the key is not accepted.
+    """
+    removed = 0
+    try:
+        left = [one for one in _of_this_machine() if not owners.is_alive(one.metadata.get(_OWNER, ""))]
+        for sandbox in left:  # all are known before one goes: a page may be counted from the first
+            removed += Sandbox.kill(sandbox.sandbox_id)
+    except SDK_ERRORS as error:
+        refusal = meaning_of(error)
+        if isinstance(refusal, HostRefusedError):
+            raise refusal from error
+        logger.warning("sandboxes that an earlier run left in E2B could not be looked for: %s", refusal)
+    if removed:
+        logger.info("ended %d sandboxes that an earlier run left in E2B", removed)
+    return removed
+
+
+def _of_this_machine() -> Iterator[SandboxInfo]:
+    """Running and paused ones."""
+    pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: owners.machine_id()}))
+    while pages.has_next:
+        yield from pages.next_items()
 
 
 SPEC = BackendSpec(environment, _backend)

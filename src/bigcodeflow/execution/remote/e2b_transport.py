@@ -1,15 +1,28 @@
 """A link to one E2B sandbox: its host's standard streams, over the SDK."""
 
 import logging
+import random
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
-from e2b import CommandHandle, Sandbox, SandboxException, SandboxNotFoundException
+import httpx
+from connectrpc.errors import ConnectError
+from e2b import (
+    AuthenticationException,
+    CommandHandle,
+    RateLimitException,
+    Sandbox,
+    SandboxException,
+    SandboxNotFoundException,
+    ServiceBusyException,
+)
 
-from bigcodeflow.execution.remote.e2b_faults import FAULTS, translated, unhurried, words
-from bigcodeflow.execution.remote.transports import LinkLostError
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
 
 logger = logging.getLogger(__name__)
 
@@ -20,10 +33,25 @@ _VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEB
 #: One call takes 64 MiB, but whoever stands between need not; a plan of many programs is larger than this.
 _BYTES_PER_CALL = 1 << 20
 _STDERR_TAIL = 400
-_BAD_REQUEST = 400
+#: What the SDK raises for what E2B and the way there do; ValueError and KeyError for answers that are not E2B's.
+SDK_ERRORS = (
+    SandboxException,
+    AuthenticationException,
+    ServiceBusyException,
+    ConnectError,
+    httpx.HTTPError,
+    OSError,
+    ValueError,
+    KeyError,
+)
+_PATIENCE_SECONDS = (0.5, 1.0, 2.0, 4.0)
+_LONGEST_MESSAGE = 200
+_FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
+
+Result = TypeVar("Result")
 
 
-class E2BLink:
+class E2BTransport:
     """A sandbox with a running host; the sandbox is extended as long as the link is open, and killed with it."""
 
     def __init__(
@@ -38,7 +66,7 @@ class E2BLink:
             ended: told once how many seconds it was held.
 
         Raises:
-            LinkLostError: the host does not start.
+            HostLostError: the host does not start.
         """
         self.label = f"E2B sandbox {sandbox.sandbox_id}"
         self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
@@ -59,7 +87,7 @@ class E2BLink:
         """Hand over whole lines; what several threads say at the same time goes in one call.
 
         Raises:
-            LinkLostError: the sandbox or its host is gone.
+            HostLostError: the sandbox or its host is gone.
         """
         self._outbox.put(data)
 
@@ -67,14 +95,14 @@ class E2BLink:
         """The host's lines.
 
         Raises:
-            LinkLostError: at the end; its text says how that came.
+            HostLostError: at the end; its text says how that came.
         """
         try:
             yield from whole_lines(self._output())
-        except FAULTS as error:
-            raise LinkLostError(f"its stream broke off ({words(error)})") from error
-        told_last = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
-        raise LinkLostError(f"its host ended{told_last}")
+        except SDK_ERRORS as error:
+            raise HostLostError(f"its stream broke off ({words(error)})") from error
+        last_words = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
+        raise HostLostError(f"its host ended{last_words}")
 
     def close(self) -> None:
         """Kill the sandbox; where E2B cannot be reached, it ends by its time-out."""
@@ -84,7 +112,7 @@ class E2BLink:
             self._closed.set()
         try:
             self.sandbox.kill()
-        except FAULTS as error:
+        except SDK_ERRORS as error:
             logger.warning(
                 "%s could not be killed and will end by itself within %d s: %s",
                 self.label,
@@ -105,8 +133,8 @@ class E2BLink:
             piece = data[start : start + _BYTES_PER_CALL]
             try:
                 unhurried(lambda piece=piece: self._host.send_stdin(piece))  # type: ignore[misc]
-            except FAULTS as error:
-                raise LinkLostError(f"{self.label} takes no input ({words(error)})") from error
+            except SDK_ERRORS as error:
+                raise HostLostError(f"{self.label} takes no input ({words(error)})") from error
 
     def _extend(self) -> None:
         """Keep the sandbox; three tries fit into its time-out."""
@@ -115,7 +143,7 @@ class E2BLink:
                 self.sandbox.set_timeout(self._timeout_seconds)
             except SandboxNotFoundException:
                 return  # its stream has ended as well, and says so
-            except FAULTS as error:
+            except SDK_ERRORS as error:
                 logger.info("%s could not be extended: %s", self.label, words(error))
                 if isinstance(error, SandboxException) and error.status_code == _BAD_REQUEST:
                     return  # as old as the plan lets a sandbox become; its items will begin again in another
@@ -134,13 +162,13 @@ class Outbox:
         self._waiting: list[bytes] = []
         self._put = self._posted = 0
         self._adding, self._posting = threading.Lock(), threading.Lock()
-        self._failed: LinkLostError | None = None
+        self._failed: HostLostError | None = None
 
     def put(self, data: bytes) -> None:
         """Return when the data are handed over.
 
         Raises:
-            LinkLostError: they, or something before them, could not be.
+            HostLostError: they, or something before them, could not be.
         """
         with self._adding:
             self._waiting.append(data)
@@ -156,21 +184,10 @@ class Outbox:
                 last = self._put
             try:
                 self._post(b"".join(batch))
-            except LinkLostError as error:
+            except HostLostError as error:
                 self._failed = error
                 raise
             self._posted = last
-
-
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream that is cut anywhere; a last one without its end is none."""
-    parts: list[bytes] = []
-    for chunk in chunks:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield b"".join((*parts, end))
-            parts = []
-        parts.append(rest)
 
 
 def _started_host(sandbox: Sandbox, environment: str) -> CommandHandle[None]:
@@ -183,3 +200,62 @@ def _started_host(sandbox: Sandbox, environment: str) -> CommandHandle[None]:
         timeout=0,
         retain_output=False,
     )
+
+
+class TemplateAbsentError(HostRefusedError):
+    """There is no such template, or not for this key."""
+
+
+def words(error: Exception) -> str:
+    """An error of the SDK in one line of bounded length."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]
+
+
+def meaning_of(error: Exception, *, template: str = "") -> ExecutionError:
+    """What an error of the SDK means: HostLostError may be mended by another try, HostRefusedError is not."""
+    text = words(error)
+    status = getattr(error, "status_code", None)
+    if isinstance(error, AuthenticationException):
+        return HostRefusedError(
+            "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
+        )
+    if status in (_FORBIDDEN, _ABSENT) and template:
+        return TemplateAbsentError(
+            f"E2B has no template {template} that this key may use: run `bigcodeflow env build NAME --backend e2b`, or "
+            "set execution.e2b.template to one that has a sandbox environment"
+        )
+    if status in (_BAD_REQUEST, _FORBIDDEN):
+        return HostRefusedError(f"E2B refuses: {text}")
+    if isinstance(error, RateLimitException):
+        return HostLostError(
+            f"E2B's limit is reached ({text}): set execution.e2b.sandboxes to what the plan allows, or run again later"
+        )
+    return HostLostError(f"E2B cannot be used for now ({text}): run again later")
+
+
+@contextmanager
+def translated(*, template: str = "") -> Iterator[None]:
+    """Turns what the SDK raises into our own errors.
+
+    Raises:
+        HostLostError: another try may succeed.
+        HostRefusedError: no other will.
+    """
+    try:
+        yield
+    except SDK_ERRORS as error:
+        raise meaning_of(error, template=template) from error
+
+
+def unhurried(call: Callable[[], Result]) -> Result:
+    """What a call to a sandbox gives, which is made again while E2B limits the rate.
+
+    The SDK repeats calls to the control plane itself, and those to a sandbox never. An answer 429 says that nothing was
+    done; after any other failure nobody knows, and a second call might do the same twice.
+    """
+    for seconds in _PATIENCE_SECONDS:
+        try:
+            return call()
+        except RateLimitException:
+            time.sleep(seconds * random.uniform(0.5, 1.0))  # noqa: S311 -- only spreads the tries
+    return call()

@@ -1,4 +1,4 @@
-"""The program at the far end of a link: items in on standard input, outcomes out on standard output.
+"""The program at the far end of a transport: items in on standard input, outcomes out on standard output.
 
     python -m bigcodeflow.execution.remote.host --environment NAME
 
@@ -20,81 +20,84 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.environments import find_environment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.executor_pool import Kind, Workshop
+from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.worker_preflight import require_code
 
 
 class Host:
     """One client's host: takes its messages and answers them in any order."""
 
-    def __init__(self, workshop: Workshop, answers: BinaryIO) -> None:
-        self._workshop, self._answers = workshop, answers
+    def __init__(self, pool: ExecutorPool, output: BinaryIO) -> None:
+        self._pool, self._output = pool, output
         self._writing = threading.Lock()
         self._ended = threading.Event()
-        self._kind = Kind(LimitsConfig())
+        self._mode = ExecutionMode(LimitsConfig())
 
     def serve(self, messages: Iterable[bytes]) -> int:
         """Answer until the input ends; the exit code is 0 unless the client was refused."""
-        threading.Thread(target=self._tell_life, name="alive", daemon=True).start()
+        threading.Thread(target=self._send_alive, name="alive", daemon=True).start()
         try:
             for line in messages:
-                self._take(protocol.message_of(line))
+                self._handle(protocol.message_of(line))
         except BigCodeFlowError as error:
-            self._say({"type": "refused", "message": str(error)})
+            self._send({"type": "refused", "message": str(error)})
             return 1
         finally:
             self._ended.set()
-            self._workshop.close()
+            self._pool.close()
         return 0
 
-    def _take(self, message: dict[str, Any]) -> None:
-        match message["type"]:
-            case "begin":
+    def _handle(self, message: dict[str, Any]) -> None:
+        kind, number = message["type"], message.get("number")
+        try:
+            if kind == "begin":
                 self._begin(message)
-            case "prepare":
-                threading.Thread(target=self._prepare, args=(message,), name="prepare", daemon=True).start()
-            case "item":
-                number, item = message.get("number"), protocol.item_of(message.get("item"))
-                done = self._workshop.submit(item, self._kind)
-                done.add_done_callback(lambda future: self._answer(number, future))
-            case other:
-                raise protocol.WireError(f"a host takes no message of type {other!r}")
+            elif kind == "prepare":
+                request = {name: message.get(name) for name in ("tests", "programs")}
+                texts = protocol.programs_of(protocol.PrepareRequest.model_validate(request, strict=True))
+                threading.Thread(target=self._prepare, args=(number, texts), name="prepare", daemon=True).start()
+            elif kind == "item":
+                item = protocol.Item.model_validate(message.get("item"), strict=True)
+                future = self._pool.submit(protocol.work_item_of(item, self._mode.limits.time_seconds), self._mode)
+                future.add_done_callback(lambda done: self._send_outcome(number, done))
+            else:
+                raise protocol.ProtocolError(f"a host takes no message of type {kind!r}")
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            raise protocol.ProtocolError(f"{kind}: {first['loc']}: {first['msg']}") from None
 
     def _begin(self, message: dict[str, Any]) -> None:
         if message.get("protocol") != protocol.PROTOCOL:
-            raise protocol.WireError(
-                f"the host speaks protocol {protocol.PROTOCOL}, the client {message.get('protocol')}"
+            raise protocol.ProtocolError(
+                f"the host speaks protocol {protocol.PROTOCOL}, the client {message.get('protocol')}: install the same "
+                "version of bigcodeflow at both ends"
             )
         require_code(str(message.get("code_version")))
-        try:
-            self._kind = Kind(LimitsConfig.model_validate(message.get("limits")), message["start"])
-        except (ValidationError, KeyError) as error:
-            raise protocol.WireError(f"the client's limits cannot be used: {' '.join(str(error).split())}") from None
-        self._say({"type": "ready"} | self._workshop.described(self._workshop.check(self._kind)))
+        limits = LimitsConfig.model_validate(message.get("limits"))
+        self._mode = ExecutionMode(limits, "cold" if message.get("start") == "cold" else "warm")
+        self._send({"type": "ready"} | self._pool.description(self._pool.check(self._mode)))
 
-    def _prepare(self, message: dict[str, Any]) -> None:
-        tests = message["tests"]
-        starts = self._workshop.prepare([(program, tests[index]) for program, index in message["programs"]])
-        self._say({"type": "prepared", "number": message["number"], "starts": starts})
+    def _prepare(self, number: object, texts: list[tuple[str, str]]) -> None:
+        self._send({"type": "prepared", "number": number, "starts": self._pool.prepare(texts)})
 
-    def _answer(self, number: object, future: Future[Outcome]) -> None:
-        if future.cancelled():
+    def _send_outcome(self, number: object, done: Future[Outcome]) -> None:
+        if done.cancelled():
             return
-        error = future.exception()
+        error = done.exception()
         # An item that got no answer would be waited for until its client gives the whole host up.
-        outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else future.result()
-        self._say({"type": "outcome", "number": number, "outcome": protocol.outcome_fields(outcome)})
+        outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else done.result()
+        self._send({"type": "outcome", "number": number, "outcome": protocol.outcome_fields(outcome)})
 
-    def _tell_life(self) -> None:
+    def _send_alive(self) -> None:
         while not self._ended.wait(protocol.ALIVE_SECONDS):
-            self._say({"type": "alive"})
+            self._send({"type": "alive"})
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         with self._writing:
             try:
-                self._answers.write(protocol.line(message))
-                self._answers.flush()
-            except OSError:  # nobody listens any more; the input ends as well
+                self._output.write(protocol.line(message))
+                self._output.flush()
+            except OSError:  # nobody reads any more; the input ends as well
                 self._ended.set()
 
 
@@ -104,20 +107,17 @@ def main() -> int:
     parser.add_argument("--environment", required=True, help="name of a sandbox environment that is built here")
     parser.add_argument("--cores", type=int, default=0, help="cores to keep busy; 0 takes all")
     parser.add_argument("--slots-per-core", type=int, default=8, help="items in flight for each core")
-    parser.add_argument(
-        "--unisolated", action="store_true", help="run items as bare processes, where this place is one big sandbox"
-    )
-    told = parser.parse_args()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything here prints must not get between the answers
+    options = parser.parse_args()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything here prints must not get between the messages
     try:
-        environment = find_environment(told.environment)
+        environment = find_environment(options.environment)
     except BigCodeFlowError as error:
-        answers.write(protocol.line({"type": "refused", "message": str(error)}))
-        answers.flush()
+        output.write(protocol.line({"type": "refused", "message": str(error)}))
+        output.flush()
         return 1
-    workshop = Workshop(environment, cores=told.cores, slots_per_core=told.slots_per_core, isolated=not told.unisolated)
-    return Host(workshop, answers).serve(sys.stdin.buffer)
+    pool = ExecutorPool(environment, cores=options.cores, slots_per_core=options.slots_per_core)
+    return Host(pool, output).serve(sys.stdin.buffer)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The place behind `bigcodeflow serve`: items go to a service over HTTP, one a request."""
+"""The backends http and gradio: items go to `bigcodeflow serve` or to a space over the same HTTP API, one a request."""
 
 import logging
 import os
@@ -7,28 +7,27 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+import httpx2
+from pydantic import ValidationError
 
-from bigcodeflow.config import ExecutionConfig, ServiceConfig
-from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.http_calls import (
-    AwayError,
-    BusyError,
-    CallError,
-    KeyRefusedError,
-    LateError,
-    LostError,
-    RefusedError,
-    ServiceCalls,
-    StrangerError,
+from bigcodeflow.execution.remote.http_client import (
+    BrokenResponseError,
+    CallRefusedError,
+    DeadlinePassedError,
+    KeyRejectedError,
+    NotAServiceError,
+    ServiceBusyError,
+    ServiceCallError,
+    ServiceClient,
+    ServiceUnreachableError,
 )
 from bigcodeflow.execution.worker_preflight import code_version
 
@@ -39,7 +38,7 @@ _AWAY_SECONDS = 60.0
 #: After that, how long nobody asks again: a thousand items must not each wait for it.
 _DOWN_SECONDS = 15.0
 #: Answers to one item that broke off or made no sense.
-_MOST_LOSSES = 8
+_MAX_LOSSES = 8
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 #: An outage that nobody has noticed anything of for so long is over.
 _FORGOTTEN_SECONDS = 180.0
@@ -47,30 +46,31 @@ _FORGOTTEN_SECONDS = 180.0
 _LONGEST_AFTER_SECONDS = 120.0
 #: What a plan's request holds beside its texts.
 _SPARE_BYTES = 1 << 16
+#: What starts the far end.
+_COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.serving.space"}
 
 
 class HttpBackend:
     """Runs items at a service. Each call of ``execute`` is one execution there, however often it has to be asked."""
 
-    name = "http"
-
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
         """Nothing is asked yet.
 
         Args:
-            config: service, limits and start.
+            config: backend, service, limits and start.
             environment: where the service executed when the work was planned.
         """
-        self._service, self._start = config.service, config.start
+        self.name: str = config.backend
+        self._config, self._service = config, config.service
         self._limits = config.limits.model_dump(exclude={"time_seconds"})
-        self._calls = _calls(config.service)
+        self._client = _client(config, address=getattr(environment, "reference", ""))
         self._batch = {
             "limits": self._limits,
             "start": config.start,
             "code_version": code_version(),
             "environment_sha": environment.environment_sha,
         }
-        self._places = threading.BoundedSemaphore(config.service.concurrency)
+        self._room = threading.BoundedSemaphore(config.service.concurrency)
         self._closed = threading.Event()
         self._outage = _Outage()
         self._late: dict[str, float] = {}
@@ -81,90 +81,84 @@ class HttpBackend:
         Raises:
             SandboxUnavailableError: it does not answer, allows less than is wanted, or does not isolate samples.
         """
-        info = _info(self._calls, self._service)
+        info = _info(self._client, self._config)
+        allowed = info.limits.model_dump()
         for name, wanted in self._limits.items():
-            own = info.limits.get(name, 0)
-            if own < wanted:
+            if allowed[name] < wanted:
                 raise SandboxUnavailableError(
-                    f"the service at {self._calls.url} allows {name} {own:g}, and the run wants {wanted}: lower "
-                    f"execution.limits.{name}, or start the service with --{name.replace('_', '-')} {wanted}"
+                    f"the service at {self._client.url} allows {name} {allowed[name]:g}, and the run wants {wanted}: "
+                    f"lower execution.limits.{name}, or start the service with --{name.replace('_', '-')} {wanted}"
                 )
-        told = info.capabilities
-        if not (told.isolated or allow_unisolated):
+        found = info.capabilities
+        if not (found.isolated or allow_unisolated):
             raise SandboxUnavailableError(
-                f"the service at {self._calls.url} does not isolate samples: pass --allow-unisolated if that is meant"
+                f"the service at {self._client.url} does not isolate samples: pass --allow-unisolated if that is meant"
             )
-        return Capabilities(isolated=told.isolated, layers=told.layers, warm=told.warm)
+        return Capabilities(isolated=found.isolated, layers=found.layers, warm=found.warm)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what a warm start needs, as the service plans it; as they are where that cannot be asked."""
-        if self._start == "cold" or not items:
+        if self._config.start == "cold" or not items:
             return items
         try:
-            most_bytes = (_info(self._calls, self._service).max_body_mib << 20) - _SPARE_BYTES
-            starts = [
-                start
-                for tests, programs in _portions(items, most_bytes)
-                for start in self._calls.prepare(tests, programs)
-            ]
-        except (CallError, ConfigError, SandboxUnavailableError) as error:
-            logger.warning("backend http: samples start without a plan, which is slower: %s", error)
+            max_bytes = (_info(self._client, self._config).max_body_mib << 20) - _SPARE_BYTES
+            responses = [self._client.prepare(one) for one in protocol.prepare_requests(items, max_bytes)]
+            return protocol.with_starts(items, responses)
+        except BigCodeFlowError as error:
+            logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
-        return [
-            replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
-        ]
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; what is lost on the way is asked for again, and not executed again."""
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
-            return self._unplaced(LateError("it did not end the item in time"))
-        with self._places:
-            return self._persisted(item)
+            return self._unplaced(DeadlinePassedError("it did not end the item in time"))
+        with self._room:
+            return self._execute_with_retries(item)
 
     def close(self) -> None:
         """Ask nothing any more; items under way come back not started."""
         self._closed.set()
-        self._calls.close()
+        self._client.close()
 
-    def _persisted(self, item: WorkItem) -> Outcome:
-        fields = _fields_of(item, key=uuid.uuid4().hex)
+    def _execute_with_retries(self, item: WorkItem) -> Outcome:
+        fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
         deadline = time.monotonic() + self._service.timeout_seconds
         pauses, losses = _pauses(), 0
-        told: CallError = RefusedError("nothing is asked of it any more, as the run ends")
+        last: ServiceCallError = CallRefusedError("nothing is asked of it any more, as the run ends")
         while not self._closed.is_set():
             if self._outage.given_up:
-                return self._unplaced(self._outage.told)
+                return self._unplaced(self._outage.error)
             try:
-                outcome = self._calls.execute(self._batch, fields, deadline)
-            except CallError as error:
-                told, losses = error, losses + isinstance(error, LostError)
+                outcome = self._client.execute(self._batch, fields, deadline)
+            except ServiceCallError as error:
+                last, losses = error, losses + isinstance(error, BrokenResponseError)
             else:
                 self._outage.over()
                 return outcome
-            wait = next(pauses) if told.after_seconds is None else _wait_of(told.after_seconds)
-            if losses >= _MOST_LOSSES or self._hopeless(told) or self._is_late(item, told, deadline - wait):
+            wait_seconds = next(pauses) if last.after_seconds is None else _wait_of(last.after_seconds)
+            if losses >= _MAX_LOSSES or self._hopeless(last) or self._is_late(item, last, deadline - wait_seconds):
                 break
-            logger.info("backend http: %s; an item is sent again in %.1f s", told, wait)
-            self._closed.wait(wait)
-        return self._unplaced(told)
+            logger.info("backend %s: %s; an item is sent again in %.1f s", self.name, last, wait_seconds)
+            self._closed.wait(wait_seconds)
+        return self._unplaced(last)
 
-    def _hopeless(self, error: CallError) -> bool:
-        """Whether nothing is gained by asking again; what it says of the service is told to all other items."""
-        if isinstance(error, AwayError):
+    def _hopeless(self, error: ServiceCallError) -> bool:
+        """Whether nothing is gained by asking again; an outage is shared with all other items."""
+        if isinstance(error, ServiceUnreachableError):
             return self._outage.lasts(error)
-        if isinstance(error, BusyError | RefusedError):
+        if isinstance(error, ServiceBusyError | CallRefusedError):
             self._outage.over()
-        return isinstance(error, RefusedError)
+        return isinstance(error, CallRefusedError)
 
-    def _is_late(self, item: WorkItem, error: CallError, latest: float) -> bool:
+    def _is_late(self, item: WorkItem, error: ServiceCallError, latest: float) -> bool:
         """Whether no time is left; an item that is executed again at once, as one without an end is, need not wait."""
-        late = isinstance(error, LateError) or time.monotonic() > latest
+        late = isinstance(error, DeadlinePassedError) or time.monotonic() > latest
         if late:
             self._late[item.verdict_key] = time.monotonic() + _AWAY_SECONDS
         return late
 
-    def _unplaced(self, error: CallError) -> Outcome:
-        return Outcome(exit=f"{NOT_STARTED}backend http: {_told(error, self._service)}")
+    def _unplaced(self, error: ServiceCallError) -> Outcome:
+        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {_message(error, self._config)}")
 
 
 class _Outage:
@@ -173,19 +167,19 @@ class _Outage:
     def __init__(self) -> None:
         self._since: float | None = None
         self._last = self._down_until = 0.0
-        self.told: CallError = AwayError("it does not answer")
+        self.error: ServiceCallError = ServiceUnreachableError("it does not answer")
 
     @property
     def given_up(self) -> bool:
         """Whether it was away for so long, moments ago, that nobody has to try."""
         return time.monotonic() < self._down_until
 
-    def lasts(self, told: CallError) -> bool:
+    def lasts(self, error: ServiceCallError) -> bool:
         """Count a call that nobody answered; whether it has been too long now."""
         now = time.monotonic()
         if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
             self._since = now
-        self._last, self.told = now, told
+        self._last, self.error = now, error
         too_long = now - self._since > _AWAY_SECONDS
         if too_long:
             self._down_until = now + _DOWN_SECONDS
@@ -205,92 +199,77 @@ def _pauses() -> Iterator[float]:
 
 
 def _wait_of(after_seconds: float) -> float:
-    """Seconds to wait where the service says how many; all threads are told the same and must not come together."""
+    """Seconds to wait where the service says how many; a random part keeps threads from coming back together."""
     return min(after_seconds, _LONGEST_AFTER_SECONDS) + random.uniform(0.0, _FIRST_PAUSE_SECONDS)  # noqa: S311
 
 
-def _fields_of(item: WorkItem, *, key: str) -> dict[str, Any]:
-    """What the service has to know of an item; its tests are judged here."""
-    told = protocol.item_fields(item)
-    names = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after", "separate")
-    return {name: told[name] for name in names} | {"key": key, "expected_tests": [], "task_modules": []}
+def _client(config: ExecutionConfig, *, address: str = "") -> ServiceClient:
+    """A client of the configured service.
 
+    Args:
+        config: backend and service.
+        address: of a space that the configuration names as OWNER/NAME, where it is known already.
 
-def _portions(items: Sequence[WorkItem], most_bytes: int) -> Iterator[tuple[list[str], list[tuple[str, int]]]]:
-    """Texts of as many items as one request may hold, each test once."""
-    tests: dict[str, int] = {}
-    programs: list[tuple[str, int]] = []
-    size_bytes = 0
-    for item in items:
-        own = len(protocol.line({"program": item.program, "test": len(items)})) + (
-            0 if item.test in tests else len(protocol.line({"": item.test}))
-        )
-        if programs and size_bytes + own > most_bytes:
-            yield list(tests), programs
-            tests, programs, size_bytes = {}, [], len(protocol.line({"": item.test}))
-        programs.append((item.program, tests.setdefault(item.test, len(tests))))
-        size_bytes += own
-    yield list(tests), programs
+    Raises:
+        ConfigError: the address or the key cannot be used.
+        SandboxUnavailableError: the hub does not say where the space is.
+    """
+    service, headers = config.service, {}
+    url = service.url
+    if config.backend == "gradio" and "://" not in url:
+        from huggingface_hub import get_token
 
-
-def _calls(service: ServiceConfig) -> ServiceCalls:
+        url = address or _space_address(url)
+        # The hub's own token lets in to a private space; it is sent to the hub's spaces only.
+        headers = {"X-HF-Authorization": f"Bearer {token}"} if (token := get_token()) else {}
     key = os.environ.get(service.key_variable, "").strip()
-    return ServiceCalls(service.url, key, connections=service.concurrency + 1)
+    return ServiceClient(url, key, connections=service.concurrency + 1, headers=headers)
 
 
-def _told(error: CallError, service: ServiceConfig) -> str:
+def _space_address(name: str) -> str:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        host = HfApi().space_info(name).host
+    except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise SandboxUnavailableError(f"space {name}: the hub does not say where it is ({reason})") from None
+    if not host:
+        raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
+    return str(host)
+
+
+def _message(error: ServiceCallError, config: ExecutionConfig) -> str:
     """What is wrong with the service, and what to do."""
-    remedy = {
-        AwayError: "start it with `bigcodeflow serve`, or correct execution.service.url",
-        BusyError: "raise execution.service.timeout_seconds, or give the service more cores",
-        KeyRefusedError: f"set {service.key_variable} to its key",
-        LateError: "raise execution.service.timeout_seconds, or give the service more cores",
-        LostError: "look at the service's log, and run the same again",
-        RefusedError: "",  # the service says itself what to do
-        StrangerError: "see that execution.service.url names a service of bigcodeflow",
-    }[type(error)]
-    return ": ".join(filter(None, (f"the service at {service.url}", str(error), remedy)))
+    remedy = error.remedy.format(command=_COMMANDS[config.backend], key_variable=config.service.key_variable)
+    return ": ".join(filter(None, (f"the service at {config.service.url}", str(error), remedy)))
 
 
-class _ServiceEnvironment(BaseModel):
-    name: str
-    environment_sha: str
-    missing_data: tuple[str, ...]
-    lock_sha256: str
-
-
-class _ServiceCapabilities(BaseModel):
-    isolated: bool
-    layers: tuple[str, ...]
-    warm: bool
-
-
-class _Info(BaseModel):
-    """What is used of that which a service tells of itself."""
-
-    code_version: str
-    environment: _ServiceEnvironment
-    capabilities: _ServiceCapabilities
-    limits: dict[str, float]
-    max_body_mib: int
-
-
-def _info(calls: ServiceCalls, service: ServiceConfig) -> _Info:
-    """What the service tells of itself.
+def _info(client: ServiceClient, config: ExecutionConfig) -> protocol.Info:
+    """What the service says of itself.
 
     Raises:
         ConfigError: the key is wrong.
+        EnvironmentUnusableError: the service is of another version.
         SandboxUnavailableError: it does not answer, or somebody else does.
     """
     try:
-        return _Info.model_validate(calls.info())
-    except KeyRefusedError as error:
-        raise ConfigError(_told(error, service)) from None
-    except CallError as error:
-        raise SandboxUnavailableError(_told(error, service)) from None
+        response = client.info()
+        version = response.get("code_version")
+        if isinstance(version, str) and version != code_version():
+            raise EnvironmentUnusableError(
+                f"the service at {client.url} has bigcodeflow {version}, and this machine {code_version()}: "
+                "install the same version at both ends, and start the service again"
+            )
+        return protocol.Info.model_validate(response)
+    except KeyRejectedError as error:
+        raise ConfigError(_message(error, config)) from None
+    except ServiceCallError as error:
+        raise SandboxUnavailableError(_message(error, config)) from None
     except ValidationError:
-        stranger = StrangerError("what answers there is another program")
-        raise SandboxUnavailableError(_told(stranger, service)) from None
+        stranger = NotAServiceError("what answers there is another program")
+        raise SandboxUnavailableError(_message(stranger, config)) from None
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
@@ -301,24 +280,19 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         EnvironmentUnusableError: the service is of another version, or executes in another environment.
         SandboxUnavailableError: it does not answer.
     """
-    calls = _calls(config.service)
+    client = _client(config)
     try:
-        info = _info(calls, config.service)
+        found = _info(client, config).environment
     finally:
-        calls.close()
-    if info.code_version != code_version():
-        raise EnvironmentUnusableError(
-            f"the service at {calls.url} has bigcodeflow {info.code_version}, and this machine {code_version()}: "
-            "install the same version at both ends, and start the service again"
-        )
-    found = info.environment
+        client.close()
     if found.name != config.environment:
         raise EnvironmentUnusableError(
-            f"the service at {calls.url} executes in environment {found.name}, and the run wants {config.environment}: "
-            f"start it with --environment {config.environment}, or set execution.environment to {found.name}"
+            f"the service at {client.url} executes in environment {found.name}, and the run wants "
+            f"{config.environment}: start it with --environment {config.environment}, or set execution.environment "
+            f"to {found.name}"
         )
     return RemoteEnvironment(
-        found.name, found.environment_sha, found.missing_data, lock_sha256=found.lock_sha256, reference=calls.url
+        found.name, found.environment_sha, found.missing_data, lock_sha256=found.lock_sha256, reference=client.url
     )
 
 
@@ -326,7 +300,7 @@ def _backend(
     config: ExecutionConfig,
     where: Environment,
     cores: float,
-    isolated: bool,  # noqa: FBT001 - as a place has it
+    isolated: bool,  # noqa: FBT001 - as a backend's factory has it
 ) -> HttpBackend:
     del cores, isolated  # the service knows its own
     return HttpBackend(config, where)

@@ -1,29 +1,34 @@
-"""The words between a client and a host that executes for it: JSON objects, one a line, in ASCII.
+"""What clients exchange with whatever executes for them: `bigcodeflow serve`, a space, or a host on standard streams.
 
-The client says, and the host answers:
+The models below are the bodies of requests and responses, the same everywhere. Over HTTP (``bigcodeflow.serving``) each
+has an address. Over standard streams (``execution.remote.host``) a message is one line of JSON in ASCII:
 
-``begin``    protocol, code_version, limits, start         → ``ready``: code_version, environment, capabilities, slots
-``prepare``  number, tests, programs [text, index of test] → ``prepared``: number, starts [preload, zygote]
-``item``     number, item                                  → ``outcome``: number, outcome
+``begin``    protocol, code_version, limits, start  → ``ready``: code_version, environment, capabilities, cores, slots
+``prepare``  number, and a PrepareRequest           → ``prepared``: number, and a Prepared
+``item``     number, item: an Item                  → ``outcome``: number, outcome
 
-Unasked the host says ``alive`` every few seconds, and ``refused`` with a message before it gives up. A number is the
-client's own and comes back as it was. What executes is the same everywhere, so outcomes are judged by the client.
+A host also sends ``alive`` every few seconds, and ``refused`` with a message before it gives up. A number is the
+client's own and comes back as it was. Clients judge outcomes themselves, so that verdicts mean the same everywhere.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
 
-#: Bump when an older host would misunderstand.
-PROTOCOL = 1
+#: Of the standard streams; bump when an older host would misunderstand.
+PROTOCOL = 2
 #: Seconds between two signs of life.
 ALIVE_SECONDS = 5.0
 
+#: Fields that each event of an outcome's frames must have for a verdict to be made from it.
 _FRAMES: dict[str, tuple[str, ...]] = {
     "started": (),
     "imported": (),
@@ -34,55 +39,337 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "tampering": ("what",),
     "end": (),
 }
-_SETS = ("missing_imports", "setup_names")
-_TUPLES = ("expected_tests", "preload", "zygote")
+#: What a client that judges outcomes itself sends of an item.
+_SENT = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after", "separate")
 
 
-class WireError(BigCodeFlowError):
-    """The other side said something that has no meaning here."""
+class ProtocolError(BigCodeFlowError):
+    """A message that has no meaning here."""
+
+
+#: A name as an import statement has it; what a warm start imports is named by clients.
+_Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=300)]
+
+
+_EXAMPLE_TEST = """import unittest
+
+class TestCases(unittest.TestCase):
+    def test_answer(self):
+        self.assertEqual(task_func(), 42)
+"""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Item(_Model):
+    """One program and the test that judges it."""
+
+    id: str = Field(min_length=1, max_length=200)
+    """The client's name for it, unique in its batch; its result bears it."""
+    program: str = Field(examples=["def task_func():\n    return 42\n"])
+    """Python text, executed first."""
+    test: str = Field(examples=[_EXAMPLE_TEST])
+    """Python text with a unittest class TestCases, executed after the program in the same module."""
+    expected_tests: list[str] | None = None
+    """Names of the test methods that have to pass; without it those that the text defines, read without running it."""
+    time_seconds: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
+    """CPU time, and wall time spent waiting; without it the service's own."""
+    key: str = Field(default="", max_length=200)
+    """Items that are equal, this key included, are executed once while they run and some minutes after. A fresh key
+    asks for a fresh execution; the same key makes a repeated request free."""
+    task_modules: list[str] | None = None
+    """Top-level modules that the task needs: one that the service's environment lacks is an infra_error, whatever the
+    program says; without it those that the test imports."""
+    preload: list[_Module] | None = None
+    """Start of the item as /v1/prepare told it; without it the service plans the batch itself."""
+    zygote: list[_Module] | None = None
+    """The second half of the same answer."""
+    expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
+    """Memory that it probably needs, in MiB; for planning only."""
+    stop_after: int = Field(default=0, ge=0, le=1_000_000)
+    """Tests after which it is ended from outside; 0: it runs to its end."""
+    separate: bool = False
+    """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
+    clients that check passes themselves."""
+    reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
+    """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
+    contradict this one, and who passes those did not solve the task."""
+    entry_point: str = Field(default="task_func", min_length=1, max_length=200)
+    """Name of the function that the test calls, for such a check."""
+
+
+class RequestedLimits(_Model):
+    """What each item of the batch may use; at most what the service allows, and that where it is left out."""
+
+    memory_mib: int | None = Field(default=None, ge=64)
+    """Resident memory of all its processes."""
+    address_space_mib: int | None = Field(default=None, ge=256)
+    """Address space of each process."""
+    processes: int | None = Field(default=None, ge=8)
+    """Processes and threads at once."""
+    disk_mib: int | None = Field(default=None, ge=1)
+    """Size of its temporary folder."""
+    output_kib: int | None = Field(default=None, ge=1)
+    """Tail of standard output and of standard error that is kept, each."""
+
+
+class BatchRequest(_Model):
+    """Items to execute."""
+
+    items: list[Item] = Field(min_length=1)
+    """At least one, and at most what /v1/info says."""
+    limits: RequestedLimits = RequestedLimits()
+    """Bounds of each item."""
+    start: Start = "warm"
+    """'warm' forks each item from a process that has its libraries imported, 'cold' starts an interpreter for each."""
+    detail: Literal["verdict", "outcome"] = "verdict"
+    """'verdict' says what an execution means, 'outcome' everything that was observed of it, for clients that judge."""
+    code_version: str = ""
+    """Where given: the service has to be of this version, or answers 409."""
+    environment_sha: str = ""
+    """Where given: the service has to execute in this environment, or answers 409."""
+
+
+class TestOutcome(_Model):
+    """How one test method ended."""
+
+    __test__ = False  # no test class of pytest, whatever its name begins with
+
+    name: str
+    """Of the method."""
+    outcome: str
+    """pass, fail, error, skip, expected_failure, unexpected_success or missing; only pass is one."""
+    seconds: float
+    """Wall time."""
+    trace: str
+    """Traceback, or empty."""
+
+
+class Verdict(_Model):
+    """What an execution means."""
+
+    status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
+    """'infra_error' says nothing about the program: send the item again, under a fresh key."""
+    failure_kind: str
+    """assertion, unusable_result, wrong_api, missing_setup, import, exception, syntax, timeout, memory, crash,
+    tampering, infrastructure or no_tests; empty for a pass."""
+    tests: list[TestOutcome]
+    """One entry for each expected test."""
+    module_trace: str
+    """Traceback of a program or a test class that did not load."""
+    tests_expected: int
+    """Tests that have to pass."""
+    tests_run: int
+    """Tests that came to an end."""
+    wall_seconds: float
+    """From start to end."""
+    cpu_seconds: float
+    """Of all its processes."""
+    max_rss_mib: float
+    """Most resident memory, in MiB."""
+    stdout: str
+    """Its tail."""
+    stderr: str
+    """Its tail."""
+    stdout_truncated: bool
+    """Whether there was more."""
+    stderr_truncated: bool
+    """Whether there was more."""
+    attempts: int
+    """Executions that it took; those that were disturbed from outside are repeated."""
+    tampering: list[str]
+    """Which contradictions of its test it passed, and how it broke the report's protocol."""
+    integrity: Literal["checked", "tampered", "no contradiction", "not checked"] | None
+    """Of a pass: what its check came to; 'not checked' where the item has no reference. null: it did not pass."""
+    environment_sha: str
+    """Libraries and data that it was executed with."""
+    exit: str
+    """How the sandbox ended."""
+
+
+class Result(_Model):
+    """One line of the answer to a batch: an item that ended. Blank lines are signs of life."""
+
+    id: str
+    """As the item had it."""
+    verdict: Verdict | None = None
+    """Where the batch asks for verdicts."""
+    outcome: dict[str, Any] | None = None
+    """Where the batch asks for outcomes."""
+
+
+class ProgramText(_Model):
+    """A program and its test, by the number that it has in the request."""
+
+    program: str
+    """Its text."""
+    test: int = Field(ge=0)
+    """Number of its test, from 0."""
+
+
+class PrepareRequest(_Model):
+    """Programs whose starts are to be planned together."""
+
+    tests: list[str]
+    """Test texts, each once."""
+    programs: list[ProgramText]
+    """Programs in any order."""
+
+
+class PlannedStart(_Model):
+    """What an item is to be sent with."""
+
+    preload: list[str]
+    """Modules that its texts import first."""
+    zygote: list[str]
+    """Those that the process has imported which it is forked from."""
+
+
+class Prepared(_Model):
+    """How each program starts, in the order of the request."""
+
+    starts: list[PlannedStart]
+    """One for each program."""
+
+
+class _Description(_Model):
+    model_config = ConfigDict(extra="ignore")  # of a newer server, whose version is refused with a better message
+
+
+class EnvironmentInfo(_Description):
+    """Libraries and data that items are executed with."""
+
+    name: str
+    environment_sha: str
+    missing_data: tuple[str, ...]
+    lock_sha256: str
+
+
+class CapabilitiesInfo(_Description):
+    """What the sandboxes promise."""
+
+    isolated: bool
+    layers: tuple[str, ...]
+    warm: bool
+
+
+class HostInfo(_Description):
+    """What a client has to know of whatever executes."""
+
+    code_version: str
+    """Of bigcodeflow and its harness."""
+    environment: EnvironmentInfo
+    capabilities: CapabilitiesInfo
+    cores: int
+    """Cores that items may keep busy."""
+    slots: int
+    """Items that are under way at the same time."""
+
+
+class Info(HostInfo):
+    """What a client has to know of the service."""
+
+    limits: LimitsConfig
+    """What an item may use at most, but for its time, which it has where it asks for none."""
+    most_seconds: float
+    """Most time that an item may ask for."""
+    max_batch: int
+    """Items of a batch."""
+    max_body_mib: int
+    """Size of a request, in MiB."""
+    max_queue: int
+    """Items that wait or run at the same time, those of all clients together."""
+    open_items: int
+    """Items that wait or run now."""
+    executions: int
+    """Executions since the start of the service."""
+
+
+class Health(_Model):
+    """Whether the service takes work."""
+
+    status: Literal["ok", "stopping"]
+
+
+class Problem(_Model):
+    """Why a request was refused."""
+
+    detail: list[str]
+    """One line for each thing that is wrong: where, what, and what to do."""
 
 
 def line(message: Mapping[str, Any]) -> bytes:
-    """A message as it travels; a lone surrogate, which a model's text may hold, stays what it is."""
+    """A message as one line; a lone surrogate, which a model's text may hold, stays what it is."""
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def message_of(text: bytes) -> dict[str, Any]:
-    """The message of one line; what is wrong with one is told without its content, which may be another's.
+    """The message of one line; errors do not quote it, since it may hold another's program.
 
     Raises:
-        WireError: it is none.
+        ProtocolError: it is none.
     """
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise WireError(f"a line of {len(text):,} bytes is no JSON") from None
+        raise ProtocolError(f"a line of {len(text):,} bytes is no JSON") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise WireError(f"a line of {len(text):,} bytes is JSON, but no message with a type")
+        raise ProtocolError(f"a line of {len(text):,} bytes is JSON, but no message with a type")
     return message
 
 
-def item_fields(item: WorkItem) -> dict[str, Any]:
-    """A work item as JSON."""
-    return asdict(item) | {name: sorted(getattr(item, name)) for name in _SETS}
+def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
+    """An ``Item`` as JSON, for clients that judge its outcome themselves.
+
+    Args:
+        item: what is executed.
+        name: of the item in its batch.
+        key: identity of this execution; a repeated request with the same key executes nothing again.
+    """
+    sent = {field: getattr(item, field) for field in _SENT}
+    return {"id": name, "key": key, "expected_tests": [], "task_modules": []} | sent
 
 
-def item_of(told: object) -> WorkItem:
-    """The work item that JSON tells of.
+def work_item_of(item: Item, default_seconds: float) -> WorkItem:
+    """The work that an item asks for; what its verdict needs beside it is as the client stated it."""
+    return WorkItem(
+        verdict_key="",
+        program=item.program,
+        test=item.test,
+        expected_tests=tuple(item.expected_tests or ()),
+        time_seconds=item.time_seconds or default_seconds,
+        missing_imports=frozenset(item.task_modules or ()),
+        expected_memory_mib=item.expected_memory_mib,
+        preload=tuple(item.preload or ()),
+        zygote=tuple(item.zygote or ()),
+        stop_after=item.stop_after,
+        separate=item.separate,
+    )
+
+
+def parse_outcome(value: object) -> Outcome:
+    """The outcome that JSON holds, whose frames have what a verdict is made from.
 
     Raises:
-        WireError: fields are missing, unknown or of another type.
+        ProtocolError: it has another form.
     """
-    own = _checked(told, _ITEM_TYPES, "item")
-    for name in (*_SETS, *_TUPLES):
-        if not all(isinstance(text, str) for text in own.get(name, ())):
-            raise WireError(f"item.{name} is no list of texts")
-    own |= {name: tuple(own[name]) for name in _TUPLES if name in own}
-    own |= {name: frozenset(own[name]) for name in _SETS if name in own}
+    if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
+        raise ProtocolError("an outcome is no object, or has fields that are unknown here")
     try:
-        return WorkItem(**own)
-    except TypeError as error:
-        raise WireError(f"an item is incomplete: {error}") from None
+        outcome = _OUTCOME.validate_python(value)
+    except ValidationError as error:
+        raise ProtocolError(f"an outcome has another form: {error.errors()[0]['loc']}") from None
+    for frame in outcome.frames:
+        required = _FRAMES.get(str(frame.get("event")))
+        if required is None or not all(name in frame for name in required):
+            raise ProtocolError("a frame of an outcome lacks what every such frame has")
+    return outcome
+
+
+_OUTCOME = TypeAdapter(Outcome)
+_OUTCOME_FIELDS = frozenset(field.name for field in fields(Outcome))
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:
@@ -90,38 +377,47 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     return asdict(outcome)
 
 
-def outcome_of(told: object) -> Outcome:
-    """The outcome that JSON tells of, whose frames have what a verdict is made from.
+def prepare_requests(items: Sequence[WorkItem], max_bytes: float = float("inf")) -> Iterator[dict[str, Any]]:
+    """Requests to plan the starts of items, each of a bounded size and with each test once; in their order."""
+    tests: dict[str, int] = {}
+    programs: list[dict[str, Any]] = []
+    size_bytes = 0
+    for item in items:
+        program_bytes, test_bytes = len(line({"program": item.program, "test": len(items)})), len(line({"": item.test}))
+        added = program_bytes + (0 if item.test in tests else test_bytes)
+        if programs and size_bytes + added > max_bytes:
+            yield {"tests": list(tests), "programs": programs}
+            tests, programs, size_bytes, added = {}, [], 0, program_bytes + test_bytes
+        programs.append({"program": item.program, "test": tests.setdefault(item.test, len(tests))})
+        size_bytes += added
+    yield {"tests": list(tests), "programs": programs}
+
+
+def with_starts(items: Sequence[WorkItem], responses: Sequence[Mapping[str, Any]]) -> list[WorkItem]:
+    """Items with the starts that were planned for them.
 
     Raises:
-        WireError: it has another form.
+        ProtocolError: there is not one start for each item.
     """
-    own = _checked(told, _OUTCOME_TYPES, "outcome")
-    if not all(isinstance(frame, dict) and _is_whole(frame) for frame in own.get("frames", ())):
-        raise WireError("a frame of an outcome lacks what every such frame has")
-    return Outcome(**own)
+    try:
+        starts = [start for one in responses for start in Prepared.model_validate({"starts": one["starts"]}).starts]
+    except (KeyError, ValidationError):
+        starts = []
+    if len(starts) != len(items):
+        raise ProtocolError("it plans something else than it was asked to")
+    return [
+        replace(item, preload=tuple(start.preload), zygote=tuple(start.zygote))
+        for item, start in zip(items, starts, strict=True)
+    ]
 
 
-def _is_whole(frame: Mapping[str, Any]) -> bool:
-    wanted = _FRAMES.get(str(frame.get("event")))
-    return wanted is not None and all(name in frame for name in wanted)
+def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
+    """Each program with the text of its test.
 
-
-def _checked(told: object, types: Mapping[str, tuple[type, ...]], what: str) -> dict[str, Any]:
-    if not isinstance(told, dict):
-        raise WireError(f"an {what} is no object")
-    for name, value in told.items():
-        if not isinstance(value, types.get(name, ())):
-            raise WireError(f"{what}.{name} is unknown here or of another type")
-    return dict(told)
-
-
-def _types_of(example: Outcome | WorkItem) -> dict[str, tuple[type, ...]]:
-    """What JSON may hold in each field: lists for tuples and sets, whole numbers for seconds."""
-    widened = {float: (float, int), tuple: (list, tuple), frozenset: (list, frozenset)}
-    kinds = {field.name: type(getattr(example, field.name)) for field in fields(example)}
-    return {name: widened.get(kind, (kind,)) for name, kind in kinds.items()}
-
-
-_OUTCOME_TYPES = _types_of(Outcome())
-_ITEM_TYPES = _types_of(WorkItem("", "", "", (), 1.0, frozenset()))
+    Raises:
+        ProtocolError: there is no such test.
+    """
+    for number, one in enumerate(request.programs):
+        if one.test >= len(request.tests):
+            raise ProtocolError(f"programs.{number}.test: there is no test {one.test}")
+    return [(one.program, request.tests[one.test]) for one in request.programs]

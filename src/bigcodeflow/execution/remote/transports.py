@@ -1,26 +1,28 @@
-"""A connection to one host: messages out, answers matched to who waits for them, and a clear word when it breaks."""
+"""A connection to one host over a byte transport: requests out, each answer to who waits for it."""
 
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import ExecutionError
-from bigcodeflow.execution.backends.base import Capabilities, Outcome
+from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.worker_preflight import code_version
 
-#: A host that says nothing for so long is taken for dead; it tells every 5 s that it lives.
+#: A host that sends nothing for so long is taken for dead; it sends ``alive`` every 5 s.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
 
 
-class LinkLostError(ExecutionError):
+class HostLostError(ExecutionError):
     """A host cannot be reached, or not any more; another one may do the same work."""
 
 
@@ -28,8 +30,8 @@ class HostRefusedError(ExecutionError):
     """A host that will not do this work, however often it is asked."""
 
 
-class Link(Protocol):
-    """What a place gives: a host that was started, and bytes to and from it."""
+class Transport(Protocol):
+    """A started host, and bytes to and from it."""
 
     label: str
     """What people call it, such as 'container 3f2a…'."""
@@ -38,7 +40,7 @@ class Link(Protocol):
         """Hand over whole lines.
 
         Raises:
-            LinkLostError: the host is gone.
+            HostLostError: the host is gone.
         """
 
     def lines(self) -> Iterator[bytes]:
@@ -48,26 +50,33 @@ class Link(Protocol):
         """End the host and all that it runs; quiet where it has ended already."""
 
 
-class Connection:
-    """A link with a host that is ready; used by several threads at once."""
+OpenTransport = Callable[[], Transport]
 
-    def __init__(self, link: Link, limits: LimitsConfig, start: Start) -> None:
+
+class Connection:
+    """A host that is ready; used by several threads at once."""
+
+    def __init__(self, transport: Transport, limits: LimitsConfig, start: Start) -> None:
         """Begin, and wait until the host is ready.
 
         Raises:
-            LinkLostError: it does not answer.
+            HostLostError: it does not answer.
             HostRefusedError: it is of another version, lacks the environment or gives no sandbox.
         """
-        self._link = link
+        self._transport = transport
         self._numbers = itertools.count()
         self._waiting: dict[object, Future[dict[str, Any]]] = {}
         self._lock = threading.Lock()
         self._lost: ExecutionError | None = None
-        self._heard = time.monotonic()
-        threading.Thread(target=self._read, name=f"link-{link.label}", daemon=True).start()
+        self._last_line_at = time.monotonic()
+        threading.Thread(target=self._read, name=f"read-{transport.label}", daemon=True).start()
         begin = {"type": "begin", "protocol": protocol.PROTOCOL, "code_version": code_version()}
         try:
-            self.ready = self._ask("ready", begin | {"limits": limits.model_dump(), "start": start}, _READY_SECONDS)
+            ready = self._request("ready", begin | {"limits": limits.model_dump(), "start": start}, _READY_SECONDS)
+            self.info = protocol.HostInfo.model_validate(ready)
+        except ValidationError:
+            self.close()
+            raise HostLostError(f"{transport.label}: it does not describe itself as a host does") from None
         except ExecutionError:
             self.close()
             raise
@@ -77,109 +86,100 @@ class Connection:
         """Whether it may still be used."""
         return self._lost is None
 
-    @property
-    def load(self) -> int:
-        """Items that are under way."""
-        return len(self._waiting)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the host can promise."""
-        told = self.ready["capabilities"]
-        return Capabilities(isolated=bool(told["isolated"]), layers=tuple(told["layers"]), warm=bool(told["warm"]))
-
-    def prepare(self, texts: Sequence[tuple[str, str]]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The host's plan of how each program with its test starts.
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The host's answer to a ``protocol.PrepareRequest``.
 
         Raises:
-            LinkLostError: the host is gone.
+            HostLostError: the host is gone.
         """
-        tests = list(dict.fromkeys(test for _, test in texts))
-        index = {test: place for place, test in enumerate(tests)}
-        programs = [[program, index[test]] for program, test in texts]
         number = next(self._numbers)
-        message = {"type": "prepare", "number": number, "tests": tests, "programs": programs}
-        starts = self._ask(number, message, _PREPARE_SECONDS)["starts"]
-        return [(tuple(preload), tuple(zygote)) for preload, zygote in starts]
+        return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
 
     def execute(self, item: WorkItem, patience_seconds: float) -> Outcome:
         """Have one item executed.
 
         Raises:
-            LinkLostError: the host is gone, or did not end it in time.
+            HostLostError: the host is gone, or did not end it in time.
         """
         number = next(self._numbers)
-        message = {"type": "item", "number": number, "item": protocol.item_fields(item)}
-        answer = self._ask(number, message, patience_seconds)
+        message = {"type": "item", "number": number, "item": protocol.item_fields(item, name=str(number))}
+        response = self._request(number, message, patience_seconds)
         try:
-            return protocol.outcome_of(answer.get("outcome"))
-        except protocol.WireError as error:
-            raise self._break(LinkLostError(f"{self._link.label}: {error}")) from None
+            return protocol.parse_outcome(response.get("outcome"))
+        except protocol.ProtocolError as error:
+            raise self._break(HostLostError(f"{self._transport.label}: {error}")) from None
 
     def close(self) -> None:
         """End the host."""
-        self._break(LinkLostError(f"{self._link.label} was closed"))
-        self._link.close()
+        self._break(HostLostError(f"{self._transport.label} was closed"))
+        self._transport.close()
 
-    def _ask(self, number: object, message: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
-        answer: Future[dict[str, Any]] = Future()
+    def _request(self, number: object, message: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+        response: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._lost:
                 raise self._lost
-            self._waiting[number] = answer
+            self._waiting[number] = response
         deadline = time.monotonic() + patience_seconds
         try:
-            self._link.send(protocol.line(message))
-            while not answer.done():
-                self._wait(answer, deadline)
-            return answer.result()
-        except LinkLostError as error:
+            self._transport.send(protocol.line(message))
+            while not response.done():
+                self._wait(response, deadline)
+            return response.result()
+        except HostLostError as error:
             raise self._break(error) from None
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
 
-    def _wait(self, answer: "Future[dict[str, Any]]", deadline: float) -> None:
+    def _wait(self, response: "Future[dict[str, Any]]", deadline: float) -> None:
         now = time.monotonic()
-        silent = now - self._heard
-        if silent > _SILENCE_SECONDS:
-            raise LinkLostError(f"{self._link.label} has been silent for {silent:.0f} s")
+        silent_seconds = now - self._last_line_at
+        if silent_seconds > _SILENCE_SECONDS:
+            raise HostLostError(f"{self._transport.label} has been silent for {silent_seconds:.0f} s")
         if now > deadline:
-            raise LinkLostError(f"{self._link.label} did not answer in time")
+            raise HostLostError(f"{self._transport.label} did not answer in time")
         try:
-            answer.exception(timeout=min(_SILENCE_SECONDS / 4, deadline - now))
+            response.exception(timeout=min(_SILENCE_SECONDS / 4, deadline - now))
         except TimeoutError:
             return
 
     def _read(self) -> None:
-        told = f"{self._link.label} ended"
+        reason = f"{self._transport.label} ended"
         try:
-            for text in self._link.lines():
-                self._heard = time.monotonic()
-                self._hear(protocol.message_of(text))
-        except (protocol.WireError, LinkLostError) as error:
-            told = f"{self._link.label}: {error}"
-        self._break(LinkLostError(told))
+            for text in self._transport.lines():
+                self._last_line_at = time.monotonic()
+                self._dispatch(protocol.message_of(text))
+        except (protocol.ProtocolError, HostLostError) as error:
+            reason = f"{self._transport.label}: {error}"
+        self._break(HostLostError(reason))
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _dispatch(self, message: dict[str, Any]) -> None:
         if message["type"] == "refused":
-            self._break(HostRefusedError(f"{self._link.label}: {message.get('message')}"))
+            self._break(HostRefusedError(f"{self._transport.label}: {message.get('message')}"))
         if message["type"] in ("prepared", "outcome", "ready"):
-            number = message.get("number", message["type"])
             with self._lock:
-                waiting = self._waiting.get(number)
+                waiting = self._waiting.get(message.get("number", message["type"]))
             if waiting and not waiting.done():
                 waiting.set_result(message)
 
     def _break(self, error: ExecutionError) -> ExecutionError:
-        """Let everybody know who waits; the first cause is the one that is told."""
+        """Raise the first cause of the loss in every thread that waits."""
         with self._lock:
             self._lost = self._lost or error
             waiting, self._waiting = list(self._waiting.values()), {}
-        for answer in waiting:
-            if not answer.done():
-                answer.set_exception(self._lost)
+        for response in waiting:
+            if not response.done():
+                response.set_exception(self._lost)
         return self._lost
 
 
-OpenLink = Callable[[], Link]
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a stream that is cut anywhere; a last one without its end is left out."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*parts, end))
+            parts = []
+        parts.append(rest)

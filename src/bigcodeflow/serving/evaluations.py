@@ -1,4 +1,4 @@
-"""A sample file that came to the space, evaluated through all stages; its samples run where those of machines do."""
+"""Evaluations of sample files that came to the space; their samples run where those of machines do."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,9 +21,6 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.store import ArtifactRef, open_store
 
-if TYPE_CHECKING:
-    from bigcodeflow.serving.space import SpaceSettings
-
 #: Data sets that may be chosen; a path would open this machine's files to who asks.
 DATASETS = ("starter", "bigcode/bigcodebench")
 _NAME_LENGTH = 120
@@ -31,7 +28,7 @@ _SUMMARY_COLUMNS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class EvaluationRequest:
     """What is to be evaluated, and against what."""
 
     samples: Path
@@ -44,7 +41,7 @@ class Wish:
     limits: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Evaluated(NamedTuple):
+class EvaluationResult(NamedTuple):
     """What an evaluation left."""
 
     summary: str
@@ -53,8 +50,8 @@ class Evaluated(NamedTuple):
     """*_eval_results.json, *_pass_at_k.json, verdicts.parquet and metrics.parquet."""
 
 
-class Told:
-    """How far a run is, for who looks now and then."""
+class RunProgress:
+    """How far an evaluation is; written by its thread, read by the page."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +71,7 @@ class Told:
         self._note(title, f"{ref.rows:,} rows" + (", known before" if reused else ""))
 
     def stages(self) -> list[tuple[str, str]]:
-        """Each stage so far, and what is to be said of it."""
+        """Title and state of each stage so far."""
         with self._lock:
             return list(self._stages.items())
 
@@ -83,25 +80,31 @@ class Told:
             self._stages[title] = text
 
 
-class Runs:
+class Evaluations:
     """Evaluations, one after the other; one that nobody waits for goes on, and is there when it is asked for again."""
 
-    def __init__(self, environment: str, settings: "SpaceSettings", slots: int) -> None:
-        """Nothing is started before the first one."""
-        self._environment, self._settings, self._slots = environment, settings, slots
+    def __init__(self, environment: str, store: str, service: Mapping[str, Any]) -> None:
+        """Nothing is started before the first one.
+
+        Args:
+            environment: name of the space's environment.
+            store: where artifacts are kept.
+            service: ``execution.service`` of the space itself, so that all share its cores.
+        """
+        self._environment, self._store, self._service = environment, store, dict(service)
         self._pool = ThreadPoolExecutor(1, "evaluate")
 
     @contextmanager
-    def begun(self, wish: Wish, told: Told) -> Iterator["Future[Evaluated]"]:
+    def begun(self, request: EvaluationRequest, progress: RunProgress) -> Iterator["Future[EvaluationResult]"]:
         """An evaluation that begins as soon as the one before it has ended; its files last as long as the block.
 
         Raises:
             ConfigError: it cannot be made from these choices.
         """
         folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
-        running: Future[Evaluated] | None = None
+        running: Future[EvaluationResult] | None = None
         try:
-            running = self._pool.submit(_evaluated, self._config(wish, folder), told)
+            running = self._pool.submit(_evaluate, self._config(request, folder), progress)
             yield running
         finally:
             if running is None:
@@ -109,43 +112,39 @@ class Runs:
             else:  # one that goes on without anybody still writes there
                 running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
 
-    def _config(self, wish: Wish, folder: Path) -> RunConfig:
-        if wish.dataset not in DATASETS:
-            raise ConfigError(f"dataset {wish.dataset!r} is none of {', '.join(DATASETS)}")
-        stem = wish.samples.name.partition(".jsonl")[0]
+    def _config(self, request: EvaluationRequest, folder: Path) -> RunConfig:
+        if request.dataset not in DATASETS:
+            raise ConfigError(f"dataset {request.dataset!r} is none of {', '.join(DATASETS)}")
+        stem = request.samples.name.partition(".jsonl")[0]
+        dataset = {"source": request.dataset, "split": request.split, "subset": request.subset, "ids": request.ids}
         given: dict[str, Any] = {
             "name": re.sub(r"[^\w.\-+]", "-", stem)[:_NAME_LENGTH] or "space",
-            "store": self._settings.store,
+            "store": self._store,
             "out": str(folder),
-            "dataset": {"source": wish.dataset, "split": wish.split, "subset": wish.subset, "ids": wish.ids},
-            "samples": {"source": str(wish.samples)},
+            "dataset": dataset,
+            "samples": {"source": str(request.samples)},
             "sanitizing": {"mode": "none"},
             "execution": {
-                # Through the space's own door, so that all share its cores.
                 "backend": "gradio",
-                "service": {
-                    "url": self._settings.url,
-                    "key_variable": self._settings.key_variable,
-                    "concurrency": self._slots,
-                },
+                "service": self._service,
                 "environment": self._environment,
-                "variants": ["calibrated" if wish.calibrated else "raw"],
-                "limits": dict(wish.limits),
+                "variants": ["calibrated" if request.calibrated else "raw"],
+                "limits": dict(request.limits),
             },
-            "aggregation": {"k": list(wish.k)},
+            "aggregation": {"k": list(request.k)},
         }
         return load_settings(given, "space")
 
 
-def _evaluated(config: RunConfig, told: Told) -> Evaluated:
+def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
     from rich.console import Console
 
     started_at = datetime.now(UTC)
-    artifacts = stages.perform_all(config, told)
+    artifacts = stages.perform_all(config, progress)
     store = open_store(config.store)
     written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     console = Console(file=StringIO(), width=_SUMMARY_COLUMNS, no_color=True)
     with console.capture() as summary:
         console.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=config.name))
-    return Evaluated(summary.get(), store.read(artifacts.execution), written.files)
+    return EvaluationResult(summary.get(), store.read(artifacts.execution), written.files)

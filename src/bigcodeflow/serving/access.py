@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.serving.request_parsing import RefusedError
+from bigcodeflow.serving.request_parsing import RequestError
 
 #: How long a request may take to arrive.
 _BODY_SECONDS = 120.0
@@ -55,13 +55,13 @@ def require_key(given: HTTPAuthorizationCredentials | None, key: str) -> None:
     """Refuse who does not know the key; how long that takes tells nothing of it.
 
     Raises:
-        RefusedError: it is another one or none.
+        RequestError: it is another one or none.
     """
-    told = given.credentials.encode("utf-8", "surrogateescape") if given else b""
-    mine, theirs = (hashlib.sha256(text).digest() for text in (key.encode(), told))
+    sent = given.credentials.encode("utf-8", "surrogateescape") if given else b""
+    mine, theirs = (hashlib.sha256(text).digest() for text in (key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
         why = "the key is not this service's" if given else "a key is missing"
-        raise RefusedError(
+        raise RequestError(
             HTTPStatus.UNAUTHORIZED,
             f"{why}: send it as `Authorization: Bearer KEY`",
             headers={"WWW-Authenticate": "Bearer"},
@@ -72,10 +72,10 @@ def require_own_name(request: Request) -> None:
     """Refuse a request that a foreign page made a browser on this machine send; for services without a key.
 
     Raises:
-        RefusedError: it names another host than one of this machine.
+        RequestError: it names another host than one of this machine.
     """
     if not is_own_name(request.headers.get("host", "")):
-        raise RefusedError(HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only")
+        raise RequestError(HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only")
 
 
 def is_own_name(host: str) -> bool:
@@ -100,14 +100,14 @@ class OneLength:
         """Answer one request, or pass it on."""
         names = {name for name, _ in scope.get("headers", ())}
         if names >= {b"content-length", b"transfer-encoding"}:
-            told = "the request has both Content-Length and Transfer-Encoding: send one of them"
-            refusal = JSONResponse({"detail": [told]}, HTTPStatus.BAD_REQUEST, headers=_CLOSE)
+            reason = "the request has both Content-Length and Transfer-Encoding: send one of them"
+            refusal = JSONResponse({"detail": [reason]}, HTTPStatus.BAD_REQUEST, headers=_CLOSE)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-class Budget:
+class ByteBudget:
     """Bytes of requests that are held at the same time."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -117,7 +117,7 @@ class Budget:
         """Count bytes that arrived.
 
         Raises:
-            RefusedError: there are too many of them already.
+            RequestError: there are too many of them already.
         """
         if count > self._left:
             raise busy("the requests under way fill the memory that they may have: send this one again later")
@@ -128,27 +128,27 @@ class Budget:
         self._left += count
 
 
-class Body:
+class RequestBody:
     """A request's body, counted while it arrives and until it is given back."""
 
-    def __init__(self, budget: Budget, most_bytes: int) -> None:
+    def __init__(self, budget: ByteBudget, most_bytes: int) -> None:
         self._budget, self._most_bytes, self._taken = budget, most_bytes, 0
 
     async def read(self, request: Request) -> bytes:
         """The whole body.
 
         Raises:
-            RefusedError: it is no JSON by its own word, too large, or takes too long.
+            RequestError: it is no JSON by its own word, too large, or takes too long.
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # a browser asks before it sends this to another site
-            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
+            raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 return await self._read(request.stream())
         except TimeoutError:
-            told = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
-            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, told, headers=_CLOSE) from None
+            reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
+            raise RequestError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
 
     def close(self) -> None:
         """Give it back."""
@@ -161,8 +161,8 @@ class Body:
             if self._taken + len(chunk) > self._most_bytes:
                 chunks.clear()
                 await _pass_over(arriving, self._most_bytes)
-                told = f"a request may have {self._most_bytes >> 20} MiB: send several"
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers=_CLOSE)
+                reason = f"a request may have {self._most_bytes >> 20} MiB: send several"
+                raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
             self._budget.take(len(chunk))
             self._taken += len(chunk)
             chunks.append(chunk)
@@ -182,6 +182,6 @@ async def _pass_over(arriving: AsyncIterator[bytes], most_bytes: int) -> None:
 _CLOSE = {"Connection": "close"}
 
 
-def busy(line: str) -> RefusedError:
+def busy(line: str) -> RequestError:
     """The refusal of what will be welcome later."""
-    return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, line, headers={"Retry-After": str(RETRY_SECONDS)})
+    return RequestError(HTTPStatus.TOO_MANY_REQUESTS, line, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -1,0 +1,299 @@
+"""A client of the HTTP API: its calls, and what each response means for the caller."""
+
+import ipaddress
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.remote import protocol
+
+_CONNECT_SECONDS = 10.0
+#: A service gives a sign of life every 5 s, once it has begun to answer.
+_SILENCE_SECONDS = 60.0
+#: A first plan measures imports.
+_PREPARE_SECONDS = 1800.0
+_MAX_RESPONSE_BYTES = 256 << 20
+_REASON_CHARACTERS = 500
+#: Name of the one item of each batch.
+_ITEM = "item"
+
+_UNREACHABLE = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+_RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service more cores"
+
+
+class ServiceCallError(ExecutionError):
+    """A call without a usable response; ``remedy`` says what the user can do about it."""
+
+    remedy = ""
+
+    def __init__(self, message: str, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
+        """When the service wants to be asked again, if it said so."""
+
+
+class ServiceBusyError(ServiceCallError):
+    """The service has no room now."""
+
+    remedy = _RAISE_TIMEOUT
+
+
+class ServiceUnreachableError(ServiceCallError):
+    """Nobody answers at the address: the service is down, hangs, or is being started again."""
+
+    remedy = "start it with `{command}`, or correct execution.service.url"
+
+
+class BrokenResponseError(ServiceCallError):
+    """The response broke off, or makes no sense."""
+
+    remedy = "look at the service's log, and run the same again"
+
+
+class CallRefusedError(ServiceCallError):
+    """The service will not do this, however often it is asked; its message says what to do."""
+
+
+class NotAServiceError(CallRefusedError):
+    """What answers is no service of bigcodeflow."""
+
+    remedy = "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer"
+
+
+class KeyRejectedError(CallRefusedError):
+    """The key is wrong or missing."""
+
+    remedy = "set {key_variable} to its key"
+
+
+class DeadlinePassedError(ServiceCallError):
+    """The time that the caller gave is over."""
+
+    remedy = _RAISE_TIMEOUT
+
+
+class ServiceClient:
+    """A client of one service; used by several threads at once."""
+
+    def __init__(self, url: str, key: str, *, connections: int, headers: dict[str, str] | None = None) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            url: address of the service.
+            key: what it asks for; empty sends none.
+            connections: how many there may be at the same time.
+            headers: sent with each request, beside the key's.
+
+        Raises:
+            ConfigError: the address is none, or the key cannot be sent.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise ConfigError(
+                f"execution.service.url {url!r} is no address of a service: write one such as http://127.0.0.1:8017, "
+                "and leave keys to the environment"
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError("the service's key holds characters that no header can carry: copy it again")
+        self.url = url.rstrip("/")
+        self._lock = threading.Lock()
+        self._open_calls, self._closing = 0, False
+        self._client = httpx2.Client(
+            base_url=self.url,
+            headers={"Accept-Encoding": "identity"}
+            | (headers or {})
+            | ({"Authorization": f"Bearer {key}"} if key else {}),
+            limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
+            trust_env=not _is_loopback(parts.hostname),  # a proxy would be asked for a service on this machine
+        )
+
+    def info(self) -> dict[str, Any]:
+        """The fields of a ``protocol.Info``.
+
+        Raises:
+            ServiceCallError: there is no usable response.
+        """
+        return self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
+
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The service's answer to a ``protocol.PrepareRequest``.
+
+        Raises:
+            ServiceCallError: there is no usable response.
+        """
+        return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
+
+    def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
+        """The outcome of one item.
+
+        Args:
+            batch: fields of the batch beside its items.
+            item: fields of a ``protocol.Item``.
+            deadline: of ``time.monotonic``, when nobody waits any more.
+
+        Raises:
+            ServiceCallError: there is none.
+        """
+        content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
+        patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
+        outcome: Outcome | None = None
+        try:
+            with self._response("POST", "/v1/batches", content, patience_seconds) as response:
+                for line in self._lines(response, deadline):
+                    outcome = _outcome_of(line)
+        except BrokenResponseError:
+            if outcome is None:
+                raise
+        if outcome is None:
+            raise BrokenResponseError("the answer ended without the item")
+        return outcome
+
+    def close(self) -> None:
+        """Begin no call any more; those under way end with the service's next line, and the last closes the client."""
+        with self._lock:
+            self._closing = True
+            self._close_when_idle()
+
+    def _close_when_idle(self) -> None:
+        if self._closing and not self._open_calls:
+            self._client.close()  # not before: whoever reads from a socket that is closed would wait for ever
+
+    def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
+        with self._response(method, path, content, seconds) as response:
+            value = _json_of(_body(response))
+        if not isinstance(value, dict):
+            raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
+        return value
+
+    @contextmanager
+    def _response(self, method: str, path: str, content: bytes | None, seconds: float) -> Iterator[httpx2.Response]:
+        """A response whose status is good; ``seconds`` is how long the service may be silent."""
+        timeout = httpx2.Timeout(seconds, connect=_CONNECT_SECONDS, pool=None)
+        headers = {"Content-Type": "application/json"} if content else {}
+        with self._lock:
+            if self._closing:
+                raise CallRefusedError("it is not asked any more, as the run ends")
+            self._open_calls += 1
+        try:
+            with self._client.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
+                _require_good(response)
+                yield response
+        except (httpx2.ConnectError, httpx2.TimeoutException) as error:
+            raise ServiceUnreachableError(f"it does not answer ({error or type(error).__name__})") from None
+        except httpx2.HTTPError as error:
+            raise BrokenResponseError(f"the connection broke ({error or type(error).__name__})") from None
+        finally:
+            with self._lock:
+                self._open_calls -= 1
+                self._close_when_idle()
+
+    def _lines(self, response: httpx2.Response, deadline: float) -> Iterator[bytes]:
+        """Whole lines of the body, signs of life left out.
+
+        Raises:
+            DeadlinePassedError: the deadline passed.
+            BrokenResponseError: a line does not end.
+            CallRefusedError: nobody wants the rest any more.
+        """
+        rest = b""
+        for chunk in response.iter_raw():
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from filter(None, whole)
+            if len(rest) > _MAX_RESPONSE_BYTES:
+                raise BrokenResponseError("its answer does not end")
+            if time.monotonic() > deadline:
+                raise DeadlinePassedError("it did not end the item in time")
+            if self._closing:
+                raise CallRefusedError("it is not asked any more, as the run ends")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _require_good(response: httpx2.Response) -> None:
+    """Raise the error that a status stands for.
+
+    Raises:
+        ServiceCallError: it is not 200.
+    """
+    status = response.status_code
+    if status == HTTPStatus.OK:
+        return
+    details, after_seconds = _details_of(response), _retry_after(response.headers.get("retry-after", ""))
+    reason = f"it answers {status} {response.reason_phrase}".strip()
+    reason = ": ".join(filter(None, (reason, "; ".join(details))))[:_REASON_CHARACTERS]
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise ServiceBusyError(reason, after_seconds)
+    if status in _UNREACHABLE:
+        raise ServiceUnreachableError(reason, after_seconds)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
+        raise BrokenResponseError(reason, after_seconds)
+    if status == HTTPStatus.UNAUTHORIZED:
+        raise KeyRejectedError(reason)
+    raise CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
+
+
+def _details_of(response: httpx2.Response) -> list[str]:
+    """The lines of a ``protocol.Problem``; none where something else answers."""
+    try:
+        value = _json_of(_body(response))
+    except (BrokenResponseError, httpx2.HTTPError):
+        return []
+    detail = value.get("detail") if isinstance(value, dict) else None
+    return [str(line) for line in detail] if isinstance(detail, list) else []
+
+
+def _retry_after(header: str) -> float | None:
+    """Seconds of a Retry-After header, which holds them or a date; None where it holds neither."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return None
+
+
+def _body(response: httpx2.Response) -> bytes:
+    """The body.
+
+    Raises:
+        BrokenResponseError: it does not end.
+    """
+    body = bytearray()
+    for chunk in response.iter_raw():
+        body += chunk
+        if len(body) > _MAX_RESPONSE_BYTES:
+            raise BrokenResponseError("its answer does not end")
+    return bytes(body)
+
+
+def _outcome_of(line: bytes) -> Outcome:
+    value = _json_of(line)
+    if not isinstance(value, dict) or value.get("id") != _ITEM:
+        raise BrokenResponseError("it answers something else than it was asked")
+    try:
+        return protocol.parse_outcome(value.get("outcome"))
+    except protocol.ProtocolError as error:
+        raise BrokenResponseError(str(error)) from None
+
+
+def _json_of(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BrokenResponseError(f"it answers {text[:80]!r}, which is no JSON") from None
