@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from bigcodeflow.execution.remote.gradio import GradioBackend
 
-from bigcodeflow.config import ServiceConfig
+from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from tests.serving.space_process import SpaceProcess
 
 from .conftest import AssertSame
@@ -21,10 +21,11 @@ def test_a_space_says_what_the_local_backend_says(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With a key, in sixteen conversations at once."""
+    """With a key, sixteen items at once."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "a key of the test")
     space = SpaceProcess(tmp_path, key="a key of the test")
-    backend = GradioBackend(ServiceConfig(url=space.url), LIMITS_OF_ALL, "warm")
+    config = ExecutionConfig(backend="gradio", service=ServiceConfig(url=space.url), limits=LIMITS_OF_ALL)
+    backend = make_backend(config, execution_environment(config), cores=2)
     try:
         assert backend.check().warm
         assert_same(backend)

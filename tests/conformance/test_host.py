@@ -16,7 +16,9 @@ def test_two_hosts_say_what_the_local_backend_says(
     starter_environment: InstalledEnvironment, assert_same: AssertSame
 ) -> None:
     """Over standard streams, two hosts of one core each."""
-    backend = RemoteBackend("host", lambda: ProcessTransport("--cores", "1"), hosts=2, limits=LIMITS_OF_ALL, start="warm")
+    backend = RemoteBackend(
+        "host", lambda: ProcessTransport("--cores", "1"), hosts=2, limits=LIMITS_OF_ALL, start="warm"
+    )
     try:
         assert backend.check().warm
         assert_same(backend)

@@ -40,21 +40,17 @@ def main() -> int:
                 say({"type": "refused", "message": "sandbox environment 'unknown' is not built on this machine"})
                 return 1
             case "begin":
-                say({"type": "ready", "environment": environment, "capabilities": capabilities, "slots": 8})
+                info = {"code_version": "any", "environment": environment, "capabilities": capabilities}
+                say({"type": "ready", "cores": 1, "slots": 8} | info)
             case "prepare":
-                say(
-                    {
-                        "type": "prepared",
-                        "number": message["number"],
-                        "starts": [[["x"], []]] * len(message["programs"]),
-                    }
-                )
+                starts = [{"preload": ["x"], "zygote": []}] * len(message["programs"])
+                say({"type": "prepared", "number": message["number"], "starts": starts})
             case "item" if message["item"]["program"] == "die":
                 sys.stderr.write("MemoryError: no more\n")
                 return 3
             case "item":
-                given[message["item"]["verdict_key"]] += 1
-                times = given[message["item"]["verdict_key"]]
+                given[message["item"]["program"]] += 1
+                times = given[message["item"]["program"]]
                 threading.Thread(target=execute, args=(message, times), daemon=True).start()
     return 0
 

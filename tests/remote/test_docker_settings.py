@@ -14,6 +14,7 @@ from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image, environment_of, image_tag
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.remote import docker_engine as ours
+from bigcodeflow.execution.remote import owners
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 _MACHINE = {"NCPU": 8, "MemTotal": 16 << 30, "Runtimes": {"runc": {}, "crun": {}}}
@@ -104,14 +105,13 @@ def test_an_image_of_something_else_is_refused(label: str) -> None:
 def test_a_container_is_an_orphan_when_its_process_is_gone() -> None:
     """Not while it runs, not when another process has its number, not where its machine is another one."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
-        label = ours._owner(owner.pid)
-        assert not ours._is_orphan(label)
-        boot, namespace, pid, start = label.split("/")
-        assert ours._is_orphan(f"{boot}/{namespace}/{pid}/{int(start) - 1}")
-    assert ours._is_orphan(label)
-    assert not ours._is_orphan(f"another-boot/{namespace}/{pid}/{start}")
-    assert not ours._is_orphan(f"{boot}/1/{pid}/{start}")
-    assert not ours._is_orphan("somebody else's label")
+        machine, process = owners.machine_id(), owners.process_id(owner.pid)
+        assert not owners.is_orphan(machine, process)
+        pid, start = process.split("-")
+        assert owners.is_orphan(machine, f"{pid}-{int(start) - 1}")
+    assert owners.is_orphan(machine, process)
+    assert not owners.is_orphan(f"another-boot-{machine}", process)
+    assert not owners.is_orphan(machine, "somebody else's label")
 
 
 def test_without_a_client_no_image_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

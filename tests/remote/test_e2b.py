@@ -6,11 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from bigcodeflow.execution.remote.e2b_owners import own_metadata
 from e2b import Sandbox
 
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.remote.e2b import E2BBackend
+from bigcodeflow.execution.remote.e2b import E2BBackend, own_metadata
 from bigcodeflow.execution.remote.e2b_transport import E2BTransport
 from bigcodeflow.execution.remote.transports import HostLostError
 from tests.doubles.e2b import E2BDouble, Fault

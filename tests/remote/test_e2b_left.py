@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bigcodeflow.execution.remote.e2b_owners import own_metadata, remove_orphans
 
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.remote.e2b import E2BBackend
+from bigcodeflow.execution.remote.e2b import E2BBackend, own_metadata, remove_orphans
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, backend_with, cloud, double, e2b_config, executed, quick_launcher, soon
 

@@ -5,13 +5,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from bigcodeflow.execution.remote.e2b_prices import estimate
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import E2BConfig
-from bigcodeflow.execution.remote.e2b_transport import Outbox, whole_lines
-from bigcodeflow.execution.remote.transports import HostLostError
+from bigcodeflow.execution.remote.e2b import estimate
+from bigcodeflow.execution.remote.e2b_transport import Outbox
+from bigcodeflow.execution.remote.transports import HostLostError, whole_lines
 
 LINES = st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=20)
 

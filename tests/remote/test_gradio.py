@@ -1,4 +1,4 @@
-"""The client of a space with a real space, which is killed, restarted, and closed to strangers."""
+"""A real space as a backend: killed, restarted, closed to strangers. What its HTTP API does is tested beside the service."""
 
 import time
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from bigcodeflow.execution.remote.gradio import GradioBackend
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
-from bigcodeflow.core.errors import SandboxUnavailableError
+from bigcodeflow.core.errors import ConfigError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote import gradio
+from bigcodeflow.execution.backend_registry import execution_environment
+from bigcodeflow.execution.remote.http import HttpBackend
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.serving.space_process import SpaceProcess
 
@@ -21,6 +21,10 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 _KEY = "a key of these tests"
 _ITEMS = 16
+
+
+def _config(url: str, **service: object) -> ExecutionConfig:
+    return ExecutionConfig(backend="gradio", service=ServiceConfig(url=url, **service), limits=LIMITS)
 
 
 def _slow(number: int) -> str:
@@ -37,9 +41,10 @@ def space(
 
 
 @pytest.fixture
-def backend(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[GradioBackend]:
+def backend(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpBackend]:
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
-    made = GradioBackend(ServiceConfig(url=space.url, timeout_seconds=200), LIMITS, "warm")
+    config = _config(space.url, timeout_seconds=200)
+    made = HttpBackend(config, execution_environment(config))
     yield made
     made.close()
 
@@ -49,7 +54,7 @@ def _gone(processes: list[psutil.Process], seconds: float) -> bool:
     return not alive
 
 
-def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: GradioBackend) -> None:
+def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: HttpBackend) -> None:
     """Killed with work under way and started again: every item has its outcome, and no sandbox is left behind."""
     assert backend.check().isolated
     items = list(backend.prepare([item(_slow(number)) for number in range(_ITEMS)]))
@@ -67,14 +72,16 @@ def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: Grad
     assert all(len([frame for frame in one.frames if frame["event"] == "test"]) == 2 for one in found)
 
 
-def test_a_stranger_is_told_which_key_is_missing(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_is_told_which_key_is_missing(
+    space: SpaceProcess, starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the key, and with a wrong one, nothing is executed and nothing is judged."""
-    config = ExecutionConfig(backend="gradio", service=ServiceConfig(url=space.url))
+    config = _config(space.url)
     for key in ("", "wrong"):
         monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", key)
-        with pytest.raises(SandboxUnavailableError, match="put it into BIGCODEFLOW_SERVICE_KEY"):
-            gradio.SPEC.environment(config)
-        made = GradioBackend(config.service, LIMITS, "warm")
+        with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to its key"):
+            execution_environment(config)
+        made = HttpBackend(config, starter_environment)
         outcome = made.execute(item(RIGHT))
         made.close()
         assert outcome.not_started
@@ -86,40 +93,54 @@ def test_the_environment_is_the_spaces(
 ) -> None:
     """Its sha is that of the environment there, so that verdicts are shared."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
-    found = gradio.SPEC.environment(ExecutionConfig(backend="gradio", service=ServiceConfig(url=space.url)))
+    found = execution_environment(_config(space.url))
     assert found.environment_sha == starter_environment.environment_sha
     assert found.lock_sha256 == starter_environment.lock_sha256
     assert found.reference == space.url
 
 
-def test_what_is_too_large_is_not_judged(backend: GradioBackend) -> None:
-    """A program beyond the space's limit of uploads is left unjudged, with the option that raises it; others are not."""
-    programs = [RIGHT, RIGHT + "#" * (2 << 20), RIGHT]
-    with ThreadPoolExecutor(3) as pool:
-        first, large, last = pool.map(backend.execute, map(item, programs))
+def test_what_the_space_does_not_allow_is_not_judged(backend: HttpBackend) -> None:
+    """An item that is too large or asks for too much time says so; others are none the worse, nor bounded by defaults."""
+    large, long = item(RIGHT + "#" * (2 << 20)), replace(item(RIGHT), time_seconds=7200.0)
+    with ThreadPoolExecutor(4) as pool:
+        first, large_outcome, long_outcome, last = pool.map(backend.execute, [item(RIGHT), large, long, item(RIGHT)])
     assert [first.exit, last.exit] == ["exit 0"] * 2
-    assert large.not_started
-    assert "--most-mib" in large.exit
-    assert backend.execute(item(RIGHT)).exit == "exit 0"
+    assert large_outcome.not_started
+    assert "a request may have 1 MiB" in large_outcome.exit
+    assert long_outcome.not_started
+    assert "7200 is more than the service's 3600" in long_outcome.exit
 
 
-def test_what_is_out_of_bounds_is_not_judged(backend: GradioBackend) -> None:
-    """Neither is an item that asks for more time than the space gives."""
-    outcome = backend.execute(replace(item(RIGHT), time_seconds=7200.0))
-    assert outcome.not_started
-    assert "at most 3600 s" in outcome.exit
+def test_more_than_the_default_limits_may_be_asked_for(
+    space: SpaceProcess, starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to --most-memory-mib, which is named where it is too little."""
+    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
+    for memory_mib in (32 * 1024, 64 * 1024):
+        limits = LIMITS.model_copy(update={"memory_mib": memory_mib, "address_space_mib": 1 << 20, "processes": 1024})
+        made = HttpBackend(_config(space.url).model_copy(update={"limits": limits}), starter_environment)
+        try:
+            if memory_mib > 32 * 1024:
+                with pytest.raises(SandboxUnavailableError, match="--most-memory-mib 65536"):
+                    made.check()
+            else:
+                assert made.check().isolated
+                assert made.execute(item(RIGHT)).exit == "exit 0"
+        finally:
+            made.close()
 
 
-def test_reruns_are_executions(backend: GradioBackend) -> None:
-    """An item that is executed twice is executed twice: each time it sees another moment."""
-    work = item("import time\nprint(time.time_ns())\n" + RIGHT)
-    assert backend.execute(work).stdout != backend.execute(work).stdout
+def test_something_else_at_the_address_is_named(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A web page that is no space of this project, such as one of an older version."""
+    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
+    with pytest.raises(SandboxUnavailableError, match=r"names a service of bigcodeflow 0\.2\.0 or newer"):
+        execution_environment(_config(f"{space.url}/elsewhere"))
 
 
 def test_a_space_ends_when_it_is_told_to(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """With a client connected and a sample running, within seconds, and with all that it started."""
     space = SpaceProcess(tmp_path)
-    made = GradioBackend(ServiceConfig(url=space.url), LIMITS, "warm")
+    made = HttpBackend(_config(space.url), starter_environment)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(made.execute, item("import time\ntime.sleep(60)\n" + RIGHT))
         deadline = time.monotonic() + 30

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from bigcodeflow.execution.remote.failover import FailoverBackend
 
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol, transports
-from bigcodeflow.execution.remote.backend import RemoteBackend
+from bigcodeflow.execution.remote.backend import FailoverBackend, RemoteBackend
 from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
 from bigcodeflow.execution.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
@@ -140,7 +139,14 @@ class ScriptedTransport:
 
 
 READY = protocol.line(
-    {"type": "ready", "capabilities": {"isolated": True, "layers": [], "warm": False}, "environment": {}, "slots": 8}
+    {
+        "type": "ready",
+        "code_version": "any",
+        "environment": {"name": "starter", "environment_sha": "sha", "missing_data": [], "lock_sha256": ""},
+        "capabilities": {"isolated": True, "layers": [], "warm": False},
+        "cores": 1,
+        "slots": 8,
+    }
 )
 FORGED = protocol.line({"type": "outcome", "number": 0, "outcome": {"frames": [{"event": "pass"}], "exit": "exit 0"}})
 

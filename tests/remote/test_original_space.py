@@ -1,9 +1,12 @@
 """Sample files that the original's space judges become recorded runs: its double, and our own space in its place."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from bigcodeflow import importing
@@ -14,10 +17,12 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import original_space
 from bigcodeflow.execution.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.store import ArtifactRef
-from tests.remote.test_gradio_faults import Double
-from tests.serving.space_process import SpaceProcess
+from tests.serving.services import until
+from tests.serving.space_process import SpaceProcess, free_port
 
 pytestmark = pytest.mark.slow
+
+_DOUBLE = Path(__file__).parents[1] / "doubles" / "original_space.py"
 
 
 class Silent:
@@ -30,11 +35,30 @@ class Silent:
         return
 
 
+class Double:
+    """The process of the spaces below one address."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen([sys.executable, str(_DOUBLE), str(port)], stdout=log, stderr=log)
+        assert until(self._answers, 90), (folder / "log").read_text()
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None
+        try:
+            return httpx2.get(f"{self.url}/plain/", trust_env=False, timeout=5).status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Double]:
     found = Double(tmp_path_factory.mktemp("double"))
     yield found
-    found.close()
+    found.process.kill()
+    found.process.wait()
 
 
 @pytest.fixture

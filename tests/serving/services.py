@@ -14,6 +14,7 @@ import httpx2
 
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.server import ServiceServer, listening
 from bigcodeflow.serving.service import Service
@@ -45,11 +46,11 @@ def served(
     environment: InstalledEnvironment, settings: ServingSettings, *, cores: int = 1, slots_per_core: int = 8
 ) -> Iterator[Served]:
     """A service in a thread of this process."""
-    executor_pool = ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)
-    service = Service(executor_pool, executor_pool.check(ExecutionMode(settings.limits)), settings)
+    pool = ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)
+    service = Service(pool, pool.check(ExecutionMode(settings.limits)), settings)
     with listening("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = ServiceServer(service)
+        server = ServiceServer(make_app(service), service)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
@@ -58,7 +59,7 @@ def served(
         finally:
             server.should_exit = True
             thread.join(30)
-            executor_pool.close()
+            pool.close()
             service.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.serving.space import Gate, SpaceSettings, make_app
+from bigcodeflow.serving.space import Gate, SpaceSettings, require_key_or_loopback
 
 Ask = Callable[..., int]
 
@@ -21,14 +21,14 @@ async def _app(scope: dict, receive: object, send: Callable) -> None:
 def ask() -> Ask:
     """The status of one request through the gate."""
 
-    def call(*, key: str = "right", method: str = "GET", kind: str = "http", **headers: str) -> int:
+    def call(*, key: str = "right", method: str = "GET", kind: str = "http", path: str = "/", **headers: str) -> int:
         said: list[dict] = []
 
         async def send(message: dict) -> None:
             said.append(message)
 
         named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": kind, "method": method, "headers": named}
+        scope = {"type": kind, "method": method, "path": path, "headers": named}
         asyncio.run(Gate(_app, key=key, most_bytes=100)(scope, None, send))
         return said[0].get("status", said[0].get("code"))
 
@@ -84,6 +84,13 @@ def test_a_body_is_bounded_before_it_is_read(ask: Ask) -> None:
     assert ask(**right, content_length="-1") == 411
 
 
+def test_the_api_has_guards_of_its_own(ask: Ask) -> None:
+    """They answer its clients in JSON; nothing but the API's own addresses is passed to them."""
+    assert ask(path="/v1/batches", method="POST") == 200
+    for path in ("/v1", "/v10/info", "/health", "/openapi.json", "//v1/info", "/V1/info"):
+        assert ask(path=path) == 401
+
+
 def test_there_is_no_other_door(ask: Ask) -> None:
     """Websockets are closed, with the key and without."""
     assert ask(kind="websocket", authorization="Bearer right") == 1008
@@ -94,4 +101,4 @@ def test_no_key_no_network(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A space without a key listens on loopback only."""
     monkeypatch.delenv("BIGCODEFLOW_SERVICE_KEY", raising=False)
     with pytest.raises(ConfigError, match="put a key into BIGCODEFLOW_SERVICE_KEY"):
-        make_app(None, SpaceSettings(host=host))
+        require_key_or_loopback(SpaceSettings(host=host))

@@ -121,8 +121,8 @@ class DockerEngine:
         with spoken("list containers"):
             found = self.client.containers(all=True, filters={"label": _LABEL})
         for container in found:
-            machine, _, owner = container["Labels"][_LABEL].partition("/")
-            if machine == owners.machine_id() and not owners.is_alive(owner):
+            machine, _, process = container["Labels"][_LABEL].partition("/")
+            if owners.is_orphan(machine, process):
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:

@@ -230,7 +230,8 @@ def remove_orphans() -> int:
     """
     removed = 0
     try:
-        left = [one for one in _of_this_machine() if not owners.is_alive(one.metadata.get(_OWNER, ""))]
+        machine = owners.machine_id()
+        left = [one for one in _of_this_machine() if owners.is_orphan(machine, one.metadata.get(_OWNER, ""))]
         for sandbox in left:  # all are known before one goes: a page may be counted from the first
             removed += Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:

@@ -83,11 +83,13 @@ class HttpBackend:
         """
         info = _info(self._client, self._config)
         allowed = info.limits.model_dump()
+        prefix = "--most-" if self.name == "gradio" else "--"
         for name, wanted in self._limits.items():
             if allowed[name] < wanted:
                 raise SandboxUnavailableError(
                     f"the service at {self._client.url} allows {name} {allowed[name]:g}, and the run wants {wanted}: "
-                    f"lower execution.limits.{name}, or start the service with --{name.replace('_', '-')} {wanted}"
+                    f"lower execution.limits.{name}, or start the service with {prefix}{name.replace('_', '-')} "
+                    f"{wanted}"
                 )
         found = info.capabilities
         if not (found.isolated or allow_unisolated):

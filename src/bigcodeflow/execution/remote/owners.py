@@ -22,7 +22,7 @@ def process_id(pid: int | None = None) -> str:
     return f"{pid}-{stat.rpartition(')')[2].split()[_START_TIME_FIELD]}"
 
 
-def is_alive(owner: str) -> bool:
-    """Whether the process of this machine that ``process_id`` named still runs."""
-    pid = owner.partition("-")[0]
-    return pid.isdecimal() and process_id(int(pid)) == owner
+def is_orphan(machine: str, process: str) -> bool:
+    """Whether the owner was a process of this machine that is gone; of others nothing is known here."""
+    pid = process.partition("-")[0]
+    return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process

@@ -1,7 +1,9 @@
 """What travels between a client and a host arrives as it was sent, and what is no message is refused."""
 
+import io
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.host import Host
 
 # Lone surrogates are legal in what a model wrote.
 TEXTS = st.text(st.characters(codec=None))
 NAMES = st.lists(TEXTS, max_size=3).map(tuple)
+MODULES = st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.]{0,20}", fullmatch=True), max_size=3).map(tuple)
 SECONDS = st.floats(0, 1e6)
 ITEMS = st.builds(
     WorkItem,
@@ -21,13 +25,13 @@ ITEMS = st.builds(
     program=TEXTS,
     test=TEXTS,
     expected_tests=NAMES,
-    time_seconds=SECONDS,
+    time_seconds=st.floats(0.001, 86_400),
     missing_imports=st.frozensets(TEXTS, max_size=3),
     setup_names=st.frozensets(TEXTS, max_size=3),
     expected_seconds=SECONDS,
     expected_memory_mib=SECONDS,
-    preload=NAMES,
-    zygote=NAMES,
+    preload=MODULES,
+    zygote=MODULES,
 )
 FRAMES = st.fixed_dictionaries(
     {"event": st.just("test"), "name": TEXTS, "outcome": TEXTS, "seconds": SECONDS, "number": st.integers()}
@@ -59,9 +63,12 @@ def travelled(message: dict) -> dict:
 
 @given(ITEMS)
 def test_an_item_arrives_as_it_was(item: WorkItem) -> None:
-    """Whatever a model wrote."""
-    message = travelled({"type": "item", "number": 0, "item": protocol.item_fields(item)})
-    assert protocol.item_of(message["item"]) == item
+    """Whatever a model wrote; what its verdict needs stays with the client."""
+    message = travelled({"type": "item", "number": 0, "item": protocol.item_fields(item, name="0")})
+    found = protocol.work_item_of(protocol.Item.model_validate(message["item"], strict=True), 1.0)
+    kept = {"verdict_key", "expected_tests", "missing_imports", "setup_names", "expected_seconds"}
+    names = [field.name for field in fields(WorkItem) if field.name not in kept]
+    assert [getattr(found, name) for name in names] == [getattr(item, name) for name in names]
 
 
 @given(OUTCOMES)
@@ -82,7 +89,7 @@ OUTCOME = asdict(Outcome(exit="exit 0"))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "value",
     [
         None,
         [],
@@ -96,28 +103,38 @@ OUTCOME = asdict(Outcome(exit="exit 0"))
     ],
     ids=json.dumps,
 )
-def test_an_outcome_of_another_form_is_refused(told: object) -> None:
+def test_an_outcome_of_another_form_is_refused(value: object) -> None:
     """Before a verdict is made of it."""
     with pytest.raises(protocol.ProtocolError):
-        protocol.parse_outcome(told)
+        protocol.parse_outcome(value)
 
 
-ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset({"os"})))
+ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, frozenset({"os"})), name="0")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "value",
     [
         None,
         {name: value for name, value in ITEM.items() if name != "program"},
         ITEM | {"program": 3},
-        ITEM | {"missing_imports": [3]},
-        ITEM | {"expected_tests": "test_a"},
+        ITEM | {"preload": [3]},
+        ITEM | {"zygote": "os"},
         ITEM | {"shell": "true"},
     ],
     ids=json.dumps,
 )
-def test_an_item_of_another_form_is_refused(told: object) -> None:
-    """Before anything is executed."""
-    with pytest.raises(protocol.ProtocolError):
-        protocol.item_of(told)
+def test_an_item_of_another_form_is_refused(value: object) -> None:
+    """Before anything is executed: the host says so and ends."""
+    output = io.BytesIO()
+    assert Host(Mock(), output).serve([protocol.line({"type": "item", "number": 0, "item": value})]) == 1
+    assert protocol.message_of(output.getvalue())["type"] == "refused"
+
+
+@given(st.lists(ITEMS, max_size=8), st.integers(1, 2000))
+def test_plans_are_asked_for_in_portions(items: list[WorkItem], max_bytes: int) -> None:
+    """Each program once, in order, beside its test; no portion is larger than allowed unless it holds one program."""
+    requests = list(protocol.prepare_requests(items, max_bytes))
+    texts = [text for one in requests for text in protocol.programs_of(protocol.PrepareRequest.model_validate(one))]
+    assert texts == [(item.program, item.test) for item in items]
+    assert all(len(one["programs"]) <= 1 or len(json.dumps(one)) <= max_bytes + 100 for one in requests)
