@@ -49,8 +49,8 @@ def main() -> int:
                 sys.stderr.write("MemoryError: no more\n")
                 return 3
             case "item":
-                given[message["item"]["program"]] += 1
-                times = given[message["item"]["program"]]
+                given[message["item"]["key"]] += 1
+                times = given[message["item"]["key"]]
                 threading.Thread(target=execute, args=(message, times), daemon=True).start()
     return 0
 

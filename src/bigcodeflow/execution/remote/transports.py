@@ -102,7 +102,11 @@ class Connection:
             HostLostError: the host is gone, or did not end it in time.
         """
         number = next(self._numbers)
-        message = {"type": "item", "number": number, "item": protocol.item_fields(item, name=str(number))}
+        message = {
+            "type": "item",
+            "number": number,
+            "item": protocol.item_fields(item, name=str(number), key=item.verdict_key),
+        }
         response = self._request(number, message, patience_seconds)
         try:
             return protocol.parse_outcome(response.get("outcome"))
