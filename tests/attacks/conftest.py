@@ -14,8 +14,8 @@ from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity.checks import Pass, Reference, applied, check_passes
-from bigcodeflow.execution.integrity.contradictions import Contradictions
+from bigcodeflow.execution.integrity.checks import Pass, applied, check_passes
+from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 

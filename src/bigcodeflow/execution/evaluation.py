@@ -23,7 +23,7 @@ from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.contradictions import Contradictions
+from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.ledger import Ledger, read_ledgers
 from bigcodeflow.execution.planning import Expectations, expectations, fact_of
@@ -108,7 +108,7 @@ def plan_solutions(
 
 def plan_references(
     tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
-) -> dict[str, checks.Reference]:
+) -> dict[str, Reference]:
     """What passing samples are checked with, by task_id; none where the task's own solution does not pass here.
 
     Args:
@@ -120,12 +120,12 @@ def plan_references(
     costs = expectations((), ground_truth)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
-    def reference(task: dict[str, Any]) -> checks.Reference:
+    def reference(task: dict[str, Any]) -> Reference:
         def item_of(program: str | None, test: str) -> WorkItem:
             program = _own_program(task) if program is None else program
             return _item(program, task, frozenset(), costs, config=config, environment=environment, test=test)
 
-        return checks.Reference(task, item_of, stub_program(task["code_prompt"]))
+        return Reference(task, item_of, stub_program(task["code_prompt"]))
 
     return {task["task_id"]: reference(task) for task in tasks.to_pylist() if task["task_id"] in passing}
 
@@ -158,7 +158,7 @@ def _item(
 class Checking(NamedTuple):
     """What passing samples are checked with."""
 
-    references: Mapping[str, checks.Reference]
+    references: Mapping[str, Reference]
     """By task_id."""
     known: Contradictions
     """What is known of altered tests."""

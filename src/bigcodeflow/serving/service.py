@@ -11,8 +11,8 @@ from typing import Any
 from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.execution.backends.base import Capabilities
 from bigcodeflow.execution.environment_check import absent_modules
-from bigcodeflow.execution.integrity.checks import UNCHECKED, Finding, Pass, Reference, applied, check_passes
-from bigcodeflow.execution.integrity.contradictions import Contradictions
+from bigcodeflow.execution.integrity.checks import UNCHECKED, CheckResult, Pass, applied, check_passes
+from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
@@ -93,7 +93,7 @@ class Service:
         attempts = ATTEMPTS if batch.judged_here else 1
         self.jobs.begin(reservation, list(zip(names, items, strict=True)), attempts)
         by_name = dict(zip(names, zip(batch.items, items, strict=True), strict=True))
-        checks: dict[asyncio.Future[Finding], tuple[str, dict[str, Any]]] = {}
+        checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]] = {}
         async for result in reservation.results():
             if result is None:
                 yield b"\n"
@@ -166,7 +166,7 @@ def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
     return protocol.line({"id": name, "verdict": {column: row[column] for column in protocol.Verdict.model_fields}})
 
 
-async def _checked_lines(checks: dict[asyncio.Future[Finding], tuple[str, dict[str, Any]]]) -> AsyncIterator[bytes]:
+async def _checked_lines(checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]]) -> AsyncIterator[bytes]:
     """The lines of passes as their checks end."""
     while checks:
         ended, _ = await asyncio.wait(checks, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -185,7 +185,7 @@ class PassChecks:
         self._contradictions = Contradictions(None, self._environment_sha)
         self.threads = ThreadPoolExecutor(_CHECKS_AT_ONCE, "checking")
 
-    def submit(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> "Future[Finding]":
+    def submit(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> "Future[CheckResult]":
         """Check a pass.
 
         Args:
@@ -195,7 +195,7 @@ class PassChecks:
         """
         return self.threads.submit(self._check, parsed, item, mode)
 
-    def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> Finding:
+    def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> CheckResult:
         task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
         task |= {"test": item.test, "entry_point": parsed.entry_point, "expected_tests": item.expected_tests}
 

@@ -1,8 +1,15 @@
 """Test texts that contradict a task's test: nobody who solves the task passes them."""
 
-from bigcodeflow.execution.integrity.choosing import VARIANTS, VERSION, Alteration, AlteredTest, contradict
-from bigcodeflow.execution.integrity.copying import copying_text
-from bigcodeflow.execution.integrity.pins import read_recording, recording_text
+from bigcodeflow.execution.integrity.altered_tests import (
+    VARIANTS,
+    VERSION,
+    Alteration,
+    AlteredTest,
+    contradict,
+    copying_text,
+    separated_test,
+)
+from bigcodeflow.execution.integrity.recorded_values import read_recording, recording_text
 
 __all__ = [
     "VARIANTS",
@@ -13,4 +20,5 @@ __all__ = [
     "copying_text",
     "read_recording",
     "recording_text",
+    "separated_test",
 ]

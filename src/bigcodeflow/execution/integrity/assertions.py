@@ -3,13 +3,13 @@
 import ast
 from collections.abc import Callable, Iterator
 
-from bigcodeflow.execution.integrity import truths
+from bigcodeflow.execution.integrity import conditions
+from bigcodeflow.execution.integrity.conditions import number_of, tolerance_of
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, leaves
 from bigcodeflow.execution.integrity.operands import NEGATION, OPERAND, Writer
-from bigcodeflow.execution.integrity.source import Change
-from bigcodeflow.execution.integrity.truths import number_of, tolerance_of
+from bigcodeflow.execution.integrity.syntax import Replacement, called_name
 
-_Maker = Callable[[Writer, ast.Call], list[Change]]
+_Maker = Callable[[Writer, ast.Call], list[Replacement]]
 
 #: Exceptions that no result of a task is. No class can derive from both of the first line, which keep their values in
 #: memory of their own: nothing that is raised stands for all of them.
@@ -51,16 +51,14 @@ _EQUALITY_KINDS = {
 
 def name_of(node: ast.Call | ast.Assert) -> str:
     """The assertion's name, such as 'assertEqual'; 'assert' for the statement."""
-    if isinstance(node, ast.Assert):
-        return "assert"
-    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+    return "assert" if isinstance(node, ast.Assert) else called_name(node)
 
 
-def contradictions(writer: Writer) -> list[Change]:
+def contradictions(writer: Writer) -> list[Replacement]:
     """Changes of an assertion after which nothing satisfies both it and what it was."""
     node = writer.node
     if isinstance(node, ast.Assert):
-        return truths.contradicted(writer, node.test)
+        return conditions.contradicted(writer, node.test)
     make = _MAKERS.get(name_of(node))
     return make(writer, node) if make and not any(isinstance(one, ast.Starred) for one in node.args) else []
 
@@ -81,15 +79,15 @@ def compared_operands(node: ast.Call | ast.Assert) -> Iterator[tuple[ast.expr, a
             yield left, right
 
 
-def _pair(make: Callable[[Writer, ast.expr, ast.expr], list[Change]]) -> _Maker:
+def _pair(make: Callable[[Writer, ast.expr, ast.expr], list[Replacement]]) -> _Maker:
     return lambda writer, call: make(writer, *call.args[:2]) if len(call.args) > 1 else []
 
 
-def _one(make: Callable[[Writer, ast.expr], list[Change]]) -> _Maker:
+def _one(make: Callable[[Writer, ast.expr], list[Replacement]]) -> _Maker:
     return lambda writer, call: make(writer, call.args[0]) if call.args else []
 
 
-def _equal(writer: Writer, call: ast.Call) -> list[Change]:
+def _equal(writer: Writer, call: ast.Call) -> list[Replacement]:
     if not call.args[1:]:
         return []
     name = name_of(call)
@@ -116,22 +114,22 @@ def _tolerance(call: ast.Call, name: str) -> Tolerance:
 
 
 def _ordered(sign: int, *, strict: bool) -> _Maker:
-    return _pair(lambda writer, left, right: truths.ordered(writer, left, right, sign=sign, strict=strict))
+    return _pair(lambda writer, left, right: conditions.ordered(writer, left, right, sign=sign, strict=strict))
 
 
 def _compared(operator: ast.cmpop) -> _Maker:
-    return _pair(lambda writer, left, right: truths.compared(writer, left, operator, right, holds=True))
+    return _pair(lambda writer, left, right: conditions.compared(writer, left, operator, right, holds=True))
 
 
 def _truth(*, holds: bool) -> _Maker:
-    return _one(lambda writer, node: truths.contradicted(writer, node, holds=holds))
+    return _one(lambda writer, node: conditions.contradicted(writer, node, holds=holds))
 
 
-def _raising(writer: Writer, call: ast.Call) -> list[Change]:
+def _raising(writer: Writer, call: ast.Call) -> list[Replacement]:
     return [*_other_exception(writer, call), *_nothing_raised(writer, call)]
 
 
-def _nothing_raised(writer: Writer, call: ast.Call) -> list[Change]:
+def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
     """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
     if len(call.args) > 1:
         return writer.source.change(call.args[1], _SILENT, OPERAND)
@@ -146,7 +144,7 @@ def _nothing_raised(writer: Writer, call: ast.Call) -> list[Change]:
     return []
 
 
-def _other_exception(writer: Writer, call: ast.Call) -> list[Change]:
+def _other_exception(writer: Writer, call: ast.Call) -> list[Replacement]:
     expected = call.args[0] if call.args else next((one.value for one in call.keywords), None)
     if expected is None:
         return []
@@ -159,11 +157,11 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Change]:
     return writer.source.change(expected, f"({', '.join(chosen)},)", OPERAND)
 
 
-def _other_warning(writer: Writer, call: ast.Call) -> list[Change]:
+def _other_warning(writer: Writer, call: ast.Call) -> list[Replacement]:
     return writer.source.change(call.args[0], "BytesWarning", OPERAND) if call.args else []
 
 
-def _other_log(writer: Writer, call: ast.Call) -> list[Change]:
+def _other_log(writer: Writer, call: ast.Call) -> list[Replacement]:
     given = {one.arg: one.value for one in call.keywords}
     level = given.get("level", call.args[1] if len(call.args) > 1 else None)
     if level is not None:
@@ -171,7 +169,7 @@ def _other_log(writer: Writer, call: ast.Call) -> list[Change]:
     return writer.altered(call.args[0], far=True) if call.args else []
 
 
-def _other_arguments(writer: Writer, call: ast.Call) -> list[Change]:
+def _other_arguments(writer: Writer, call: ast.Call) -> list[Replacement]:
     """Another argument in the call that a mock has to have seen."""
     arguments = [*call.args, *(one.value for one in call.keywords if name_of(call) != "assert_has_calls")]
     held = [one for one in arguments if not writer.site.scope.depends(one) and any(True for _ in leaves(one))]
@@ -188,7 +186,7 @@ def _other_arguments(writer: Writer, call: ast.Call) -> list[Change]:
     return writer.source.replace(start, end, text, OPERAND)
 
 
-def _never_called(writer: Writer, call: ast.Call) -> list[Change]:
+def _never_called(writer: Writer, call: ast.Call) -> list[Replacement]:
     if not isinstance(call.func, ast.Attribute):
         return []
     if writer.seed.randrange(2):
@@ -196,37 +194,37 @@ def _never_called(writer: Writer, call: ast.Call) -> list[Change]:
     return _renamed(writer, call.func, "assert_not_called" if "await" not in call.func.attr else "assert_not_awaited")
 
 
-def _called(writer: Writer, call: ast.Call) -> list[Change]:
+def _called(writer: Writer, call: ast.Call) -> list[Replacement]:
     return _renamed(writer, call.func, name_of(call).replace("not_", ""))
 
 
-def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Change]:
+def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Replacement]:
     end = writer.source.span(function)[1]
     return writer.source.replace(end - len(getattr(function, "attr", "")), end, name, OPERAND)
 
 
-def _pattern(writer: Writer, call: ast.Call) -> list[Change]:
-    return truths.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
+def _pattern(writer: Writer, call: ast.Call) -> list[Replacement]:
+    return conditions.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
 
 
-def _no_pattern(writer: Writer, call: ast.Call) -> list[Change]:
+def _no_pattern(writer: Writer, call: ast.Call) -> list[Replacement]:
     return writer.source.change(call.args[1], "'^'", OPERAND) if len(call.args) > 1 else []
 
 
-def _raises_regex(writer: Writer, call: ast.Call) -> list[Change]:
+def _raises_regex(writer: Writer, call: ast.Call) -> list[Replacement]:
     if writer.seed.randrange(2):
         return _pattern(writer, call) or _other_exception(writer, call)
     return _other_exception(writer, call)
 
 
-def _different(writer: Writer, call: ast.Call) -> list[Change]:
+def _different(writer: Writer, call: ast.Call) -> list[Replacement]:
     return _compared(ast.NotEq())(writer, call) or [
         change._replace(rank=NEGATION) for change in _renamed(writer, call.func, name_of(call).replace("Not", ""))
     ]
 
 
-def _array_less(writer: Writer, call: ast.Call) -> list[Change]:
-    return truths.ordered(writer, *call.args[:2], sign=-1, strict=False) if len(call.args) > 1 else []
+def _array_less(writer: Writer, call: ast.Call) -> list[Replacement]:
+    return conditions.ordered(writer, *call.args[:2], sign=-1, strict=False) if len(call.args) > 1 else []
 
 
 _MAKERS: dict[str, _Maker] = {
@@ -246,8 +244,8 @@ _MAKERS: dict[str, _Maker] = {
     "assertLess": _ordered(-1, strict=True),
     "assertLessEqual": _ordered(-1, strict=False),
     "assert_array_less": _array_less,
-    "assertIsNone": _one(truths.none_contradicted),
-    "assertIsNotNone": _one(truths.something_contradicted),
+    "assertIsNone": _one(conditions.none_contradicted),
+    "assertIsNotNone": _one(conditions.something_contradicted),
     "assertIsInstance": _pair(lambda writer, _, expected: writer.other_type(expected)),
     "assertNotIsInstance": _pair(lambda writer, _, given: writer.source.change(given, "object", OPERAND)),
     "assertRegex": _pattern,

@@ -6,53 +6,55 @@ separated execution gives program and test a process each: a correct solution pa
 otherwise, while the reference solution does as expected every time, did not pass by solving the task: it is tampered.
 """
 
+import ast
+import builtins
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import raised
 from bigcodeflow.execution import integrity
-from bigcodeflow.execution.integrity import AlteredTest
-from bigcodeflow.execution.integrity.contradictions import RECORDED, Contradictions, Made, Validated, holds
-from bigcodeflow.execution.integrity.separating import separated_test
-from bigcodeflow.execution.integrity.unusual import is_unusual
-from bigcodeflow.execution.items import WorkItem, numbered, separated
-
-Row = dict[str, Any]
-Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
-"""Executes items and returns their verdicts by key, as in VERDICTS; what is in the ledger is not executed again."""
+from bigcodeflow.execution.integrity.contradictions import (
+    REFERENCE_EXECUTIONS,
+    SEPARATED,
+    Contradictions,
+    Execute,
+    Reference,
+    Row,
+    Variant,
+    holds,
+    validated_variants,
+)
+from bigcodeflow.execution.items import WorkItem, numbered
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
-#: Executions of the reference solution before a contradiction counts.
-_REFERENCE_EXECUTIONS = 2
 #: Further executions of program and reference solution before an accusation counts.
 _CONFIRMATIONS = 3
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
 _BUDGET_SECONDS = 0.05
 _BUDGET_SHARE = 0.25
-#: Number of the variant in which program and test have a process each.
-_SEPARATED = integrity.VARIANTS
 #: In a trace: what passes between program and test is no plain data.
 _UNTRANSFERABLE = "separate.UntransferableError"
 #: Exceptions, or bases of them, that a program may raise in a process of its own only.
 _SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "MemoryError", "RecursionError"})
-
-
-class Reference(NamedTuple):
-    """A task with what executes its own solution."""
-
-    task: Mapping[str, Any]
-    """A row of TASKS."""
-    item_of: Callable[[str | None, str], WorkItem]
-    """The execution of a program, None: the task's own solution, against a test text."""
-    stub: str
-    """A program that defines the function and does nothing."""
+_MODULES = """
+    _ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
+    mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback
+    types unittest weakref
+"""
+_NAMES = """
+    __builtins__ __class__ __code__ __dict__ __globals__ __import__ __subclasses__ _exit _getframe addaudithook
+    currentframe delattr eval exec f_back f_globals f_locals fork forkpty getrusage globals locals modules monotonic
+    setattr setprofile settrace system times urandom vars
+"""
+_UNUSUAL_MODULES, _UNUSUAL_NAMES = frozenset(_MODULES.split()), frozenset(_NAMES.split())
+#: Programs longer than that, in characters, are not read.
+_MOST_CHARACTERS = 100_000
 
 
 class Pass(NamedTuple):
@@ -62,7 +64,7 @@ class Pass(NamedTuple):
     reference: Reference
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check came to."""
 
     integrity: str
@@ -87,42 +89,11 @@ class Coverage(NamedTuple):
     """Why there is no contradiction at all; empty where there is one."""
 
 
-@dataclass
-class _Variant:
-    """One altered text of a task's test."""
-
-    reference: Reference
-    number: int
-    source: str
-    altered: AlteredTest
-    validated: Validated | None = None
-
-    def item_of(self, program: str | None) -> WorkItem:
-        """The execution of a program against it, None: the task's own solution."""
-        item = self.reference.item_of(program, self.altered.text)
-        return separated(item) if self.number == _SEPARATED else item
-
-    @cached_property
-    def item(self) -> WorkItem:
-        """The execution of the task's own solution against it."""
-        return self.item_of(None)
-
-    @property
-    def alterations(self) -> tuple[Mapping[str, Any], ...]:
-        """Those that hold, as in ALTERATION."""
-        return self.validated.alterations if self.validated else ()
-
-    @property
-    def decides(self) -> bool:
-        """Whether a program that did not solve the task may be found out by it."""
-        return any(one["kind"] != "control" for one in self.alterations)
-
-
 class _Check(NamedTuple):
     """A program against the altered text that is meant for it."""
 
     passed: Pass
-    variant: _Variant
+    variant: Variant
     item: WorkItem
 
 
@@ -130,8 +101,8 @@ def check_passes(
     passes: Sequence[Pass],
     known: Contradictions,
     execute: Execute,
-    earlier: Mapping[str, Finding] = MappingProxyType({}),
-) -> dict[str, Finding]:
+    earlier: Mapping[str, CheckResult] = MappingProxyType({}),
+) -> dict[str, CheckResult]:
     """What the check of each passing execution came to, by its verdict key.
 
     Args:
@@ -141,7 +112,8 @@ def check_passes(
         earlier: findings that former runs came to, by the key of the check.
     """
     planned = _planned(passes, known, execute)
-    keys = {name: _check_key(checks) for name, checks in planned.items()}
+    texts = {name: " ".join(check.item.verdict_key for check in checks) for name, checks in planned.items()}
+    keys = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     todo = {
         name: [one for one in checks if one.variant.decides and keys[name] not in earlier]
         for name, checks in planned.items()
@@ -159,15 +131,10 @@ def check_passes(
         elif name in confirmed:
             findings[name] = confirmed[name]._replace(key=keys[name])
         elif any(_is_open(check, verdicts) for check in checks):
-            findings[name] = Finding(UNCHECKED)
+            findings[name] = CheckResult(UNCHECKED)
         else:
-            findings[name] = Finding(CHECKED, keys[name]) if todo[name] else Finding(UNCHECKABLE)
+            findings[name] = CheckResult(CHECKED, keys[name]) if todo[name] else CheckResult(UNCHECKABLE)
     return findings
-
-
-def _check_key(checks: Sequence[_Check]) -> str:
-    """Identity of a check: of all its executions."""
-    return hashlib.sha256(" ".join(check.item.verdict_key for check in checks).encode()).hexdigest()
 
 
 def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
@@ -186,31 +153,30 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
         execute: executes what has to be.
     """
     references = list(references)
-    pins = _recorded(references, known, execute)
-    numbers = (*range(integrity.VARIANTS), _SEPARATED)
-    variants = [_variant(reference, number, pins, known) for reference in references for number in numbers]
-    _validate(variants, known, execute)
+    numbers = (*range(integrity.VARIANTS), SEPARATED)
+    pairs = [(reference, number) for reference in references for number in numbers]
+    variants = validated_variants(pairs, known, execute)
     found = []
     for reference in references:
-        mine = [variant for variant in variants if variant.reference is reference]
+        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
+        mine = [variants[task_id, number] for number in numbers]
         held = {(one["kind"], one["test"]) for variant in mine for one in variant.alterations}
         counts = Counter(kind for kind, _ in held)
-        tried = any(variant.altered.alterations for variant in mine if variant.number != _SEPARATED)
+        tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
         reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
         if counts["contradiction"]:
             reason = ""
-        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
         found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
     return found
 
 
-def findings_of(rows: Iterable[Row]) -> dict[str, Finding]:
+def findings_of(rows: Iterable[Row]) -> dict[str, CheckResult]:
     """What stored verdicts tell of checks that came to an end, by the key of the check's execution."""
     found = {}
     for row in rows:
         if row["integrity_key"]:
             tampering = tuple(row["tampering"]) if row["integrity"] == TAMPERED else ()
-            found[row["integrity_key"]] = Finding(row["integrity"], row["integrity_key"], tampering)
+            found[row["integrity_key"]] = CheckResult(row["integrity"], row["integrity_key"], tampering)
     return found
 
 
@@ -221,7 +187,7 @@ def unchecked(row: Row) -> Row:
     return row | {"integrity": None, "integrity_key": None}
 
 
-def applied(verdicts: Mapping[str, Row], findings: Mapping[str, Finding]) -> dict[str, Row]:
+def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) -> dict[str, Row]:
     """The verdicts with what their checks came to, by key."""
     found = dict(verdicts)
     for key, finding in findings.items():
@@ -235,102 +201,25 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, Finding]) -> dic
     return found
 
 
-def _recorded(references: Iterable[Reference], known: Contradictions, execute: Execute) -> dict[str, dict[str, str]]:
-    """Expected values that tests compute, by task: recorded under a program that does nothing."""
-    pins: dict[str, dict[str, str]] = {}
-    items: dict[str, tuple[Made, WorkItem]] = {}
-    for reference in references:
-        task = reference.task
-        source = _source(task, RECORDED, {})
-        text = known.text(source)
-        if text is None:
-            text = integrity.recording_text(task["test"], task["entry_point"]) or ""
-        made = Made(task["task_id"], RECORDED, source, text)
-        item = reference.item_of(reference.stub, text) if text else None
-        found = known.recorded(item.verdict_key if item else source)
-        pins[task["task_id"]] = found or {}
-        if found is None and item is None:
-            known.add_recorded(source, made, {})
-        elif found is None and item:
-            items[item.verdict_key] = (made, item)
-    for key, verdict in execute([item for _, item in items.values()]).items():
-        made = items[key][0]
-        pins[made.task_id] = {} if verdict["stdout_truncated"] else integrity.read_recording(verdict["stdout"])
-        if verdict["status"] != "infra_error":
-            known.add_recorded(key, made, pins[made.task_id])
-    known.write()
-    return pins
-
-
 def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, list[_Check]]:
     """The executions that check each pass, by its verdict key."""
-    references = {one.reference.task["task_id"]: one.reference for one in passes}
-    pins = _recorded(references.values(), known, execute)
     meant = {one.item.verdict_key: _numbers(one.item.program) for one in passes}
+    references = {one.reference.task["task_id"]: one.reference for one in passes}
     wanted = {(one.reference.task["task_id"], number) for one in passes for number in meant[one.item.verdict_key]}
-    variants = {
-        (task_id, number): _variant(references[task_id], number, pins, known) for task_id, number in sorted(wanted)
-    }
-    _validate(variants.values(), known, execute)
+    variants = validated_variants([(references[task_id], number) for task_id, number in sorted(wanted)], known, execute)
     planned = {}
     for one in passes:
-        task_id = one.reference.task["task_id"]
-        mine = [variants[task_id, number] for number in meant[one.item.verdict_key]]
-        items = [variant.item_of(one.item.program) for variant in mine]
-        planned[one.item.verdict_key] = [_Check(one, *pair) for pair in zip(mine, items, strict=True)]
+        mine = [variants[one.reference.task["task_id"], number] for number in meant[one.item.verdict_key]]
+        planned[one.item.verdict_key] = [_Check(one, variant, variant.item_of(one.item.program)) for variant in mine]
     return planned
 
 
 def _numbers(program: str) -> Sequence[int]:
     """Variants that a program meets: one by its content; an unusual program all, and the separated one."""
     if is_unusual(program):
-        return (*range(integrity.VARIANTS), _SEPARATED)
+        return (*range(integrity.VARIANTS), SEPARATED)
     digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
     return (int.from_bytes(digest, "big") % integrity.VARIANTS,)
-
-
-def _variant(
-    reference: Reference, number: int, pins: Mapping[str, Mapping[str, str]], known: Contradictions
-) -> _Variant:
-    task = reference.task
-    test, entry_point = task["test"], task["entry_point"]
-    solution = reference.item_of(None, test).program if number == _SEPARATED else ""
-    source = _source(task, number, pins[task["task_id"]], solution)
-    altered = known.altered(source)
-    if altered is None and number == _SEPARATED:
-        altered = separated_test(solution, test, entry_point)
-    elif altered is None:
-        altered = integrity.contradict(test, entry_point, variant=number, pins=pins[task["task_id"]])
-    return _Variant(reference, number, source, altered)
-
-
-def _source(task: Mapping[str, Any], number: int, pins: Mapping[str, str], solution: str = "") -> str:
-    """Identity of what a text is made of."""
-    parts = [integrity.VERSION, task["test"], task["entry_point"], number, sorted(pins.items()), solution]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _validate(variants: Iterable[_Variant], known: Contradictions, execute: Execute) -> None:
-    """Find out, where it is not known, which alterations hold for the reference solution in every execution."""
-    variants = list(variants)
-    for variant in variants:
-        if not variant.altered.alterations:
-            variant.validated = Validated((), ())
-    open_ones = {
-        variant.item.verdict_key: variant
-        for variant in variants
-        if not variant.validated and known.validated(variant.item.verdict_key) is None
-    }
-    items = {key: _repeated(variant.item, _REFERENCE_EXECUTIONS) for key, variant in open_ones.items()}
-    verdicts = execute([item for several in items.values() for item in several])
-    for key, variant in open_ones.items():
-        found = [verdicts[item.verdict_key] for item in items[key]]
-        if all(verdict["status"] != "infra_error" for verdict in found):
-            made = Made(variant.reference.task["task_id"], variant.number, variant.source, variant.altered.text)
-            known.add_validated(key, made, variant.altered, found)
-    known.write()
-    for variant in variants:
-        variant.validated = variant.validated or known.validated(variant.item.verdict_key)
 
 
 def _bounded(check: _Check) -> WorkItem:
@@ -347,14 +236,14 @@ def _bounded(check: _Check) -> WorkItem:
     return check.item
 
 
-def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, Finding]:
+def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, CheckResult]:
     """What stays of suspicions when everything they rest on is executed again, by the passing execution's key.
 
     Args:
         suspects: executions that found something, by the same key; one after the other is tried until one stands.
         execute: executes what has to be.
     """
-    confirmed: dict[str, Finding] = {}
+    confirmed: dict[str, CheckResult] = {}
     for turn in range(max(map(len, suspects.values()), default=0)):
         tried = {name: checks[turn] for name, checks in suspects.items() if name not in confirmed and checks[turn:]}
         items = {name: _experiments(check) for name, check in tried.items()}
@@ -366,7 +255,7 @@ def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> di
     return confirmed
 
 
-def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> Finding | None:
+def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResult | None:
     """What the program did each time as no correct one does; None: nothing.
 
     Args:
@@ -385,8 +274,8 @@ def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> Finding |
         instead = failed[0] if failed and offences else None
         offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
         if instead and not offences:
-            return Finding(CHECKED, instead=instead)
-    return Finding(TAMPERED, tampering=tuple(map(_in_words, offences))) if offences else None
+            return CheckResult(CHECKED, instead=instead)
+    return CheckResult(TAMPERED, tampering=tuple(map(_in_words, offences))) if offences else None
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
@@ -402,7 +291,7 @@ def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
     text = integrity.copying_text(reference.task["test"], reference.task["entry_point"])
     return (
         _repeated(check.item, _CONFIRMATIONS),
-        _repeated(check.variant.item, _REFERENCE_EXECUTIONS + _CONFIRMATIONS),
+        _repeated(check.variant.item, REFERENCE_EXECUTIONS + _CONFIRMATIONS),
         _repeated(check.passed.item, _CONFIRMATIONS),
         [reference.item_of(program, text), reference.item_of(None, text)],
     )
@@ -422,10 +311,10 @@ def _is_undecided(one: Mapping[str, Any], verdict: Row) -> bool:
     if one["kind"] != "separate":
         return False
     test = _tests(verdict)[one["test"]]
-    told = verdict["module_trace"]  # of a fixture of the class too
-    if test["outcome"] == "missing" and verdict["exit"] == "exit 0" and (not told or _UNTRANSFERABLE in told):
+    trace = verdict["module_trace"]  # of a fixture of the class too
+    if test["outcome"] == "missing" and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace):
         return True
-    return bool(_SURROUNDINGS & set(raised(test["trace"] or told).exception.split()))
+    return bool(_SURROUNDINGS & set(raised(test["trace"] or trace).exception.split()))
 
 
 def _passes(one: Mapping[str, Any], verdict: Row) -> bool:
@@ -448,3 +337,35 @@ def _in_words(one: Mapping[str, Any]) -> str:
         "control": f"{one['test']}: fails, unaltered, where other tests are altered",
         "separate": f"{one['test']}: fails where program and test have a process each",
     }[one["kind"]]
+
+
+@untrusted_text.fails_alone(lambda _program: True)
+def is_unusual(program: str) -> bool:
+    """Whether a program defines classes, replaces attributes or builtins, or reaches for the interpreter.
+
+    None of this is forbidden. A program that forges its verdict does some of it, and most solutions do nothing of it.
+    """
+    if len(program) > _MOST_CHARACTERS:
+        return True
+    try:
+        module = untrusted_text.parse(program)
+    except untrusted_text.REFUSALS:
+        return True
+    return any(_signs(module))
+
+
+def _signs(module: ast.Module) -> Iterator[bool]:
+    for node in ast.walk(module):
+        match node:
+            case ast.ClassDef() | ast.Global() | ast.Nonlocal():
+                yield True
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield hasattr(builtins, name) or name.startswith("__") or bool(node.decorator_list)
+            case ast.Import(names=names):
+                yield any(alias.name.partition(".")[0] in _UNUSUAL_MODULES for alias in names)
+            case ast.ImportFrom(module=source):
+                yield (source or "").partition(".")[0] in _UNUSUAL_MODULES
+            case ast.Attribute(attr=name, ctx=context):
+                yield name in _UNUSUAL_NAMES or not isinstance(context, ast.Load)
+            case ast.Name(id=name, ctx=context):
+                yield name in _UNUSUAL_NAMES or (not isinstance(context, ast.Load) and hasattr(builtins, name))

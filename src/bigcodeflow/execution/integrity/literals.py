@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bigcodeflow.core import untrusted_text
+from bigcodeflow.execution.integrity.syntax import called_name
 
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 _DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")
@@ -78,7 +79,7 @@ def _decides(operation: ast.BinOp) -> bool:
 
 
 def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    name = called_name(call)
     if name not in _CONSTRUCTORS:
         return
     keywords = [one.value for one in call.keywords if one.arg in _DATA_KEYWORDS or name in _ALL_KEYWORDS]

@@ -3,15 +3,116 @@
 import ast
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.integrity import literals
-from bigcodeflow.execution.integrity.kinds import kind_of, other_value
-from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves
-from bigcodeflow.execution.integrity.reading import Site
-from bigcodeflow.execution.integrity.source import Change, Source
+from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves, word
+from bigcodeflow.execution.integrity.scopes import Scope, Site
+from bigcodeflow.execution.integrity.syntax import Replacement, Source
+
+_CALLS = {
+    "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
+    " factorial sqrt floor ceil nunique",
+    "str": "str format join strip lower upper replace read getvalue decode hexdigest capitalize title dumps repr"
+    " strftime isoformat dirname basename abspath read_text b64encode"
+    " get_title get_xlabel get_ylabel get_text get_label",
+    "list": "list sorted split tolist readlines splitlines listdir glob findall",
+    "tuple": "tuple",
+    "set": "set frozenset",
+    "dict": "dict to_dict Counter OrderedDict defaultdict loads load",
+    "frame": "DataFrame Series read_csv from_dict concat merge copy head drop sort_values reset_index groupby",
+    "array": "array asarray zeros ones arange linspace dot ndarray cumsum reshape",
+    "moment": "datetime strptime now today Timestamp date",
+    "bytes": "encode",
+}
+_BY_CALL = {name: kind for kind, names in _CALLS.items() for name in names.split()}
+_BY_NODE: dict[type[ast.expr], str] = {
+    ast.JoinedStr: "str",
+    ast.ListComp: "list",
+    ast.List: "list",
+    ast.Tuple: "tuple",
+    ast.SetComp: "set",
+    ast.Set: "set",
+    ast.DictComp: "dict",
+    ast.Dict: "dict",
+    ast.Compare: "bool",
+    ast.BoolOp: "bool",
+}
+_BY_ATTRIBUTE = {"shape": "tuple", "size": "number", "values": "array", "name": "str", "columns": "array"}
+_MOST_STEPS = 5
+
+
+def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:
+    """'number', 'str', 'frame', …; empty where the text does not tell."""
+    if type(node) in _BY_NODE:
+        return _BY_NODE[type(node)]
+    found = evaluated(node)
+    if found:
+        name = type(found[0]).__name__
+        return "number" if name in {"int", "float"} else name
+    match node:
+        case ast.Call(func=function):
+            return _BY_CALL.get(getattr(function, "attr", getattr(function, "id", "")), "")
+        case ast.BinOp():
+            return _of_operation(node, scope, steps)
+        case ast.Attribute(attr=name) if name in _BY_ATTRIBUTE:
+            return _BY_ATTRIBUTE[name]
+    definition = scope.definition(node)
+    return kind_of(definition, scope, steps - 1) if definition is not None and steps else ""
+
+
+def _of_operation(node: ast.BinOp, scope: Scope, steps: int) -> str:
+    if not steps:
+        return ""
+    left, right = kind_of(node.left, scope, steps - 1), kind_of(node.right, scope, steps - 1)
+    if isinstance(node.op, ast.Div) and "str" in {left, right}:
+        return "path"
+    if isinstance(node.op, ast.Mod) and left == "str":
+        return "str"
+    others = {left, right} - {"number"}
+    return others.pop() if len(others) == 1 else "number" if not others else ""
+
+
+def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance) -> str:
+    """An expression for another value than that of ``text``, which is enclosed already."""
+    number = seed.randint(1, 9) + round(3 * tolerance.absolute)
+    return seed.choice(_FORMS.get(kind, _UNKNOWN))(text, number, seed)
+
+
+_Form = Callable[[str, int, random.Random], str]
+_FORMS: dict[str, tuple[_Form, ...]] = {
+    "number": (
+        lambda text, number, _: f"{text} + {number}",
+        lambda text, number, _: f"{text} - {number}",
+    ),
+    "bool": (lambda text, _, __: f"not {text}",),
+    "str": (
+        lambda text, _, seed: f"{text} + {word(seed)[:2]!r}",
+        lambda text, _, seed: f"{word(seed)[:2]!r} + {text}",
+    ),
+    "bytes": (lambda text, _, seed: f"{text} + {word(seed)[:2].encode()!r}",),
+    "list": (lambda text, number, _: f"[*{text}, {number}]", lambda text, number, _: f"{text} + [{number}]"),
+    "tuple": (lambda text, number, _: f"(*{text}, {number})", lambda text, number, _: f"{text} + ({number},)"),
+    "set": (lambda text, _, seed: f"{text} | {{{word(seed)[:3]!r}}}",),
+    "dict": (lambda text, number, seed: f"{{**{text}, {word(seed)[:3]!r}: {number}}}",),
+    "frame": (
+        lambda text, _, seed: f"{text}.add_prefix({word(seed)[:2]!r})",
+        lambda text, _, __: f"{text}.iloc[::-1]",
+    ),
+    "elements": (lambda text, number, _: f"[one + {number} for one in {text}]",),
+    "array": (lambda text, number, _: f"{text} + {number}", lambda text, number, _: f"{text} * 2 + {number}"),
+    "moment": (lambda text, number, _: f"{text}.replace(year={1980 + number})",),
+    "path": (lambda text, _, seed: f"{text} / {word(seed)!r}",),
+}
+_UNKNOWN: tuple[_Form, ...] = (
+    # Twice, as a number of NumPy's is equal to a list that holds it once.
+    lambda text, _, __: f"[{text}] * 2",
+    lambda text, _, __: f"({text},) * 2",
+    lambda text, _, seed: f"str({text}) + {word(seed)[:2]!r}",
+)
+
 
 #: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
 LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
@@ -43,7 +144,7 @@ class Writer:
 
     def unequal(
         self, first: ast.expr, second: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "", far: bool = False
-    ) -> list[Change]:
+    ) -> list[Replacement]:
         """Alter the expected one of two operands that have to be equal."""
         expected = self.expected(first, second)
         pinned = self._near_pin(expected, tolerance)
@@ -66,7 +167,7 @@ class Writer:
         depends = self.site.scope.depends
         return first if depends(second) and not depends(first) else second
 
-    def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Change]:
+    def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Replacement]:
         """Write an expression for another value in a node's place."""
         known = kind_of(node, self.site.scope) or kind
         if kind == "elements":  # as many as there were: other lengths are an error where arrays are compared
@@ -74,7 +175,7 @@ class Writer:
         text = other_value(known, self.enclosed(node), self.seed, tolerance)
         return self.source.change(node, text, OPERAND if known else EXPRESSION)
 
-    def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Change]:
+    def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Replacement]:
         """Alter one literal inside a node."""
         found = list(leaves(node))
         self.seed.shuffle(found)
@@ -87,7 +188,7 @@ class Writer:
                 return changes
         return []
 
-    def all_far(self, node: ast.expr) -> list[Change]:
+    def all_far(self, node: ast.expr) -> list[Replacement]:
         """Alter every element of a display, so that nothing is an element of both."""
         elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         if isinstance(node, ast.Call) and len(node.args) == 1:
@@ -97,7 +198,7 @@ class Writer:
             return []
         return self.source.combined(node, [change for one in changes for change in one])
 
-    def same(self, first: ast.expr, second: ast.expr) -> list[Change]:
+    def same(self, first: ast.expr, second: ast.expr) -> list[Replacement]:
         """Make two operands equal that have to differ."""
         changes = []
         for node, other in ((second, first), (first, second)):
@@ -111,7 +212,7 @@ class Writer:
     def _is_data(self, node: ast.expr) -> bool:
         return any(True for _ in leaves(node)) and not self.site.scope.depends(node)
 
-    def _differs(self, node: ast.expr, changes: list[Change]) -> bool:
+    def _differs(self, node: ast.expr, changes: list[Replacement]) -> bool:
         """Whether the whole value differs where it can be told: {1, 2} and {2, 2, 1} do not."""
         inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
         before = evaluated(inner)
@@ -125,7 +226,7 @@ class Writer:
         except TypeError:
             return True
 
-    def _near_pin(self, node: ast.expr, tolerance: Tolerance) -> list[Change]:
+    def _near_pin(self, node: ast.expr, tolerance: Tolerance) -> list[Replacement]:
         """A near miss of the value that was recorded for an expression."""
         literal = self._pins.get(pin_id(node))
         if literal is None or self.site.scope is not self.site.caller:
@@ -135,7 +236,7 @@ class Writer:
         changes = own.altered(parsed, tolerance=tolerance) if parsed else []
         return self.source.change(node, own.source.altered(changes), LITERAL) if changes else []
 
-    def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Change]:
+    def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Replacement]:
         """Alter the literal that a name stands for: where it is assigned, or in the call of the helper."""
         scope, caller = self.site.scope, self.site.caller
         if self.in_place or not isinstance(node, ast.Name) or not scope.only_compared(node.id):
@@ -151,7 +252,7 @@ class Writer:
 
     # Membership, order, type ------------------------------------------------------------------------------------
 
-    def not_member(self, element: ast.expr, container: ast.expr) -> list[Change]:
+    def not_member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
         """Alter one side of ``element in container`` so that it no longer holds."""
         depends = self.site.scope.depends
         if not depends(element):
@@ -171,12 +272,12 @@ class Writer:
         text = f"{text} + {literals.word(self.seed)!r}"
         return self.source.change(element, text, OPERAND)
 
-    def member(self, element: ast.expr, container: ast.expr) -> list[Change]:
+    def member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
         """Alter the container of ``element not in container`` so that it holds the element."""
         text = f"[{ast.unparse(element)}, *{self.enclosed(container)}]"
         return self.source.change(container, text, OPERAND)
 
-    def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Change]:
+    def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Replacement]:
         """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
         segment = self.source.segment(node)
         found = evaluated(node)
@@ -189,7 +290,7 @@ class Writer:
         text = f"{self.enclosed(node)} {'+' if sign > 0 else '-'} {literals.beyond('', self.seed, 1, digits)}"
         return self.source.change(node, text, OPERAND if kind else EXPRESSION)
 
-    def other_type(self, node: ast.expr) -> list[Change]:
+    def other_type(self, node: ast.expr) -> list[Replacement]:
         """A type that no instance of the given one has, nor of a class derived from it."""
         types = node.elts if isinstance(node, ast.Tuple) else [node]
         named = {getattr(one, "attr", getattr(one, "id", "")) for one in types}
@@ -201,11 +302,11 @@ class Writer:
             kept = [one for one in _RARE if one not in named]
         return self.source.change(node, self.seed.choice(kept), OPERAND)
 
-    def never_called(self, mock: ast.expr) -> list[Change]:
+    def never_called(self, mock: ast.expr) -> list[Replacement]:
         """Another mock of the same class in the place of one that was called."""
         return self.source.change(mock, f"type({self.source.segment(mock)})()", OPERAND)
 
-    def negated(self, node: ast.expr) -> list[Change]:
+    def negated(self, node: ast.expr) -> list[Replacement]:
         """The opposite of a condition."""
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=inner):

@@ -1,8 +1,13 @@
-"""How test texts are written: names and attributes of self, assertions, and calls that read files."""
+"""How test texts are written: assertions, calls that read files, and segments that are replaced in place.
+
+Everything that is not replaced stays on its line.
+"""
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
+from typing import NamedTuple
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Assertion = ast.Call | ast.Assert
@@ -29,11 +34,16 @@ def key_of(node: ast.AST) -> str:
     return ""
 
 
+def called_name(call: ast.Call) -> str:
+    """Last name of what is called, such as 'assertEqual'; empty where it has none."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
 def is_assertion(node: ast.AST) -> bool:
     """Whether a call is an assertion of unittest, of a mock, or of a library's testing module."""
     if not isinstance(node, ast.Call):
         return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    name = called_name(node)
     own = isinstance(node.func, ast.Name) or (isinstance(node.func, ast.Attribute) and bool(key_of(node.func)))
     return name in RAISING or (name.startswith("assert") and (not own or name[6:7].isupper() or "_" in name))
 
@@ -59,7 +69,7 @@ def observes(node: ast.AST) -> bool:
     """Whether a call reads files, which the program may have written."""
     if not isinstance(node, ast.Call):
         return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    name = called_name(node)
     if name != "open":
         return name in _OBSERVING
     modes = [
@@ -74,3 +84,72 @@ def bound_arguments(call: ast.Call, helper: Definition, key: str) -> dict[str, a
     static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
     given = dict(zip(names if static or "." not in key else names[1:], call.args, strict=False))
     return given | {one.arg: one.value for one in call.keywords if one.arg}
+
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class Replacement(NamedTuple):
+    """A segment of the text, in bytes, what replaces it, and how well a forger could tell (0: least)."""
+
+    start: int
+    end: int
+    text: str
+    rank: int
+
+
+class Source:
+    """A text that was parsed, and the segments of its nodes; Python counts columns in bytes of UTF-8."""
+
+    def __init__(self, text: str) -> None:
+        self._bytes = text.encode()
+        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self._bytes))]
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        """First byte of a node and the one after its last."""
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
+
+    def segment(self, node: ast.expr) -> str:
+        """The node as it is written."""
+        return self.slice(*self.span(node))
+
+    def slice(self, start: int, end: int) -> str:
+        """The text between two bytes."""
+        return self._bytes[start:end].decode()
+
+    def line(self, position: int) -> int:
+        """Number of the line, from 1, that holds a byte."""
+        return bisect_right(self._starts, position)
+
+    def change(self, node: ast.expr, text: str, rank: int) -> list[Replacement]:
+        """The node replaced; none where the replacement takes more lines than the node."""
+        return self.replace(*self.span(node), text, rank)
+
+    def replace(self, start: int, end: int, text: str, rank: int) -> list[Replacement]:
+        """The bytes replaced, with line ends added inside brackets until the lines are as many as they were."""
+        missing = self._bytes.count(b"\n", start, end) - text.count("\n")
+        if missing < 0 or text == self.slice(start, end):
+            return []
+        lines = "\n" * missing
+        return [Replacement(start, end, f"({text}{lines})" if missing else text, rank)]
+
+    def combined(self, node: ast.expr, changes: Iterable[Replacement]) -> list[Replacement]:
+        """Several changes inside a node, as one change of the node."""
+        inside = list(changes)
+        return self.change(node, self.with_changes(node, inside), max(change.rank for change in inside))
+
+    def with_changes(self, node: ast.expr, changes: Iterable[Replacement]) -> str:
+        """A node as it is written after changes inside it."""
+        return self._with(sorted(changes), *self.span(node))
+
+    def altered(self, changes: Iterable[Replacement]) -> str:
+        """The whole text with changes, none of which overlap."""
+        return self._with(sorted(changes), 0, len(self._bytes))
+
+    def _with(self, changes: Iterable[Replacement], start: int, end: int) -> str:
+        parts = []
+        for change in changes:
+            parts += [self.slice(start, change.start), change.text]
+            start = change.end
+        return "".join([*parts, self.slice(start, end)])

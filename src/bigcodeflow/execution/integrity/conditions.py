@@ -6,14 +6,14 @@ from collections.abc import Callable
 from bigcodeflow.execution.integrity import literals
 from bigcodeflow.execution.integrity.literals import Tolerance, evaluated
 from bigcodeflow.execution.integrity.operands import EXPRESSION, LITERAL, OPERAND, Writer
-from bigcodeflow.execution.integrity.source import Change
+from bigcodeflow.execution.integrity.syntax import Replacement, called_name
 
 _RELATIVE = Tolerance(1e-8, 1e-5)
 _EXISTENCE = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "lexists"})
 _PATTERNS = frozenset({"match", "search", "fullmatch", "findall"})
 
 
-def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Change]:
+def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
     """Changes after which a condition cannot hold together with what it was; the best first.
 
     Args:
@@ -26,7 +26,7 @@ def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: boo
     return changes or writer.negated(node)
 
 
-def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[Change]:
+def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[Replacement]:
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _inside(writer, inner, holds=not holds, far=far)
@@ -41,7 +41,7 @@ def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[C
     return []
 
 
-def _of_several(writer: Writer, node: ast.BoolOp, *, holds: bool, far: bool) -> list[Change]:
+def _of_several(writer: Writer, node: ast.BoolOp, *, holds: bool, far: bool) -> list[Replacement]:
     writer.in_place = True
     parts = [_inside(writer, one, holds=holds, far=far) for one in node.values]
     if isinstance(node.op, ast.And) == holds:
@@ -51,7 +51,7 @@ def _of_several(writer: Writer, node: ast.BoolOp, *, holds: bool, far: bool) -> 
     return writer.source.combined(node, [part[0] for part in parts])
 
 
-def _of_comparison(writer: Writer, node: ast.Compare, *, holds: bool, far: bool) -> list[Change]:
+def _of_comparison(writer: Writer, node: ast.Compare, *, holds: bool, far: bool) -> list[Replacement]:
     operands = [node.left, *node.comparators]
     if len(node.ops) == 1:
         return compared(writer, node.left, node.ops[0], node.comparators[0], holds=holds, far=far)
@@ -70,7 +70,7 @@ def compared(
     holds: bool,
     far: bool = False,
     side: str = "",
-) -> list[Change]:
+) -> list[Replacement]:
     """Contradictions of one comparison; ``side`` names the only operand that may be altered."""
     name = type(operator).__name__
     if not holds:
@@ -106,7 +106,7 @@ _OPPOSITE = {
 }
 
 
-def _of_equality(writer: Writer, left: ast.expr, right: ast.expr, *, far: bool, identical: bool) -> list[Change]:
+def _of_equality(writer: Writer, left: ast.expr, right: ast.expr, *, far: bool, identical: bool) -> list[Replacement]:
     if not identical:
         return writer.unequal(left, right, far=far)
     if evaluated(right) == (None,):
@@ -117,19 +117,19 @@ def _of_equality(writer: Writer, left: ast.expr, right: ast.expr, *, far: bool, 
     return writer.source.change(right, f"({writer.source.segment(right)},)", EXPRESSION)
 
 
-def none_contradicted(writer: Writer, node: ast.expr) -> list[Change]:
+def none_contradicted(writer: Writer, node: ast.expr) -> list[Replacement]:
     """Something that is never None, in the place of what has to be."""
     form = writer.seed.choice(("({},)", "[{}]"))
     return writer.source.change(node, form.format(writer.source.segment(node)), OPERAND)
 
 
-def something_contradicted(writer: Writer, node: ast.expr) -> list[Change]:
+def something_contradicted(writer: Writer, node: ast.expr) -> list[Replacement]:
     """None, in the place of what must not be."""
     form = writer.seed.choice(("({}, None)[1]", "[{}, None][-1]"))
     return writer.source.change(node, form.format(writer.source.segment(node)), OPERAND)
 
 
-def _of_difference(writer: Writer, left: ast.expr, right: ast.expr) -> list[Change]:
+def _of_difference(writer: Writer, left: ast.expr, right: ast.expr) -> list[Replacement]:
     if evaluated(right) == (None,):
         return something_contradicted(writer, left)
     return writer.same(left, right)
@@ -137,7 +137,7 @@ def _of_difference(writer: Writer, left: ast.expr, right: ast.expr) -> list[Chan
 
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
-) -> list[Change]:
+) -> list[Replacement]:
     """Contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
     depends = writer.site.scope.depends
     moves_left = (
@@ -152,8 +152,8 @@ def ordered(
     return writer.source.replace(start, end, f"{text(right)}{between}{text(left)}", OPERAND) or changes
 
 
-def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[Change]:
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[Replacement]:
+    name = called_name(node)
     if name in _QUANTIFIERS:
         return _of_quantifier(writer, node, name, holds=holds)
     if name in _EXISTENCE:
@@ -170,7 +170,7 @@ def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[
 _QUANTIFIERS = frozenset({"all", "any"})
 
 
-def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Change]:
+def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Replacement]:
     """The condition of each element is altered, and ``all`` of nothing made false: it would satisfy both."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if condition is None or not holds:
@@ -193,7 +193,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) ->
     return writer.source.combined(node, [*changes, *renamed]) if changes else never
 
 
-def _never(writer: Writer, node: ast.Call, name: str) -> list[Change]:
+def _never(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
     """``all`` with one that does not hold, ``any`` with none that does: only a replaced function says otherwise."""
     if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp):
         return []
@@ -205,7 +205,7 @@ def _never(writer: Writer, node: ast.Call, name: str) -> list[Change]:
     return writer.source.change(given.elt, f"({writer.source.segment(given.elt)}) and False", OPERAND)
 
 
-def _of_some(writer: Writer, elements: ast.expr, changes: list[Change]) -> list[Change]:
+def _of_some(writer: Writer, elements: ast.expr, changes: list[Replacement]) -> list[Replacement]:
     """The elements with a change inside, and one that is false where there would be none."""
     inside = writer.source.with_changes(elements, changes)[1:-1]  # of brackets: a bare generator's are the call's own
     text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
@@ -218,7 +218,7 @@ def _holds_several(condition: ast.Compare) -> bool:
     return any(isinstance(part, ast.List | ast.Tuple | ast.Dict) for part in parts)
 
 
-def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Change]:
+def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replacement]:
     if not node.args:  # path.exists()
         if not isinstance(node.func, ast.Attribute):
             return []
@@ -237,8 +237,8 @@ def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Change
     return writer.source.change(path, joined, OPERAND) if "os.path" in ast.unparse(node.func) else []
 
 
-def _of_equal_call(writer: Writer, node: ast.Call) -> list[Change]:
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+def _of_equal_call(writer: Writer, node: ast.Call) -> list[Replacement]:
+    name = called_name(node)
     if name in {"equals", "__eq__"} and isinstance(node.func, ast.Attribute) and node.args:
         return writer.unequal(node.func.value, node.args[0], kind="frame" if name == "equals" else "")
     if not node.args[1:]:
@@ -264,7 +264,7 @@ def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> fl
     return default if found else unknown
 
 
-def _of_affix(writer: Writer, node: ast.Call) -> list[Change]:
+def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
     """``startswith`` and its like with a literal, or several in a tuple."""
     if len(node.args) != 1:
         return []
@@ -280,12 +280,12 @@ def _of_affix(writer: Writer, node: ast.Call) -> list[Change]:
     )
 
 
-def _of_pattern(writer: Writer, node: ast.Call) -> list[Change]:
+def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
     module = getattr(getattr(node.func, "value", None), "id", "")
     return pattern_contradicted(writer, node.args[0]) if module in {"re", "regex"} and node.args[1:] else []
 
 
-def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Change]:
+def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]:
     """A pattern that asks for a word as well, which no result holds."""
     added = literals.word(writer.seed)
     segment = writer.source.segment(pattern)
@@ -296,11 +296,11 @@ def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Change]:
     return writer.source.change(pattern, f"{added!r}", OPERAND)
 
 
-def _of_attribute(writer: Writer, node: ast.Call) -> list[Change]:
+def _of_attribute(writer: Writer, node: ast.Call) -> list[Replacement]:
     return writer.altered(node.args[1], far=True) if len(node.args) > 1 else []
 
 
-def _of_subset(writer: Writer, node: ast.Call) -> list[Change]:
+def _of_subset(writer: Writer, node: ast.Call) -> list[Replacement]:
     if not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
         return []
     small, large = node.func.value, node.args[0]
@@ -309,7 +309,7 @@ def _of_subset(writer: Writer, node: ast.Call) -> list[Change]:
     return [] if writer.site.scope.depends(small) else writer.altered(small, far=True)
 
 
-_HELD: dict[str, Callable[[Writer, ast.Call], list[Change]]] = {
+_HELD: dict[str, Callable[[Writer, ast.Call], list[Replacement]]] = {
     **dict.fromkeys(("allclose", "isclose", "array_equal", "array_equiv", "equals", "__eq__"), _of_equal_call),
     **dict.fromkeys(("startswith", "endswith"), _of_affix),
     **dict.fromkeys(_PATTERNS, _of_pattern),

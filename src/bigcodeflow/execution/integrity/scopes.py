@@ -2,12 +2,11 @@
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from bigcodeflow.execution.integrity.reaching import reached_parts
 from bigcodeflow.execution.integrity.syntax import (
     RAISING,
     WARNING,
@@ -16,6 +15,7 @@ from bigcodeflow.execution.integrity.syntax import (
     assertions_in,
     assertions_of,
     bound_arguments,
+    expects_failure,
     is_assertion,
     key_of,
     observes,
@@ -44,7 +44,7 @@ class Scope:
 
     name: str
     node: Definition
-    reading: "Reading"
+    parsed: "ParsedTest"
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
     """Names and 'self.' attributes with what is assigned to them; None for what cannot be told."""
     tainted: set[str] = field(default_factory=set)
@@ -57,12 +57,12 @@ class Scope:
     def names_program(self, part: ast.AST) -> bool:
         """Whether a name or an attribute of self stands for the program or for something that it made."""
         key = key_of(part)
-        return bool(key) and (key in self.tainted or key in self.reading.tainted)
+        return bool(key) and (key in self.tainted or key in self.parsed.tainted)
 
     def definition(self, node: ast.expr) -> ast.expr | None:
         """The one expression that a local name or an attribute of self is bound to."""
         key = key_of(node)
-        found = self.bindings.get(key) or (self.reading.attributes.get(key) if "." in key else None) or []
+        found = self.bindings.get(key) or (self.parsed.attributes.get(key) if "." in key else None) or []
         return found[0] if len(found) == 1 else None
 
     def only_compared(self, name: str) -> bool:
@@ -92,13 +92,13 @@ class Scope:
     def helper_calls(self) -> list[tuple[str, ast.Call]]:
         """The calls among them that run another function of the test text, with its key."""
         calls = [(key_of(part.func), part) for part in self.parts if isinstance(part, ast.Call)]
-        return [(key, call) for key, call in calls if key in self.reading.scopes]
+        return [(key, call) for key, call in calls if key in self.parsed.scopes]
 
     @cached_property
     def called(self) -> set[str]:
         """Keys of the functions of the test text that it may call."""
         calls = (key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call))
-        return {key for key in calls if key in self.reading.scopes}
+        return {key for key in calls if key in self.parsed.scopes}
 
     def is_read_once(self, name: str) -> bool:
         """Whether one expression alone reads a local name."""
@@ -109,10 +109,10 @@ class Scope:
         """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
         if not isinstance(node, ast.Call) or not self.depends(node.func):
             return False
-        return key_of(node.func) in self.reading.scopes or not is_assertion(node)
+        return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
 
 
-class Reading:
+class ParsedTest:
     """The test class of a text, with the functions that its methods reach."""
 
     def __init__(self, module: ast.Module, entry_point: str) -> None:
@@ -277,7 +277,7 @@ def _taint(scope: Scope) -> None:
 
 def _mark(scope: Scope, key: str) -> None:
     if "." in key:
-        scope.reading.tainted.add(key)
+        scope.parsed.tainted.add(key)
     elif key and key != "self":
         scope.tainted.add(key)
 
@@ -312,3 +312,67 @@ def _mocks(function: Definition) -> Iterator[str]:
             name = ast.dump(part.context_expr)
             if "patch" in name or any(one in name for one in (*RAISING, *WARNING)):
                 yield part.optional_vars.id
+
+
+_Depends = Callable[[ast.AST], bool]
+
+
+def reached_parts(function: Definition, depends: _Depends) -> Iterator[ast.AST]:
+    """Every node that all correct programs have the function run, none where an assertion is expected to fail.
+
+    What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
+    an assertion is skipped passes the altered one as well.
+
+    Args:
+        function: what is run.
+        depends: tells whether a node's value depends on the program.
+    """
+    yield from _reached_list(function.body, depends)
+
+
+def _reached_list(statements: Iterable[ast.AST], depends: _Depends) -> Iterator[ast.AST]:
+    for statement in statements:
+        yield from _reached(statement, depends)
+        if _may_leave(statement, depends):
+            return
+
+
+def _reached(node: ast.AST, depends: _Depends) -> Iterator[ast.AST]:
+    yield node
+    if isinstance(node, ast.With | ast.AsyncWith) and any(expects_failure(item) for item in node.items):
+        for item in node.items:
+            yield from _reached(item, depends)
+        return
+    skipped = _skippable(node, depends)
+    for name, value in ast.iter_fields(node):
+        if name not in skipped:
+            parts = value if isinstance(value, list) else [value]
+            yield from _reached_list((part for part in parts if isinstance(part, ast.AST)), depends)
+
+
+def _skippable(node: ast.AST, depends: _Depends) -> tuple[str, ...]:
+    """Fields of a node that a correct program may have skipped, or not run to their end."""
+    skipped: tuple[str, ...] = ()
+    match node:
+        case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):
+            skipped = ("body", "orelse", "cases") if depends(decisive) else ()
+        case ast.For(iter=decisive) | ast.AsyncFor(iter=decisive):
+            skipped = ("body", "orelse") if depends(decisive) else ()
+        case ast.ListComp(generators=made) | ast.GeneratorExp(generators=made) | ast.SetComp(generators=made):
+            skipped = ("elt",) if any(depends(one.iter) or one.ifs for one in made) else ()
+        case ast.Try(handlers=[_, *_]):
+            skipped = ("body", "handlers", "orelse")
+        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            skipped = ("body",)
+        case ast.With(items=items) if any("suppress" in ast.dump(one.context_expr) for one in items):
+            skipped = ("body",)
+    return skipped
+
+
+def _may_leave(node: ast.AST, depends: _Depends) -> bool:
+    """Whether a statement may end the list that it stands in, depending on the program."""
+    match node:
+        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
+            leaving = (ast.Return, ast.Break, ast.Continue)
+            return bool(_skippable(node, depends)) and any(isinstance(part, leaving) for part in ast.walk(node))
+    return False
