@@ -6,28 +6,28 @@ kill tore in two is dropped when it is read, and nothing is ever appended behind
 """
 
 import asyncio
-import fcntl
-import json
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
+from bigcodeflow.store.files import AppendLog, locked, log_records
 
-_LOCK = "lock"
 _PATTERN = "replies-*.jsonl"
 _SECONDS_BETWEEN_TRIES = 0.2
+#: How long a reply waits for others to be synced with.
+_GROUP_SECONDS = 0.05
 
-Waiting = Callable[[str], None]
-"""Told once, in one line, when another run holds the folder and this one waits for it."""
+OnWait = Callable[[str], None]
+"""Called once, with one line, when another run holds the folder and this one waits for it."""
 
 
 class AnswerKey(NamedTuple):
@@ -100,15 +100,15 @@ class ReplyRecord:
         """Identities of the answers, in their order."""
         return tuple(AnswerKey(self.task_id, self.prompt_sha, index) for index in self.sample_indices)
 
-    def line(self) -> bytes:
-        """The record as one line of JSON; ASCII, so that half a surrogate pair survives as well."""
+    def fields(self) -> dict[str, Any]:
+        """The record as JSON: what is stored."""
         fields = {name: getattr(self, name) for name in self.__slots__}
-        fields |= {"body": dict(self.body), "answers": [asdict(answer) for answer in self.answers]}
-        return json.dumps(fields | {"usage": asdict(self.usage)}, separators=(",", ":")).encode() + b"\n"
+        answers = [asdict(answer) for answer in self.answers]
+        return fields | {"body": dict(self.body), "answers": answers, "usage": asdict(self.usage)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The record of a line's fields."""
+        """The record of what was stored."""
         texts = tuple(Answer(**answer) for answer in fields["answers"])
         indices = tuple(fields["sample_indices"])
         return cls(**{**fields, "sample_indices": indices, "answers": texts, "usage": TokenUsage(**fields["usage"])})
@@ -130,11 +130,11 @@ class AnswerLedger:
 
     def keys(self) -> set[AnswerKey]:
         """Identities of all recorded answers; reads every file once and keeps no text."""
-        return {key for fields in self._lines() for key in _keys(fields)}
+        return {key for fields in self._records() for key in _keys(fields)}
 
     def records(self) -> Iterator[ReplyRecord]:
         """Every whole record, in the order in which they were written; one at a time, so that memory stays flat."""
-        return map(ReplyRecord.from_fields, self._lines())
+        return map(ReplyRecord.from_fields, self._records())
 
     def answers(self, wanted: Container[AnswerKey] | None = None) -> Iterator[RecordedAnswer]:
         """Each recorded answer once, in the order of writing; of several to one key the first stands, in every reading.
@@ -143,45 +143,54 @@ class AnswerLedger:
             wanted: keys to be read; None reads all.
         """
         seen: set[AnswerKey] = set()
-        for fields in self._lines():
+        for fields in self._records():
             new = [key for key in _keys(fields) if key not in seen and (wanted is None or key in wanted)]
-            if not new:
-                continue
-            seen.update(new)
-            record = ReplyRecord.from_fields(fields)
-            given = dict(zip(record.keys, record.answers, strict=True))
-            yield from (RecordedAnswer(key, given[key], record) for key in new)
+            if new:
+                seen.update(new)
+                record = ReplyRecord.from_fields(fields)
+                given = dict(zip(record.keys, record.answers, strict=True))
+                yield from (RecordedAnswer(key, given[key], record) for key in new)
 
     @contextmanager
-    def writing(self, waiting: Waiting = lambda _: None) -> Iterator["AnswerWriter"]:
+    def writing(self, on_wait: OnWait = lambda _: None) -> Iterator["AnswerWriter"]:
         """Hold the folder and write to it.
 
         Where another run holds it, of this or another process, waits until that run has ended, and then knows its
         answers: two runs of one setting never pay for the same sample. A killed run holds nothing.
         """
-        with _FolderLock(self.folder) as lock:
-            for pause_seconds in lock.tries(waiting):
+        with ExitStack() as held:
+            for pause_seconds in self._tries(held, on_wait):
                 time.sleep(pause_seconds)
-            with closing(AnswerWriter(self.folder, self.keys())) as writer:
-                yield writer
+            yield AnswerWriter(self.folder, self.keys(), held)
 
     @asynccontextmanager
-    async def writing_async(self, waiting: Waiting = lambda _: None) -> AsyncIterator["AnswerWriter"]:
+    async def writing_async(self, on_wait: OnWait = lambda _: None) -> AsyncIterator["AnswerWriter"]:
         """`writing` for an event loop, which goes on meanwhile; waiting can be cancelled."""
-        with _FolderLock(self.folder) as lock:
-            for pause_seconds in lock.tries(waiting):
+        with ExitStack() as held:
+            for pause_seconds in self._tries(held, on_wait):
                 await asyncio.sleep(pause_seconds)
             known = await asyncio.to_thread(self.keys)
-            with closing(AnswerWriter(self.folder, known)) as writer:
-                yield writer
+            yield AnswerWriter(self.folder, known, held)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _tries(self, held: ExitStack, on_wait: OnWait) -> Iterator[float]:
+        """Try until the folder is held; yields the seconds to wait before each further try."""
+        holder, waits = self.folder / "holder", False
+        while True:
+            try:
+                held.enter_context(locked(self.folder / "lock", blocking=False))
+            except TimeoutError:
+                if not waits:
+                    name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
+                    on_wait(f"{name} is asking this model with the same settings: waiting for it, to use its answers")
+                waits = True
+                yield _SECONDS_BETWEEN_TRIES
+            else:
+                holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+                return
+
+    def _records(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self.folder.glob(_PATTERN)):
-            with path.open("rb") as file:
-                for line in file:
-                    fields = _fields(line)
-                    if fields is not None:
-                        yield fields
+            yield from log_records(path)
 
 
 class AnswerWriter:
@@ -190,11 +199,11 @@ class AnswerWriter:
     After a failure it takes no more, so that nothing is ever written behind half a line.
     """
 
-    def __init__(self, folder: Path, known: AbstractSet[AnswerKey]) -> None:
+    def __init__(self, folder: Path, known: AbstractSet[AnswerKey], open_files: ExitStack) -> None:
         self.known = known
         """Answers that were recorded before this writer began."""
-        self._folder = folder
-        self._descriptor: int | None = None
+        self._folder, self._open_files = folder, open_files
+        self._log: AppendLog | None = None
         self._failure: str | None = None
 
     def append(self, *records: ReplyRecord) -> None:
@@ -213,11 +222,14 @@ class AnswerWriter:
         Raises:
             GenerationError: the disk does not take it.
         """
-        line = record.line()
         with self._disk():
-            if self._descriptor is None:
-                self._descriptor = _new_file(self._folder)
-            _write(self._descriptor, line)
+            if self._log is None:
+                # Behind all others, so that the order of the names is the order of writing.
+                number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob(_PATTERN)), default=0)
+                path = self._folder / f"replies-{number:06}.jsonl"
+                self._log = self._open_files.enter_context(AppendLog(path, exclusive=True))
+                self._log.sync_name()
+            self._log.append(record.fields())
 
     def sync(self) -> None:
         """Wait until everything that was written is on the disk; may run in another thread than `write`.
@@ -226,14 +238,8 @@ class AnswerWriter:
             GenerationError: the disk does not take it.
         """
         with self._disk():
-            if self._descriptor is not None:
-                os.fdatasync(self._descriptor)
-
-    def close(self) -> None:
-        """Give the file back."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+            if self._log is not None:
+                self._log.sync()
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
@@ -247,99 +253,21 @@ class AnswerWriter:
             raise GenerationError(self._failure)
 
 
-class _FolderLock:
-    """An advisory lock on a folder, which ends with its process, however that ends."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / _LOCK
-
-    def __enter__(self) -> Self:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
-
-    def tries(self, waiting: Waiting) -> Iterator[float]:
-        """Try until the lock is held; yields the seconds to wait before each further try."""
-        told = False
-        while not self._taken():
-            if not told:
-                holder = self._path.read_text(encoding="utf-8") or "another run"
-                waiting(f"{holder} is asking this model with the same settings: waiting for it, to use its answers")
-                told = True
-            yield _SECONDS_BETWEEN_TRIES
-
-    def _taken(self) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-        return True
-
-
-def _fields(line: bytes) -> dict[str, Any] | None:
-    if not line.endswith(b"\n"):
-        return None  # is being written right now, or never will be
-    try:
-        fields = json.loads(line)
-    except ValueError:  # a machine that lost power left a hole
-        return None
-    return fields if isinstance(fields, dict) else None
-
-
-def _keys(fields: Mapping[str, Any]) -> Iterable[AnswerKey]:
-    return [AnswerKey(fields["task_id"], fields["prompt_sha"], index) for index in fields["sample_indices"]]
-
-
-def _new_file(folder: Path) -> int:
-    """A file behind all others, so that the order of the names is the order of writing."""
-    number = 1 + max((int(path.stem.split("-")[1]) for path in folder.glob(_PATTERN)), default=0)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-    descriptor = os.open(folder / f"replies-{number:06}.jsonl", flags, 0o644)
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # without it a power failure may lose the file's name
-    finally:
-        os.close(directory)
-    return descriptor
-
-
-def _write(descriptor: int, line: bytes) -> None:
-    data = memoryview(line)
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-#: How long a reply waits for others to be synced with.
-_GROUP_SECONDS = 0.05
-
-
-class RecordWriter(Protocol):
-    """What puts records on the disk."""
-
-    def write(self, record: ReplyRecord) -> None:
-        """Write one record; raises GenerationError where the disk does not take it."""
-
-    def sync(self) -> None:
-        """Wait until what was written is on the disk; raises GenerationError where it cannot be. Runs in a thread."""
-
-
 class GroupCommit:
-    """Syncs what was written in groups, in a thread; used by one event loop."""
+    """Syncs replies that were written in groups, in a thread, while further requests are under way.
 
-    def __init__(self, writer: RecordWriter, counted: Callable[[int], None]) -> None:
-        """Get ready.
+    What is written survives the process; what is synced survives the machine, and only then counts.
+    """
+
+    def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:
+        """Start nothing yet.
 
         Args:
             writer: where the replies go.
-            counted: called in the loop with a number of samples that are on the disk now, and with 0 when `check` has
-                something to raise.
+            on_synced: called in the loop with a number of samples that are on the disk now, and with 0 when `check`
+                has something to raise.
         """
-        self._writer, self._counted = writer, counted
+        self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -362,20 +290,12 @@ class GroupCommit:
             self._task = asyncio.get_running_loop().create_task(self._sync())
 
     def check(self) -> None:
-        """Raise what syncing failed with.
-
-        Raises:
-            GenerationError: the disk did not take the replies.
-        """
+        """Raise the GenerationError that syncing failed with, if it did."""
         if self._error is not None:
             raise self._error
 
     async def close(self) -> None:
-        """Wait until everything is on the disk.
-
-        Raises:
-            GenerationError: the disk did not take the replies.
-        """
+        """Wait until everything is on the disk, and `check`."""
         self._closing.set()
         if self._task is not None:
             await asyncio.shield(self._task)
@@ -384,21 +304,15 @@ class GroupCommit:
     async def _sync(self) -> None:
         try:
             while self._unsynced:
-                await self._company()
+                with suppress(TimeoutError):  # wait for further replies, unless none will come
+                    async with asyncio.timeout(_GROUP_SECONDS):
+                        await self._closing.wait()
                 samples, self._unsynced = self._unsynced, 0
                 await asyncio.to_thread(self._writer.sync)
-                self._counted(samples)
+                self._on_synced(samples)
         except GenerationError as error:  # this task has no caller to raise it to
             self._error = error
-            self._counted(0)
-
-    async def _company(self) -> None:
-        """Wait for further replies to come, unless none will."""
-        try:
-            async with asyncio.timeout(_GROUP_SECONDS):
-                await self._closing.wait()
-        except TimeoutError:
-            return
+            self._on_synced(0)
 
 
 def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
@@ -408,3 +322,7 @@ def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
         prompt_sha = request.prompt_sha
         found.update({AnswerKey(request.task_id, prompt_sha, index): request for index in request.sample_indices})
     return found
+
+
+def _keys(fields: Mapping[str, Any]) -> list[AnswerKey]:
+    return [AnswerKey(fields["task_id"], fields["prompt_sha"], index) for index in fields["sample_indices"]]

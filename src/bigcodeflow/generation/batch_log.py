@@ -8,11 +8,10 @@ An intention without an id is a batch that may or may not exist at the provider.
 stand here.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Self
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.model_api import Request, RequestError
 from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits
+from bigcodeflow.store.files import AppendLog, locked
 
 FILE_NAME = "batches.jsonl"
 
@@ -75,71 +75,64 @@ class LoggedBatch:
 class BatchLog:
     """The batches of one folder, held by one process at a time; made by `open_batch_log`."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
+    def __init__(self, log: AppendLog) -> None:
+        """Read what the log holds.
+
+        Raises:
+            GenerationError: a line is damaged.
+        """
+        self.path = log.path
+        self._log = log
         self.batches: dict[str, LoggedBatch] = {}
         for number, line in enumerate(self._whole_lines(), start=1):
-            self._replay(number, line)
+            try:
+                self._apply(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                raise GenerationError(
+                    f"{self.path}, line {number}: is damaged, so that batches which are paid for could be lost: "
+                    "restore the file, or remove it to ask again for what they hold"
+                ) from None
 
     def intend(self, tag: str, entries: Sequence[BatchEntry]) -> LoggedBatch:
         """Note that a batch is about to be submitted."""
-        batch = LoggedBatch(tag, datetime.now(UTC), entries)
         rows = [[entry.task_id, entry.prompt_sha, entry.sample_indices, entry.seed] for entry in entries]
-        self._append({"event": "intended", "tag": tag, "at": batch.intended_at.isoformat(), "entries": rows})
-        self.batches[tag] = batch
-        return batch
+        self._note({"event": "intended", "tag": tag, "at": datetime.now(UTC).isoformat(), "entries": rows})
+        return self.batches[tag]
 
     def submitted(self, batch: LoggedBatch, batch_id: str) -> None:
         """Note the id that the provider gave."""
-        self._append({"event": "submitted", "tag": batch.tag, "batch_id": batch_id})
-        batch.batch_id = batch_id
+        self._note({"event": "submitted", "tag": batch.tag, "batch_id": batch_id})
 
     def settled(self, batch: LoggedBatch, positions: Iterable[int]) -> None:
         """Note entries that are done with."""
-        done = sorted(set(positions) - batch.settled)
-        if done:
-            self._append({"event": "settled", "tag": batch.tag, "positions": done})
-            batch.settled.update(done)
+        if done := sorted(set(positions) - batch.settled):
+            self._note({"event": "settled", "tag": batch.tag, "positions": done})
 
-    def _append(self, event: dict[str, Any]) -> None:
-        data = memoryview(json.dumps(event, separators=(",", ":")).encode() + b"\n")
-        while data:
-            data = data[os.write(self._descriptor, data) :]
-        os.fsync(self._descriptor)
+    def _note(self, event: dict[str, Any]) -> None:
+        self._log.append(event)
+        self._log.sync()
+        self._apply(event)
 
     def _whole_lines(self) -> list[bytes]:
         """All lines; one that a kill tore in two is cut off, so that the next one begins where it should."""
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
-            os.truncate(self._descriptor, whole)
+            os.truncate(self._log.descriptor, whole)
         return content[:whole].splitlines()
 
-    def _replay(self, number: int, line: bytes) -> None:
-        try:
-            event = json.loads(line)
-            tag = event["tag"]
-            match event["event"]:
-                case "intended":
-                    entries = [
-                        BatchEntry(task, sha, tuple(indices), seed) for task, sha, indices, seed in event["entries"]
-                    ]
-                    self.batches[tag] = LoggedBatch(tag, datetime.fromisoformat(event["at"]), entries)
-                case "submitted":
-                    self.batches[tag].batch_id = event["batch_id"]
-                case "settled":
-                    self.batches[tag].settled.update(event["positions"])
-                case _:
-                    raise self._damaged(number)
-        except (ValueError, KeyError, TypeError):
-            raise self._damaged(number) from None
-
-    def _damaged(self, number: int) -> GenerationError:
-        return GenerationError(
-            f"{self.path}, line {number}: is damaged, so that batches which are paid for could be lost: "
-            "restore the file, or remove it to ask again for what they hold"
-        )
+    def _apply(self, event: dict[str, Any]) -> None:
+        tag = event["tag"]
+        match event["event"]:
+            case "intended":
+                entries = [BatchEntry(task, sha, tuple(indices), seed) for task, sha, indices, seed in event["entries"]]
+                self.batches[tag] = LoggedBatch(tag, datetime.fromisoformat(event["at"]), entries)
+            case "submitted":
+                self.batches[tag].batch_id = event["batch_id"]
+            case "settled":
+                self.batches[tag].settled.update(event["positions"])
+            case unknown:
+                raise ValueError(unknown)
 
 
 @contextmanager
@@ -149,29 +142,17 @@ def open_batch_log(folder: Path) -> Iterator[BatchLog]:
     Raises:
         GenerationError: another process holds it, or a line of it is damaged.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE_NAME
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            held.enter_context(locked(folder / "lock", blocking=False))
+        except TimeoutError:
             raise GenerationError(
                 f"{path}: another run collects these batches: wait for it to end, then run this again"
             ) from None
-        _sync_folder(folder)
-        yield BatchLog(path, descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the file's name as durable as its lines."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        log = held.enter_context(AppendLog(path))
+        log.sync_name()
+        yield BatchLog(log)
 
 
 Sample = tuple[str, str, int]

@@ -57,7 +57,7 @@ class BatchSettings:
 
     first_poll_seconds: float = 1.0
     longest_poll_seconds: float = 60.0
-    """Between two looks at a batch; the pauses grow from the first to the longest."""
+    """Between two polls of a batch; the pauses grow from the first to the longest."""
     patience_seconds: float = 3600.0
     """How long a provider may fail to answer about a batch before the run stops."""
     doubt_seconds: float = 60.0
@@ -78,11 +78,7 @@ class BatchProgress:
     failed: int
 
 
-ProgressListener = Callable[[BatchProgress], None]
-
-
-def _no_progress(_: BatchProgress) -> None:
-    """The listener of those who do not listen."""
+OnProgress = Callable[[BatchProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ async def run_batches(
     *,
     record: Record,
     settings: BatchSettings | None = None,
-    progress: ProgressListener = _no_progress,
+    progress: OnProgress = lambda _: None,
     notify: Callable[[str], None] = logger.warning,
 ) -> BatchOutcome:
     """Have requests answered by batches; those that an earlier run submitted are collected, not submitted again.
@@ -112,7 +108,7 @@ async def run_batches(
         folder: where the state of one setting's batches is kept; one process at a time.
         record: keeps a reply.
         settings: how batches are cut and watched.
-        progress: called after every look at the provider.
+        progress: called after every poll.
         notify: called with one line for the user: what is waited for, and what goes on after an interruption.
 
     Raises:
@@ -130,34 +126,8 @@ async def run_batches(
             raise
 
 
-async def cancel_batches(api: BatchApi, folder: Path) -> tuple[str, ...]:
-    """Ask the provider to stop what is under way of a folder's batches, and return their ids.
-
-    What they answered before can be collected by `run_batches`; the rest comes back from there as left.
-
-    Raises:
-        GenerationError: the provider does not answer, or the folder is in use or damaged.
-    """
-    with open_batch_log(folder) as log:
-        cancelled = []
-        try:
-            for batch in [batch for batch in log.batches.values() if any(batch.open_entries)]:
-                if batch.batch_id is None:
-                    found = await api.find(_lost(log, batch))
-                    if found.batch_id:
-                        log.submitted(batch, found.batch_id)
-                    else:
-                        logger.warning("a batch whose submission was cut off at %s is not found", batch.intended_at)
-                if batch.batch_id and not (await api.status(batch.batch_id)).ended:
-                    await api.cancel(batch.batch_id)
-                    cancelled.append(batch.batch_id)
-        except RequestError as error:
-            raise GenerationError(f"batches cannot be cancelled: {error}: try again") from None
-    return tuple(cancelled)
-
-
 @dataclass(slots=True, eq=False)
-class _Following:
+class _TrackedBatch:
     """A batch on its way, from its requests to its answers."""
 
     requests: Sequence[Request] = ()
@@ -166,7 +136,7 @@ class _Following:
     positions: frozenset[int] = frozenset()
     """Of the entries whose answers are wanted."""
     due: float = 0.0
-    """When it is next looked at, by the loop's clock."""
+    """When it is next polled, by the loop's clock."""
     pause_seconds: float = 0.0
     doubted_since: float | None = None
     failing_since: float | None = None
@@ -174,8 +144,8 @@ class _Following:
     seen: set[int] = field(default_factory=set)
     """Positions of entries whose result was read."""
     reads: int = 0
-    told: bool = False
-    """The user knows that others' batches are waited for."""
+    notified: bool = False
+    """Whether the user knows that others' batches are waited for."""
     over: bool = False
 
 
@@ -190,13 +160,13 @@ class _Driver:
         self._notify = notify
         self._now = asyncio.get_running_loop().time
         self._wanted = PendingSamples()
-        self._followed: list[_Following] = []
+        self._tracked: list[_TrackedBatch] = []
         self._recorded = 0
 
     @property
     def going_on(self) -> str:
         """What the provider is at, as the end of a sentence; empty where it has nothing to do."""
-        batches = [following.batch for following in self._followed if following.batch and not following.over]
+        batches = [tracked.batch for tracked in self._tracked if tracked.batch and not tracked.over]
         ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
         if not ids:
             return ""
@@ -204,152 +174,151 @@ class _Driver:
         return f"; batches go on at the provider ({named}): run the same again to collect what they answer"
 
     def plan(self, requests: Iterable[Request]) -> None:
-        """Tell what earlier batches will answer from what is new, and cut the new into batches."""
+        """Separate what earlier batches will answer from what is new, and cut the new into batches."""
         batches = self._log.batches.values()
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
         new = self._wanted.add(requests, known)
         for batch in batches:
             if wanted := frozenset(at for at, entry in batch.open_entries if self._wanted.any_of(entry)):
                 doubted_since = None if batch.batch_id else self._now()
-                self._followed.append(_Following(batch=batch, positions=wanted, doubted_since=doubted_since))
+                self._tracked.append(_TrackedBatch(batch=batch, positions=wanted, doubted_since=doubted_since))
         limits = ProviderBatchLimits(
             min(self._settings.most_requests, self._api.limits.requests),
             min(self._settings.most_bytes, self._api.limits.size_bytes),
         )
         chunks = cut(new, limits, lambda request: self._api.size_bytes(_LONGEST_CUSTOM_ID, request))
-        self._followed += [_Following(requests=chunk) for chunk in chunks]
+        self._tracked += [_TrackedBatch(requests=chunk) for chunk in chunks]
 
-    async def run(self, progress: ProgressListener) -> BatchOutcome:
-        """Look at each batch in its time until all are collected or given back."""
-        while under_way := [following for following in self._followed if not following.over]:
-            following = min(under_way, key=lambda one: one.due)
-            await asyncio.sleep(max(0.0, following.due - self._now()))
-            await self._look(following)
+    async def run(self, progress: OnProgress) -> BatchOutcome:
+        """Poll each batch when it is due, until all are collected or given back."""
+        while under_way := [tracked for tracked in self._tracked if not tracked.over]:
+            tracked = min(under_way, key=lambda one: one.due)
+            await asyncio.sleep(max(0.0, tracked.due - self._now()))
+            await self._poll(tracked)
             progress(self._progress())
         return BatchOutcome(self._recorded, tuple(self._wanted.left))
 
-    async def _look(self, following: _Following) -> None:
-        longest = self._settings.longest_poll_seconds
-        following.pause_seconds = min(
-            longest, max(self._settings.first_poll_seconds, following.pause_seconds * _SLOWER)
-        )
+    async def _poll(self, tracked: _TrackedBatch) -> None:
+        first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
+        tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * _SLOWER))
         try:
-            await self._step(following)
-            if following.doubted_since is None:
-                following.failing_since = None
+            await self._step(tracked)
+            if tracked.doubted_since is None:
+                tracked.failing_since = None
         except RequestError as error:
-            self._bear(following, error)
-            following.pause_seconds = max(following.pause_seconds, error.retry_after_seconds or 0.0)
-        following.due = self._now() + following.pause_seconds
+            self._bear(tracked, error)
+            tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
+        tracked.due = self._now() + tracked.pause_seconds
 
-    async def _step(self, following: _Following) -> None:
-        batch = following.batch
-        if batch is None or (batch.batch_id is None and following.doubted_since is None):
-            await self._submit(following)
+    async def _step(self, tracked: _TrackedBatch) -> None:
+        batch = tracked.batch
+        if batch is None or (batch.batch_id is None and tracked.doubted_since is None):
+            await self._submit(tracked)
         elif batch.batch_id is None:
-            await self._search(following, batch)
+            await self._search(tracked, batch)
         else:
-            following.status = await self._api.status(batch.batch_id)
-            if following.status.rejection:
-                self._give_back(following, batch, following.status.rejection)
-            elif following.status.ended:
-                await self._collect(following, batch, batch.batch_id)
+            tracked.status = await self._api.status(batch.batch_id)
+            if tracked.status.rejection:
+                self._give_back(tracked, batch, tracked.status.rejection)
+            elif tracked.status.ended:
+                await self._collect(tracked, batch, batch.batch_id)
 
-    def _bear(self, following: _Following, error: RequestError) -> None:
+    def _bear(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """Stop the run where waiting does not help, or has not helped for long."""
-        if error.kind == "not_found" and following.batch and following.batch.batch_id:
+        if error.kind == "not_found" and tracked.batch and tracked.batch.batch_id:
             raise GenerationError(
-                f"batch {following.batch.batch_id} is not known to the provider: {error}: use a key of the account "
+                f"batch {tracked.batch.batch_id} is not known to the provider: {error}: use a key of the account "
                 f"that submitted it, or remove {self._log.path} to ask again for all that it holds"
             ) from None
         if not error.worth_another_try:
             no_api = error.kind == "not_found"
             hint = ": where a server has no batch API, set generation.requests.batch to false" if no_api else ""
             raise GenerationError(f"the provider takes no batches: {error}{hint}{self.going_on}") from None
-        following.failing_since = self._now() if following.failing_since is None else following.failing_since
-        if self._now() - following.failing_since > self._settings.patience_seconds:
+        tracked.failing_since = self._now() if tracked.failing_since is None else tracked.failing_since
+        if self._now() - tracked.failing_since > self._settings.patience_seconds:
             raise GenerationError(
                 f"the provider has not answered about a batch for {self._settings.patience_seconds:.0f} s: "
                 f"{error}: run the same again later{self.going_on}"
             ) from None
-        logger.info("a batch is looked at again later: %s", error)
+        logger.info("a batch is polled again later: %s", error)
 
-    async def _submit(self, following: _Following) -> None:
-        batch = following.batch
+    async def _submit(self, tracked: _TrackedBatch) -> None:
+        batch = tracked.batch
         if batch is None:
             tag = f"bcf-{uuid.uuid4().hex}"
-            batch = following.batch = self._log.intend(tag, [BatchEntry.of(request) for request in following.requests])
-            following.positions = frozenset(range(len(batch.entries)))
-        named = [(batch.custom_id(at), request) for at, request in enumerate(following.requests)]
+            batch = tracked.batch = self._log.intend(tag, [BatchEntry.of(request) for request in tracked.requests])
+            tracked.positions = frozenset(range(len(batch.entries)))
+        named = [(batch.custom_id(at), request) for at, request in enumerate(tracked.requests)]
         try:
             batch_id = await self._api.submit(named)
         except RequestError as error:
             if error.kind in {"bad_request", "refused"}:
-                self._give_back(following, batch, error)
+                self._give_back(tracked, batch, error)
                 return
             if not error.worth_another_try:
-                self._log.settled(batch, following.positions)  # it is not there: the next run need not look for it
-                following.over = True
+                self._log.settled(batch, tracked.positions)  # it is not there: the next run need not look for it
+                tracked.over = True
             elif error.kind != "rate_limited":  # it may have arrived all the same
-                following.doubted_since = self._now()
+                tracked.doubted_since = self._now()
             raise
-        self._confirm(following, batch, batch_id)
+        self._confirm(tracked, batch, batch_id)
 
-    async def _search(self, following: _Following, batch: LoggedBatch) -> None:
+    async def _search(self, tracked: _TrackedBatch, batch: LoggedBatch) -> None:
         """Find out whether a batch arrived whose submission was cut off."""
-        found = await self._api.find(_lost(self._log, batch))
+        others = frozenset(other.batch_id for other in self._log.batches.values() if other.batch_id)
+        found = await self._api.find(LostBatch(batch.tag, len(batch.entries), batch.intended_at, others))
         if found.batch_id:
-            self._confirm(following, batch, found.batch_id)
+            self._confirm(tracked, batch, found.batch_id)
         elif found.undecided:
-            if not following.told:
+            if not tracked.notified:
                 self._notify(
                     f"a submission was cut off, and {', '.join(found.undecided)} may be it: "
                     "waiting for an end rather than paying twice"
                 )
-            following.told = True
-            following.failing_since = None
-        elif self._now() - (following.doubted_since or 0.0) >= self._settings.doubt_seconds:
-            self._start_anew(following, batch)
+            tracked.notified = True
+            tracked.failing_since = None
+        elif self._now() - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
+            self._start_anew(tracked, batch)
 
-    def _confirm(self, following: _Following, batch: LoggedBatch, batch_id: str) -> None:
+    def _confirm(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
         self._log.submitted(batch, batch_id)
         logger.info("batch %s holds %d requests", batch_id, len(batch.entries))
-        following.requests = ()
-        following.doubted_since = None
-        following.pause_seconds = 0.0
+        tracked.requests = ()
+        tracked.doubted_since = None
+        tracked.pause_seconds = 0.0
 
-    def _start_anew(self, following: _Following, batch: LoggedBatch) -> None:
+    def _start_anew(self, tracked: _TrackedBatch, batch: LoggedBatch) -> None:
         """Take a batch for never submitted, and what is wanted of it for new."""
-        again = [self._wanted.request(batch.entries[position]) for position in sorted(following.positions)]
+        again = [self._wanted.request(batch.entries[position]) for position in sorted(tracked.positions)]
         self._log.settled(batch, range(len(batch.entries)))
-        following.over = True
-        self._followed.append(_Following(requests=again, failing_since=following.failing_since))
+        tracked.over = True
+        self._tracked.append(_TrackedBatch(requests=again, failing_since=tracked.failing_since))
 
-    async def _collect(self, following: _Following, batch: LoggedBatch, batch_id: str) -> None:
+    async def _collect(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
         replies: dict[int, Reply] = {}
         async with aclosing(self._api.results(batch_id)) as results:
             async for custom_id, outcome in results:
                 position = batch.position(custom_id)
-                if position is None or position in following.seen or position in replies:
+                if position is None or position in tracked.seen or position in replies:
                     continue
-                if position not in following.positions:
-                    following.seen.add(position)
+                if position not in tracked.positions:
+                    tracked.seen.add(position)
                 elif isinstance(outcome, RequestError):
-                    following.seen.add(position)
+                    tracked.seen.add(position)
                     self._wanted.leave(batch.entries[position], outcome)
                 else:
                     replies[position] = outcome
                 if len(replies) == _RECORDED_AT_ONCE:
-                    await self._keep(following, batch, replies)
-        await self._keep(following, batch, replies)
-        following.reads += 1
-        if len(following.seen) < following.status.succeeded and following.reads < _READS_OF_SHORT_RESULTS:
+                    await self._keep(tracked, batch, replies)
+        await self._keep(tracked, batch, replies)
+        tracked.reads += 1
+        if len(tracked.seen) < tracked.status.succeeded and tracked.reads < _READS_OF_SHORT_RESULTS:
             raise RequestError("malformed", f"batch {batch_id} shows fewer results than it counts")
-        self._give_back(following, batch, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
+        self._give_back(tracked, batch, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
 
-    async def _keep(self, following: _Following, batch: LoggedBatch, replies: dict[int, Reply]) -> None:
+    async def _keep(self, tracked: _TrackedBatch, batch: LoggedBatch, replies: dict[int, Reply]) -> None:
         """Record replies, many at once, since each time is a wait for the disk, and empty the collection."""
-        seconds = following.status.duration_seconds
+        seconds = tracked.status.duration_seconds
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
@@ -362,28 +331,23 @@ class _Driver:
         self._recorded += len(kept)
         for position, reply in replies.items():
             self._wanted.answer(batch.entries[position], len(reply.answers))
-        following.seen.update(replies)
+        tracked.seen.update(replies)
         replies.clear()
 
-    def _give_back(self, following: _Following, batch: LoggedBatch, error: RequestError) -> None:
+    def _give_back(self, tracked: _TrackedBatch, batch: LoggedBatch, error: RequestError) -> None:
         """End a batch: what it has not answered is left."""
-        for position in sorted(following.positions):
+        for position in sorted(tracked.positions):
             self._wanted.leave(batch.entries[position], error)
-        self._log.settled(batch, following.positions)
-        following.over = True
+        self._log.settled(batch, tracked.positions)
+        tracked.over = True
 
     def _progress(self) -> BatchProgress:
-        submitted = [one for one in self._followed if one.batch and one.batch.batch_id]
+        submitted = [one for one in self._tracked if one.batch and one.batch.batch_id]
         running = [one.status for one in submitted if not one.over]
         return BatchProgress(
-            batches=len(submitted) + sum(not one.over for one in self._followed if one not in submitted),
+            batches=len(submitted) + sum(not one.over for one in self._tracked if one not in submitted),
             batches_ended=sum(one.over for one in submitted),
             submitted=sum(len(one.positions) for one in submitted),
             completed=self._recorded + sum(status.succeeded for status in running),
             failed=len(self._wanted.left) + sum(status.failed for status in running),
         )
-
-
-def _lost(log: BatchLog, batch: LoggedBatch) -> LostBatch:
-    known = frozenset(other.batch_id for other in log.batches.values() if other.batch_id)
-    return LostBatch(batch.tag, len(batch.entries), batch.intended_at, known)

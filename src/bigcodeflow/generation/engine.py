@@ -7,17 +7,17 @@ same step in which it comes, so that no cancellation finds it in between. The ev
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 from bigcodeflow.config import RequestsConfig
-from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, ReplyRecord, Waiting
+from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, OnWait, ReplyRecord
 from bigcodeflow.generation.costs import ReplyPrice, Spending
 from bigcodeflow.generation.job_queue import QueuedRequest, RequestQueue
 from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, SampleFailure, Tally
+from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, RecentRate, SampleFailure
 from bigcodeflow.generation.providers.base import Provider
 from bigcodeflow.generation.rate_limits import Expectation, Pace, Throttle
 from bigcodeflow.generation.retries import Circuit, RetryBudget, RetryPolicy, backoff_seconds
@@ -40,15 +40,6 @@ _REMEDIES: dict[ErrorKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Around:
-    total: int | None
-    price: ReplyPrice | None
-    progress: Report
-    shared_limit: SharedLimit
-    policy: RetryPolicy
-
-
 @dataclass(slots=True)
 class _Sending:
     """One attempt: what was counted for it, and when it went."""
@@ -69,7 +60,7 @@ async def generate(
     total: int | None = None,
     price: ReplyPrice | None = None,
     progress: Report = lambda _: None,
-    waiting: Waiting = lambda _: None,
+    waiting: OnWait = lambda _: None,
     shared_limit: SharedLimit = nullcontext,
     policy: RetryPolicy | None = None,
 ) -> GenerationOutcome:
@@ -87,53 +78,54 @@ async def generate(
         settings: limits and patience.
         total: samples wanted in all, for progress.
         price: what a reply costs; needed where the settings limit the cost.
-        progress: told how far the run has come.
-        waiting: told when another run holds the ledger.
+        progress: called with how far the run has come.
+        waiting: called when another run holds the ledger.
         shared_limit: entered around each request, beside the limits of the settings.
         policy: when to ask again and when to stop asking.
 
     Raises:
         GenerationError: the disk takes no answers, or cost is limited and no price is known.
     """
-    around = _Around(
-        total=total,
-        price=price,
-        progress=progress,
-        shared_limit=shared_limit,
-        policy=policy or RetryPolicy(),
-    )
     async with ledger.writing_async(waiting) as writer:
-        return await _Run(requests, provider, writer, settings, around).complete()
+        loop = _RequestLoop(provider, writer, settings, price, policy or RetryPolicy())
+        return await loop.run(requests, total, progress, shared_limit)
 
 
-class _Run:
+class _RequestLoop:
     def __init__(
         self,
-        requests: Iterable[Request],
         provider: Provider,
         writer: AnswerWriter,
         settings: RequestsConfig,
-        around: _Around,
+        price: ReplyPrice | None,
+        policy: RetryPolicy,
     ) -> None:
-        self._provider, self._settings, self._around = provider, settings, around
-        self._queue = RequestQueue(requests, writer.known)
-        self._commit = GroupCommit(writer, self._counted)
-        self._expectation = Expectation()
-        self._spending = Spending(around.price, settings.max_cost_usd)
-        self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
-        self._chance = Random()  # noqa: S311 -- spreads waits, keeps no secret
-        self._throttle = Throttle(settings.concurrency, self._chance)
-        self._budget = RetryBudget(around.policy, settings.concurrency)
-        self._circuit = Circuit(around.policy)
-        self._tally = Tally()
+        self._provider, self._settings, self._policy = provider, settings, policy
         self._known = writer.known
+        self._commit = GroupCommit(writer, self._on_synced)
+        self._expectation = Expectation()
+        self._spending = Spending(price, settings.max_cost_usd)
+        self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
+        self._random = Random()  # noqa: S311 -- spreads waits, keeps no secret
+        self._throttle = Throttle(settings.concurrency, self._random)
+        self._budget = RetryBudget(policy, settings.concurrency)
+        self._circuit = Circuit(policy)
+        self._progress = GenerationProgress()
+        self._rate = RecentRate()
+        self._failures: list[SampleFailure] = []
+        self._replies = 0
         self._stopped_because: str | None = None
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
         self._reported_at = -_FOREVER
 
-    async def complete(self) -> GenerationOutcome:
+    async def run(
+        self, requests: Iterable[Request], total: int | None, report: Report, shared_limit: SharedLimit
+    ) -> GenerationOutcome:
         """Ask until there is nothing left to ask."""
+        self._queue = RequestQueue(requests, self._known)
+        self._report_to, self._shared_limit = report, shared_limit
+        self._progress.samples_total = total
         started = self._now()
         try:
             async with asyncio.TaskGroup() as group:
@@ -144,10 +136,9 @@ class _Run:
             await self._commit.close()
         for job in self._queue.waiting_retries():
             self._give_up(job)
-        totals = self._progress()
-        self._around.progress(totals)
-        failures = tuple(sorted(self._tally.failures, key=lambda one: (one.task_id, one.sample_index)))
-        return GenerationOutcome(totals, failures, self._stopped_because, self._now() - started)
+        totals = self._snapshot()
+        self._report_to(totals)
+        return GenerationOutcome(totals, tuple(sorted(self._failures)), self._stopped_because, self._now() - started)
 
     async def _dispatch(self, group: asyncio.TaskGroup) -> None:
         """Send requests, each as soon as nothing stands in its way, until all have ended."""
@@ -160,7 +151,7 @@ class _Run:
                 job = self._queue.take(now)
                 group.create_task(self._attempt(job, self._sending(job, now)))
                 await asyncio.sleep(0)  # lets it go before the next is thought about
-            elif delay_seconds == _FOREVER and not self._tally.in_flight and self._commit.idle:
+            elif delay_seconds == _FOREVER and not self._progress.in_flight and self._commit.idle:
                 return
             else:
                 await self._change(min(delay_seconds, _SECONDS_BETWEEN_REPORTS))
@@ -170,7 +161,7 @@ class _Run:
         if self._stopped_because is not None:
             return _FOREVER, "requests under way to end"
         due_seconds = self._queue.delay(now)
-        if due_seconds == _FOREVER or self._tally.in_flight >= self._throttle.limit:
+        if due_seconds == _FOREVER or self._progress.in_flight >= self._throttle.limit:
             return _FOREVER, ""
         waits = (
             (self._throttle.delay(now), "the provider, which asked for a pause"),
@@ -187,7 +178,7 @@ class _Run:
         expected = self._expectation.longest(self._queue.first(now).request)
         if self._spending.has_room(self._spending.expected(expected)):
             return True
-        if not self._tally.in_flight:  # what is under way may turn out cheaper than it was expected to
+        if not self._progress.in_flight:  # what is under way may turn out cheaper than it was expected to
             self._stop(self._spending.limit_reached)
         return False
 
@@ -206,16 +197,16 @@ class _Run:
         expected_usd = self._spending.expected(self._expectation.longest(job.request))
         self._spending.reserve(expected_usd)
         self._pace.sent(now, expected)
-        self._tally.in_flight += 1
+        self._progress.in_flight += 1
         return _Sending(expected, expected_usd, self._circuit.sent())
 
     async def _attempt(self, job: QueuedRequest, sending: _Sending) -> None:
         try:
-            async with self._around.shared_limit():
+            async with self._shared_limit():
                 await self._exchange(job, sending)
         finally:
             self._spending.release(sending.expected_usd)
-            self._tally.in_flight -= 1
+            self._progress.in_flight -= 1
             self._changed.set()
 
     async def _exchange(self, job: QueuedRequest, sending: _Sending) -> None:
@@ -224,7 +215,8 @@ class _Run:
             return
         body = self._provider.body(job.request)
         self._budget.sent(retry=job.error is not None and job.error.kind != "rate_limited")
-        self._tally.sent(retry=job.attempts > 0)
+        self._progress.requests_sent += 1
+        self._progress.retries += job.attempts > 0
         job.attempts += 1
         sending.sent_at, sending.started_at = self._now(), datetime.now(UTC)
         try:
@@ -264,13 +256,16 @@ class _Run:
         self._pace.answered(sending.expected, reply.usage)
         self._throttle.answered()
         self._circuit.answered()
-        self._tally.answered(reply.usage, cost_usd)
+        self._replies += 1
+        self._progress.prompt_tokens += reply.usage.prompt_tokens or 0
+        self._progress.completion_tokens += reply.usage.completion_tokens or 0
+        self._progress.unpriced_replies += cost_usd is None
         if len(record.answers) < len(job.request.sample_indices):
             self._queue.put_rest(job, len(record.answers))
 
     def _failed(self, job: QueuedRequest, error: RequestError, sending: _Sending) -> None:
         job.error = error
-        self._tally.errors[error.kind] += 1
+        self._progress.errors[error.kind] += 1
         if not error.worth_another_try:
             self._given_up_at_once(job, error)
             return
@@ -281,13 +276,13 @@ class _Run:
         if job.attempts >= self._settings.attempts:
             self._give_up(job)
         else:
-            self._queue.put_back(job, now + backoff_seconds(self._around.policy, job.attempts, error, self._chance))
+            self._queue.put_back(job, now + backoff_seconds(self._policy, job.attempts, error, self._random))
         if hopeless:
             self._stop(f"{hopeless}: {_described(error)}: {_GO_ON}")
 
     def _hopeless(self, error: RequestError) -> str | None:
         wait_seconds = error.retry_after_seconds or 0.0
-        if wait_seconds > self._around.policy.longest_retry_after_seconds:
+        if wait_seconds > self._policy.longest_retry_after_seconds:
             return f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
         return self._budget.used_up
 
@@ -295,8 +290,8 @@ class _Run:
         """What the same request will always end with."""
         self._circuit.answered()  # the provider is there
         self._give_up(job)
-        row = self._around.policy.failures_in_a_row
-        wrong_for_all = not self._tally.replies and not self._known and len(self._tally.failures) >= row
+        row = self._policy.failures_in_a_row
+        wrong_for_all = not self._replies and not self._known and len(self._failures) >= row
         if error.concerns_every_request or wrong_for_all:
             remedy = _REMEDIES.get(error.kind, "check the settings")
             self._stop(f"{_described(error)}: {remedy}; {_GO_ON}")
@@ -304,7 +299,7 @@ class _Run:
     def _give_up(self, job: QueuedRequest) -> None:
         error = job.error
         if error is not None:
-            self._tally.failures.extend(
+            self._failures.extend(
                 SampleFailure(job.request.task_id, index, error.kind, str(error), job.attempts)
                 for index in job.request.sample_indices
             )
@@ -313,22 +308,24 @@ class _Run:
         """Send nothing any more; the first reason is the one that is told."""
         self._stopped_because = self._stopped_because or reason
 
-    def _counted(self, samples: int) -> None:
-        self._tally.samples_recorded += samples
+    def _on_synced(self, samples: int) -> None:
+        self._progress.samples_recorded += samples
         self._changed.set()
 
-    def _report(self, now: float, waiting_for: str = "") -> None:
+    def _report(self, now: float, waiting_for: str) -> None:
         if now >= self._reported_at + _SECONDS_BETWEEN_REPORTS:
             self._reported_at = now
-            self._around.progress(self._progress(waiting_for))
+            self._report_to(self._snapshot(waiting_for))
 
-    def _progress(self, waiting_for: str = "") -> GenerationProgress:
-        return self._tally.progress(
-            self._now(),
-            samples_total=self._around.total,
+    def _snapshot(self, waiting_for: str = "") -> GenerationProgress:
+        return replace(
+            self._progress,
             samples_known=self._queue.samples_known,
+            samples_failed=len(self._failures),
             concurrency=self._throttle.limit,
+            errors=self._progress.errors.copy(),
             cost_usd=self._spending.cost_usd,
+            samples_per_second=self._rate.at(self._now(), self._progress.samples_recorded),
             waiting_for=waiting_for,
         )
 

@@ -190,22 +190,7 @@ class _Run:
         return _Outcome(recorded, failures, None)
 
     def _reported(self, progress: GenerationProgress) -> None:
-        self.report(progress.samples_done, len(self.wanted), described(progress))
-
-
-def described(progress: GenerationProgress) -> str:
-    """How a run goes, in a few words."""
-    parts = [f"{progress.samples_per_second:.1f}/s"]
-    if progress.prompt_tokens or progress.completion_tokens:
-        parts.append(f"{progress.prompt_tokens:,} + {progress.completion_tokens:,} tokens")
-    if progress.cost_usd is not None:
-        parts.append(f"${progress.cost_usd:.4f}")
-    parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(progress.errors.items())]
-    if progress.samples_failed:
-        parts.append(f"{progress.samples_failed} given up")
-    if progress.waiting_for:
-        parts.append(f"waits for {progress.waiting_for}")
-    return ", ".join(parts)
+        self.report(progress.samples_done, len(self.wanted), progress.in_words())
 
 
 def _missing(requests: Iterator[Request], writer: AnswerWriter) -> Iterator[Request]:

@@ -1,45 +1,44 @@
 """How far a run has come, and what came of it."""
 
 from collections import Counter, deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bigcodeflow.generation.model_api import ErrorKind, TokenUsage
+from bigcodeflow.generation.model_api import ErrorKind
 
 _RATE_WINDOW_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GenerationProgress:
     """A run at one moment. Samples count as recorded once they are on the disk."""
 
-    samples_total: int | None
+    samples_total: int | None = None
     """Samples wanted in all; None where the caller did not say."""
-    samples_known: int
+    samples_known: int = 0
     """Answered by earlier runs."""
-    samples_recorded: int
+    samples_recorded: int = 0
     """Answered by this run."""
-    samples_failed: int
+    samples_failed: int = 0
     """Given up for this run."""
-    requests_sent: int
+    requests_sent: int = 0
     """Requests of this run, retries included."""
-    retries: int
-    in_flight: int
+    retries: int = 0
+    in_flight: int = 0
     """Requests under way."""
-    concurrency: int
+    concurrency: int = 0
     """Requests that may be under way now; fewer than the setting while the provider says that it is too much."""
-    errors: Mapping[ErrorKind, int]
+    errors: Counter[ErrorKind] = field(default_factory=Counter)
     """Requests that ended without an answer, by kind."""
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
     """Of the replies whose price is known; None where none is."""
-    unpriced_replies: int
+    unpriced_replies: int = 0
     """Replies whose price is not known, and which cost_usd leaves out."""
-    samples_per_second: float
+    samples_per_second: float = 0.0
     """Over the last minute."""
-    waiting_for: str
+    waiting_for: str = ""
     """Why no request is sent, where it takes longer; empty otherwise."""
 
     @property
@@ -55,6 +54,20 @@ class GenerationProgress:
         left = self.samples_total - self.samples_done - self.samples_failed
         return max(0, left) / self.samples_per_second
 
+    def in_words(self) -> str:
+        """How the run goes, in a few words."""
+        parts = [f"{self.samples_per_second:.1f}/s"]
+        if self.prompt_tokens or self.completion_tokens:
+            parts.append(f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens")
+        if self.cost_usd is not None:
+            parts.append(f"${self.cost_usd:.4f}")
+        parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(self.errors.items())]
+        if self.samples_failed:
+            parts.append(f"{self.samples_failed} given up")
+        if self.waiting_for:
+            parts.append(f"waits for {self.waiting_for}")
+        return ", ".join(parts)
+
 
 class SampleFailure(NamedTuple):
     """A sample without an answer; the next run asks for it again."""
@@ -67,8 +80,7 @@ class SampleFailure(NamedTuple):
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationOutcome:
+class GenerationOutcome(NamedTuple):
     """What came of a run."""
 
     totals: GenerationProgress
@@ -79,67 +91,16 @@ class GenerationOutcome:
     seconds: float
 
 
-@dataclass(slots=True)
-class Tally:
-    """Counts of a run, as they grow."""
+class RecentRate:
+    """Counts a second over the last minute."""
 
-    requests_sent: int = 0
-    retries: int = 0
-    replies: int = 0
-    in_flight: int = 0
-    samples_recorded: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    unpriced_replies: int = 0
-    errors: Counter[ErrorKind] = field(default_factory=Counter)
-    failures: list[SampleFailure] = field(default_factory=list)
-    _marks: deque[tuple[float, int]] = field(default_factory=deque)
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int]] = deque()
 
-    def sent(self, *, retry: bool) -> None:
-        """Count a request."""
-        self.requests_sent += 1
-        self.retries += retry
-
-    def answered(self, usage: TokenUsage, cost_usd: float | None) -> None:
-        """Count a reply."""
-        self.replies += 1
-        self.prompt_tokens += usage.prompt_tokens or 0
-        self.completion_tokens += usage.completion_tokens or 0
-        self.unpriced_replies += cost_usd is None
-
-    def progress(
-        self,
-        now: float,
-        *,
-        samples_total: int | None,
-        samples_known: int,
-        concurrency: int,
-        cost_usd: float | None,
-        waiting_for: str,
-    ) -> GenerationProgress:
-        """The counts at this moment, with what others count."""
-        return GenerationProgress(
-            samples_total=samples_total,
-            samples_known=samples_known,
-            samples_recorded=self.samples_recorded,
-            samples_failed=len(self.failures),
-            requests_sent=self.requests_sent,
-            retries=self.retries,
-            in_flight=self.in_flight,
-            concurrency=concurrency,
-            errors=dict(self.errors),
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            cost_usd=cost_usd,
-            unpriced_replies=self.unpriced_replies,
-            samples_per_second=self._samples_per_second(now),
-            waiting_for=waiting_for,
-        )
-
-    def _samples_per_second(self, now: float) -> float:
-        """Samples recorded a second since the mark of a minute ago; sets a mark."""
-        self._marks.append((now, self.samples_recorded))
+    def at(self, now: float, count: int) -> float:
+        """The rate since the oldest count of the last minute; remembers this one."""
+        self._marks.append((now, count))
         while self._marks[0][0] < now - _RATE_WINDOW_SECONDS:
             self._marks.popleft()
-        since, recorded = self._marks[0]
-        return (self.samples_recorded - recorded) / (now - since) if now > since else 0.0
+        since, before = self._marks[0]
+        return (count - before) / (now - since) if now > since else 0.0

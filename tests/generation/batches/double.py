@@ -143,10 +143,6 @@ class _OpenAI:
             case "GET", ["batches", batch_id] if batch_id in account.batches:
                 account.batches[batch_id].polls_left -= 1
                 return self.show(account.batches[batch_id])
-            case "POST", ["batches", batch_id, "cancel"] if batch_id in account.batches:
-                account.batches[batch_id].cancelled = True
-                account.batches[batch_id].polls_left = 1
-                return self.show(account.batches[batch_id])
         raise StatusError(404, f"no such thing: {method} {path}")
 
     def upload(self, body: bytes, content_type: str) -> dict[str, Any]:
@@ -238,10 +234,6 @@ class _Anthropic:
                 return self.show(account.batches[batch_id])
             case "GET", ["batches", batch_id, "results"] if batch_id in account.batches:
                 return [json.dumps(line, ensure_ascii=False) for line in self.lines(account.batches[batch_id])]
-            case "POST", ["batches", batch_id, "cancel"] if batch_id in account.batches:
-                account.batches[batch_id].cancelled = True
-                account.batches[batch_id].polls_left = 1
-                return self.show(account.batches[batch_id])
         raise StatusError(404, f"no such thing: {method} {path}")
 
     def page(self, query: dict[str, str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch_log import open_batch_log
-from bigcodeflow.generation.batches import BatchProgress, Collected, cancel_batches, run_batches
+from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
@@ -280,24 +280,20 @@ def test_more_requests_join_batches_that_are_under_way(account: Account, run: Ru
     assert set(account.prompts.values()) == {1}
 
 
+def _cancel_all(account: Account) -> None:
+    """What a user does on the provider's pages."""
+    for batch in account.batches.values():
+        batch.cancelled, batch.polls_left = True, 1
+
+
 def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, run: Run, tmp_path: Path) -> None:
-    """Cancelling stops the provider; what was answered before is collected, the rest is left."""
+    """What was answered before is collected, the rest is left."""
     requests = [request(0), request(1, "slow"), request(2)]
     _interrupted(account, tmp_path, requests)
-    (batch_id,) = account.batches
-    assert with_api(account, lambda api: cancel_batches(api, tmp_path / "batches")) == (batch_id,)
+    _cancel_all(account)
     outcome = run(account, requests)
     assert recorded(tmp_path) == _expected([requests[0], requests[2]])
     assert [one.request for one in outcome.left] == [requests[1]]
-
-
-def test_a_batch_whose_id_was_lost_can_be_cancelled(openai_account: Account, tmp_path: Path) -> None:
-    """Cancelling looks for batches that were cut off while they were submitted."""
-    openai_account.after = fails_once("POST", "/v1/batches", DroppedError())
-    openai_account.before = fails_once("GET", "/v1/batches", StatusError(500, "broken"), times=10**6)
-    _interrupted(openai_account, tmp_path, TWENTY[:3])
-    openai_account.before = lambda _method, _path: None
-    assert with_api(openai_account, lambda api: cancel_batches(api, tmp_path / "batches")) == ("batch_1",)
 
 
 def test_progress_counts_all_batches(account: Account, tmp_path: Path) -> None:
@@ -341,7 +337,7 @@ def test_what_was_given_back_may_be_batched_again(account: Account, run: Run, tm
     """A request that one batch gave back goes into the next run's batch; the first one's other answers still count."""
     cancelled, answered = request(1, "slow"), request(2)
     _interrupted(account, tmp_path, [cancelled, answered])
-    with_api(account, lambda api: cancel_batches(api, tmp_path / "batches"))
+    _cancel_all(account)
     assert [one.request for one in run(account, [cancelled]).left] == [cancelled]
     account.polls = 1
     assert run(account, [cancelled, answered]).left == ()

@@ -115,15 +115,12 @@ class BatchApi(Protocol):
     def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
         """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
 
-    async def cancel(self, batch_id: str) -> None:
-        """Ask the provider to stop; what is answered already can still be collected. One that has ended stays so."""
-
     async def close(self) -> None:
         """Give connections back."""
 
 
 class _HttpBatches:
-    """What both APIs share: where batches are, how they are listed, and how one is cancelled."""
+    """What both APIs share: where batches are and how they are listed."""
 
     path: ClassVar[str]
     after: ClassVar[str]
@@ -132,10 +129,6 @@ class _HttpBatches:
     def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
         self._key = endpoint.api_key
         self._http = http
-
-    async def cancel(self, batch_id: str) -> None:
-        """Ask to stop; requests that are being answered may still be finished."""
-        await self._http.send("POST", f"{self.path}/{batch_id}/cancel")
 
     async def close(self) -> None:
         """Give connections back."""
