@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.cold import ColdProcess
-from bigcodeflow.execution.backends.local import HARNESS_FOLDER
-from bigcodeflow.execution.backends.report import Frames
+from bigcodeflow.execution.backends.bubblewrap import HOST_HARNESS_FOLDER, ColdProcess
+from bigcodeflow.execution.backends.observation import FrameReader
 from bigcodeflow.sandbox.protocol import masked, split_job
 
 from .conftest import RIGHT, TEST
@@ -129,8 +128,8 @@ def test_another_test_text_is_tampering(starter_environment: InstalledEnvironmen
     job = {"nonce": "secret", "program": "", "test": TEST, **settings}
     first, _ = split_job(job)
     _, other = split_job(job | {"test": TEST.replace("42", "41")})
-    command = [str(starter_environment.python), "-I", str(HARNESS_FOLDER / "harness.py")]
-    frames = Frames(b"secret")
+    command = [str(starter_environment.python), "-I", str(HOST_HARNESS_FOLDER / "harness.py")]
+    frames = FrameReader(b"secret")
     with closing(ColdProcess(command, variables={"HOME": str(tmp_path / "home")}, bare=True)) as process:
         process.channel.settimeout(30)
         process.channel.sendall(first)

@@ -19,7 +19,7 @@ from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.integrity import separated_test
 from bigcodeflow.execution.items import separated
 from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.sandbox import values
+from bigcodeflow.sandbox import separate
 
 from .conftest import LIMITS, item
 
@@ -62,7 +62,7 @@ _PLAIN = st.recursive(
 
 
 def _passed_on(value: object) -> object:
-    return values.decoded(json.loads(json.dumps(values.encoded(value))))
+    return separate.decoded(json.loads(json.dumps(separate.encoded(value))))
 
 
 @given(_PLAIN)
@@ -115,14 +115,14 @@ def test_an_object_of_a_programs_class_arrives_as_the_plain_value_in_it() -> Non
 def test_what_is_no_plain_data_does_not_pass(value: object) -> None:
     """It would need code of the program, or behave otherwise without it."""
     with pytest.raises(TypeError, match="is no plain data"):
-        values.encoded(value)
+        separate.encoded(value)
 
 
 @pytest.mark.parametrize("kind", ["builtins.eval", "builtins.print", "os.system", "builtins.type", ""])
 def test_a_message_cannot_name_anything_else(kind: str) -> None:
     """Only the kinds of the table are made."""
     with pytest.raises(KeyError):
-        values.decoded({"kind": kind, "parts": ["1"]})
+        separate.decoded({"kind": kind, "parts": ["1"]})
 
 
 class _RefusedError(KeyError, ValueError):
@@ -144,7 +144,7 @@ class _RefusedError(KeyError, ValueError):
 )
 def test_an_exception_arrives_with_kinds_and_text(error: BaseException) -> None:
     """What the test can see of it: what catches it, and what it says."""
-    found = values.decoded_error(json.loads(json.dumps(values.encoded_error(error))))
+    found = separate.decoded_error(json.loads(json.dumps(separate.encoded_error(error))))
     assert str(found) == str(error)
     kinds = [one for one in type(error).__mro__ if one.__module__ in ("builtins", "json.decoder")]
     assert all(isinstance(found, kind) for kind in kinds)

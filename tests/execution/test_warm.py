@@ -17,9 +17,8 @@ import pytest
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import warm as warm_module
-from bigcodeflow.execution.backends.descriptors import readable
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.backends.supervisor import Supervisor, WarmthLostError
+from bigcodeflow.execution.backends.supervisor import SupervisorClient, WarmStartError, readable
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict, worth_repeating
 
@@ -197,7 +196,7 @@ def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: Installed
             assert readable(process.ended, 5)
 
 
-def test_a_keeper_that_was_killed_is_replaced(starter_environment: InstalledEnvironment) -> None:
+def test_a_supervisor_that_was_killed_is_replaced(starter_environment: InstalledEnvironment) -> None:
     """Everything inside ends with it; the next sample finds a new one."""
     with closing(LocalBackend(starter_environment, LIMITS, warm=True)) as backend:
         assert _status(backend, _with(())) == "pass"
@@ -210,7 +209,7 @@ def test_a_keeper_that_was_killed_is_replaced(starter_environment: InstalledEnvi
 
 
 def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnvironment) -> None:
-    """Supervisor, zygotes, cells and what a sample left behind all end."""
+    """Supervisor, zygotes, sample namespaces and what a sample left behind all end."""
     backend = LocalBackend(starter_environment, LIMITS, warm=True)
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(4321)\n"
     assert _status(backend, _with(LIBRARIES, daemon + RIGHT)) == "pass"
@@ -233,7 +232,7 @@ def _descendants(pid: int) -> list[int]:
     return sorted(found)
 
 
-def test_a_cell_is_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
+def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
     """No process of a sample runs on after its outcome is known."""
     supervisor = warm.kept_warm().supervisor_pid
     before = len(_descendants(supervisor))
@@ -297,15 +296,15 @@ def test_an_environment_below_tmp_starts_cold(starter_environment: InstalledEnvi
         assert _status(backend, _with(())) == "pass"
 
 
-def test_without_a_keeper_samples_start_cold(
+def test_without_a_supervisor_samples_start_cold(
     starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that does not allow nested namespaces is slower and no less safe."""
 
     def refuse(*_arguments: object) -> None:
-        raise WarmthLostError("no namespaces here")
+        raise WarmStartError("no namespaces here")
 
-    monkeypatch.setattr(Supervisor, "__init__", refuse)
+    monkeypatch.setattr(SupervisorClient, "__init__", refuse)
     with closing(LocalBackend(starter_environment, LimitsConfig(time_seconds=10), warm=True)) as backend:
         capabilities = backend.check()
         assert capabilities.isolated

@@ -1,6 +1,6 @@
 """Runs the methods of one test class as unittest does.
 
-A method's outcome is decided here, in ``Outcome``, from what it raised, not by unittest's runner: a program or test
+A method's outcome is decided here, in ``CaseOutcome``, from what it raised, not by unittest's runner: a program or test
 that replaces parts of the runner changes no report. unittest provides the assertions, fixtures and cleanups.
 """
 
@@ -68,13 +68,13 @@ class Runner:
 
     def _run_case(self, case: unittest.TestCase) -> None:
         began, name = self._clock(), case._testMethodName
-        outcome = Outcome()
+        outcome = CaseOutcome()
         outcome.run(case, getattr(case, name))
         seconds = self._clock() - began
         self._send("test", name=name, outcome=outcome.worst or "missing", seconds=seconds, **outcome.details)
 
 
-class Outcome:
+class CaseOutcome:
     """What unittest's TestCase expects to find as its ``_outcome`` while it runs; the worst of several counts."""
 
     result_supports_subtests = True
@@ -136,7 +136,7 @@ class Outcome:
 class _Attempt:
     """Context that swallows whatever is raised and turns it into an outcome."""
 
-    def __init__(self, outcome: Outcome, expecting: bool = False) -> None:
+    def __init__(self, outcome: CaseOutcome, expecting: bool = False) -> None:
         self._outcome, self._expecting = outcome, expecting
 
     def __enter__(self) -> None:

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from typing import Any, TextIO
 
-    from bigcodeflow.sandbox import cases, report, separate
-    from bigcodeflow.sandbox.protocol import SEPARATED
+    from bigcodeflow.sandbox import cases, protocol, separate
 else:
     sys.path.insert(0, _FOLDER)
     import cases
-    import report
-    from protocol import SEPARATED
+    import protocol
 
     sys.path.remove(_FOLDER)
 
@@ -46,7 +44,7 @@ _FUTURE_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_f
 
 
 def main() -> None:
-    """The cold door: standard input is the channel, and the program never sees it there."""
+    """Cold start: standard input is the channel, and the program never sees it there."""
     run_sample(os.dup(0))
 
 
@@ -54,8 +52,8 @@ def run_sample(channel: int) -> None:
     """Read the job from the channel, run it, report it, and leave without exit handlers; never returns."""
     status = 1  # whatever breaks the harness itself leaves the report unfinished, which is no pass
     try:
-        job = report.Job(channel)
-        Sample(job, report.Report(channel, job.nonce)).run()
+        job = protocol.SampleJob(channel)
+        Sample(job, protocol.FrameWriter(channel, job.nonce)).run()
         status = 0
     except BaseException:
         sys.__excepthook__(*sys.exc_info())
@@ -110,7 +108,7 @@ def prepare_process(settings: dict[str, Any]) -> None:
 class Sample:
     """One program and its test on their way from the job to the last frame."""
 
-    def __init__(self, job: report.Job, channel: report.Report) -> None:
+    def __init__(self, job: protocol.SampleJob, channel: protocol.FrameWriter) -> None:
         """Prepare this process and the module that both run in."""
         self._job, self._send = job, channel.send
         hide()
@@ -161,7 +159,7 @@ class Sample:
                 separate.serve_calls(connection, self._names)
 
         self._partner = separate.Partner(serve)
-        self._names[SEPARATED] = self._partner.function
+        self._names[protocol.SEPARATED] = self._partner.function
         failure = self._partner.load()
         if failure is None:
             return 0
@@ -169,7 +167,7 @@ class Sample:
         return None
 
     def _report(self, event: str, **fields: Any) -> None:
-        """Send a frame of the runner; a method in which a call told nothing has no outcome, whatever it did."""
+        """Send a frame of the runner; a method with an untransferable call has no outcome, whatever it did."""
         if event == "test" and self._partner and self._partner.was_undecided():
             fields["outcome"] = "missing"
         self._send(event, **fields)

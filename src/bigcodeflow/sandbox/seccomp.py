@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Code = list[tuple[int, int, int, int]]
 
 _ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
-"""Machine, as uname tells it, → audit number that the kernel gives to its native calls."""
+"""Machine, as uname names it, → audit number that the kernel gives to its native calls."""
 _X32_BIT = 0x4000_0000
 """Set in the numbers of a second set of calls on x86_64, which would otherwise walk around the filter."""
 
@@ -151,7 +151,7 @@ def program(machine: str = "") -> bytes | None:
     """The filter for a machine, as an array of ``struct sock_filter``; None for one whose calls are not known here.
 
     Args:
-        machine: as uname tells it; empty is this one.
+        machine: as uname names it; empty is this one.
     """
     machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:

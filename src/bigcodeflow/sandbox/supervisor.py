@@ -1,11 +1,11 @@
-"""The first process of a warm sandbox: makes cells, the empty namespaces of one sample each, and the first zygote.
+"""The first process of a warm sandbox: makes the empty namespaces of each sample, and the first zygote.
 
 Executed by path in the environment's interpreter, inside the outer sandbox, one process a worker. It stays bare, so
 that what it forks is cheap, and ends with its control socket, which ends everything inside. Requests are JSON messages
 with descriptors:
 
-``cell``    [reply]    namespaces for a sample; answers on ``reply`` with a descriptor of the process that holds them
-``zygote``  [control]  a zygote without libraries, which then answers on its own control socket
+``namespaces``  [reply]    for one sample; replies on it with a descriptor of the process that holds them
+``zygote``      [control]  a zygote without libraries, which then replies on its own control socket
 """
 
 from __future__ import annotations
@@ -87,19 +87,19 @@ class Supervisor:
             reap()
 
     def _answer(self, request: dict[str, Any], descriptor: int) -> None:
-        if request["op"] == "cell":
-            self._make_cell(descriptor)
+        if request["op"] == "namespaces":
+            self._make_namespaces(descriptor)
         elif os.fork() == 0:
             self._control.close()
             become_zygote(descriptor)
 
-    def _make_cell(self, reply: int) -> None:
+    def _make_namespaces(self, reply: int) -> None:
         waiting, go = os.pipe()
         pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
         if pid == 0:
             os.close(go)
             os.read(waiting, 1)
-            hold_cell(reply, self._settings, self._restrict)
+            hold_namespaces(reply, self._settings, self._restrict)
         os.close(waiting)
         namespaces.write_user_map(pid, SAMPLE_ID, 0, 0)
         os.close(go)
@@ -118,7 +118,7 @@ def become_zygote(control: int) -> NoReturn:
     os._exit(0)
 
 
-def hold_cell(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
+def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
     """Furnish the new namespaces, say that they are ready, and hold them until killed."""
     namespaces.be_first_to_go()
     # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.

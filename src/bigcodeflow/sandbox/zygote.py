@@ -5,7 +5,7 @@ descriptors, on a control socket of its own:
 
 ``import``  []         import the named modules; answers with the number of ``threads`` and its own descriptor
 ``fork``    [control]  another zygote with the same libraries, which then answers on its own control socket
-``sample``  [reply, channel, stdout, stderr, cell]  one sample in the cell's namespaces; answers on ``reply`` with a
+``sample``  [reply, channel, stdout, stderr, namespaces]  one sample in these namespaces; replies on ``reply`` with a
             descriptor of the new process, and when that ends with ``status``, ``cpu_seconds`` and ``max_rss_mib``
 """
 
@@ -54,9 +54,9 @@ class Zygote:
         self._zygotes: list[int] = []
         self._restrict = seccomp.prepared()
         self._home = os.open(_OWN_PID_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
-        self._wakeup, self._told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wakeup, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._signalled, warn_on_full_buffer=False)
 
     def serve(self) -> None:
         """Answer requests and watch the samples until the worker is gone."""
@@ -84,7 +84,7 @@ class Zygote:
     def _fork(self, _request: dict[str, Any], control: int) -> None:
         pid = os.fork()
         if pid == 0:
-            for descriptor in (self._wakeup, self._told, self._home, *self._samples.values()):
+            for descriptor in (self._wakeup, self._signalled, self._home, *self._samples.values()):
                 os.close(descriptor)
             self._control.close()
             Zygote(socket.socket(fileno=control), self._generators).serve()
@@ -93,8 +93,7 @@ class Zygote:
         self._zygotes.append(pid)
 
     def _sample(self, _request: dict[str, Any], reply: int, *passed: int) -> None:
-        cell = passed[-1]
-        namespaces.join(cell, namespaces.NEW_PID_NAMESPACE)  # holds for children made from now on
+        namespaces.join(passed[-1], namespaces.NEW_PID_NAMESPACE)  # holds for children made from now on
         pid = os.fork()
         if pid == 0:
             self._become_sample(*passed)
@@ -105,16 +104,16 @@ class Zygote:
         with socket.socket(fileno=os.dup(reply)) as connection:
             self._send_self(connection, {}, pid)
 
-    def _become_sample(self, channel: int, stdout: int, stderr: int, cell: int) -> NoReturn:
-        """In the new process: enter the cell, give up every privilege, and run the harness; never returns."""
+    def _become_sample(self, channel: int, stdout: int, stderr: int, own: int) -> NoReturn:
+        """In the new process: enter its namespaces, give up every privilege, and run the harness; never returns."""
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             namespaces.be_first_to_go()
-            namespaces.join(cell, namespaces.NEW_NAMESPACES)
+            namespaces.join(own, namespaces.NEW_NAMESPACES)
             for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
-            namespaces.close_from(_CHANNEL + 1)  # what ends the neighbours is told on some of these
+            namespaces.close_from(_CHANNEL + 1)  # the ends of the neighbours are reported on some of these
             os.setsid()
             namespaces.drop_privileges()
             namespaces.show_self()  # as a cold start has it

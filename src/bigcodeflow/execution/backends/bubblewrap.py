@@ -1,20 +1,30 @@
-"""The command line that puts the harness into a sandbox of its own.
+"""Command lines that put the harness into a sandbox of its own, and the process of such a command line (cold start).
 
 As root the sandbox drops to an unprivileged user without any capability; as an ordinary user it lives in a user
 namespace. Both see a read-only system, the environment and one sized temporary folder; no network but loopback, no
 terminal, no descriptor of the executor's. Where the machine runs out of memory, the sandbox's processes go first.
 """
 
+import os
 import shutil
+import signal
+import socket
+import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.cgroups import SlotGroup
+from bigcodeflow.execution.backends.observation import ProcessEnd
+from bigcodeflow.sandbox import protocol
 
+#: The harness's files on this machine, and where a sandbox shows them.
+HOST_HARNESS_FOLDER = Path(protocol.__file__).parent
 HARNESS_FOLDER = "/harness"
 TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- the sandbox's own, as are the next two
 WORK_FOLDER = f"{TEMPORARY_FOLDER}/work"
@@ -22,33 +32,19 @@ HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
 _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
 #: Nobody's id. Sandboxes run under ids counted up from here, so that the process limit counts each alone.
 _FIRST_UID = 0x7000_0000
-#: User and group of a sample inside a warm sandbox's cell; sandbox/supervisor.py maps it.
+#: User and group of a sample inside a warm sandbox; sandbox/supervisor.py maps it.
 SAMPLE_ID = 1000
 _SYSTEM_FILES = (
-    "/etc/alternatives",
-    "/etc/fonts",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/protocols",
-    "/etc/services",
-    "/etc/ssl",
+    *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types"),
+    *("/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/ssl"),
 )
-_NAMES = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
+_LINKED_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
 #: What /proc tells of the whole machine or of its users' keys, whatever the namespaces.
-_MASKED = (
-    "/proc/kcore",
-    "/proc/key-users",
-    "/proc/keys",
-    "/proc/kmsg",
-    "/proc/sched_debug",
-    "/proc/timer_list",
-)
+_MASKED = (*("/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/sched_debug", "/proc/timer_list"),)
 #: The memory of bubblewrap's own process inside: a fellow user's where the executor is no root, without a filter of
 #: system calls.
 _MASKED_MEMORY = ("/proc/1/mem", "/proc/1/task/1/mem")
+_NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 #: Makes itself the first that the kernel kills for memory, enters control groups, and becomes the sandbox. A group that
 #: refuses costs the sample one limit of several.
 _LAUNCHER = """{ echo 1000 >/proc/self/oom_score_adj
@@ -100,11 +96,11 @@ def variables(environment: InstalledEnvironment) -> dict[str, str]:
 def command(
     *,
     environment: InstalledEnvironment,
-    harness_folder: Path,
     limits: LimitsConfig,
     uid: int,
     data_fds: Mapping[str, int],
     as_root: bool,
+    harness_folder: Path = HOST_HARNESS_FOLDER,
     seccomp_fd: int | None = None,
     group_entries: Sequence[str] = (),
 ) -> list[str]:
@@ -112,18 +108,23 @@ def command(
 
     Args:
         environment: interpreter and libraries to show.
-        harness_folder: host folder with the harness's files.
         limits: sizes of what is writable.
         uid: user id inside.
         data_fds: files to make inside, path → descriptor that holds the content.
         as_root: whether the caller is root.
+        harness_folder: host folder with the harness's files.
         seccomp_fd: descriptor that holds the filter of system calls; None does without.
         group_entries: cgroup.procs files of the control group to enter.
     """
-    arguments = [*_launcher(group_entries), find_bubblewrap(), *_namespaces(uid, as_root=as_root)]
+    arguments = ["/bin/sh", "-c", _LAUNCHER, "launcher", *group_entries, "--", find_bubblewrap()]
+    if as_root:
+        capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+        arguments += [*_NAMESPACES, *(word for name in capabilities for word in ("--cap-add", name))]
+    else:
+        arguments += ["--unshare-user", "--disable-userns", "--uid", str(uid), "--gid", str(uid), *_NAMESPACES]
     if seccomp_fd is not None:
         arguments += ["--seccomp", str(seccomp_fd)]
-    arguments += [*_shown(environment, harness_folder, limits, data_fds, masks=_masks()), "--"]
+    arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=_masks()), "--"]
     if as_root:
         arguments += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
         arguments += ["--inh-caps=-all", "--bounding-set=-all"]
@@ -133,7 +134,6 @@ def command(
 def supervisor_command(
     *,
     environment: InstalledEnvironment,
-    harness_folder: Path,
     limits: LimitsConfig,
     data_fds: Mapping[str, int],
     as_root: bool,
@@ -142,33 +142,47 @@ def supervisor_command(
     """Argument vector that runs the supervisor of a warm sandbox, which makes the samples' own namespaces inside.
 
     It shows what ``command`` shows, and leaves the supervisor the privileges that namespaces ask for: as root for the
-    moment until it has become nobody, as an ordinary user in the user namespace only.
-
-    Args:
-        environment: interpreter and libraries to show.
-        harness_folder: host folder with the harness's files.
-        limits: sizes of what is writable.
-        data_fds: files to make inside, path → descriptor that holds the content.
-        as_root: whether the caller is root.
-        settings: the supervisor's, as JSON.
+    moment until it has become nobody, as an ordinary user in the user namespace only. ``settings`` is its JSON.
     """
-    namespaces = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *namespaces, "--cap-add", "ALL"]
-    # A /proc with masked files would forbid the cells one of their own: they mask what they show themselves.
-    arguments += _shown(environment, harness_folder, limits, data_fds, masks=())
+    arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
+    # A /proc with masked files would forbid the samples one of their own: they mask what they show themselves.
+    arguments += _visible(environment, HOST_HARNESS_FOLDER, limits, data_fds, masks=())
     return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/supervisor.py", settings]
 
 
-def identity_files(uid: int) -> dict[str, bytes]:
-    """The few files under /etc that name users and hosts."""
-    return {
-        "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n".encode(),
-        "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n".encode(),
-        "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
+@contextmanager
+def identity_files(uid: int) -> Iterator[dict[str, int]]:
+    """The few files under /etc that name users and hosts: path → descriptor of its content, open in the block."""
+    texts = {
+        "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n",
+        "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",
+        "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     }
+    files = {name: memory_file("etc", text.encode()) for name, text in texts.items()}
+    try:
+        yield files
+    finally:
+        for descriptor in files.values():
+            os.close(descriptor)
 
 
-def _shown(
+def memory_file(name: str, content: bytes) -> int:
+    """Descriptor of an anonymous file that holds the content, positioned at its start."""
+    descriptor = os.memfd_create(name)
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@cache
+def masked_files() -> Sequence[str]:
+    """Those files of /proc that this kernel has and no sample is to see."""
+    return [path for path in _MASKED if Path(path).exists()]
+
+
+def _visible(
     environment: InstalledEnvironment,
     harness_folder: Path,
     limits: LimitsConfig,
@@ -176,7 +190,7 @@ def _shown(
     *,
     masks: Sequence[str],
 ) -> list[str]:
-    """What is there to be seen inside: files, devices and variables."""
+    """Options for the files, devices and variables that a program sees inside."""
     disk_bytes = str(limits.disk_mib << 20)
     arguments = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     arguments += [*_system_mounts(), "--proc", "/proc", *masks, "--dev", "/dev"]
@@ -184,7 +198,10 @@ def _shown(
         arguments += ["--size", disk_bytes, "--perms", "1777", "--tmpfs", folder]
     for path in (harness_folder, *environment.mounts):
         inside = Path(HARNESS_FOLDER) if path == harness_folder else path
-        arguments += [*_parents(inside), "--ro-bind", str(path), str(inside)]
+        for parent in reversed(inside.parents[:-1]):
+            # bwrap makes missing parents for root alone; the sandbox's user has to pass through them.
+            arguments += ["--perms", "0755", "--dir", str(parent)]
+        arguments += ["--ro-bind", str(path), str(inside)]
     for name, descriptor in data_fds.items():
         arguments += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
     for name, value in variables(environment).items():
@@ -192,21 +209,10 @@ def _shown(
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", TEMPORARY_FOLDER]
 
 
-def _launcher(group_entries: Sequence[str]) -> Sequence[str]:
-    return ["/bin/sh", "-c", _LAUNCHER, "launcher", *group_entries, "--"]
-
-
-def _namespaces(uid: int, *, as_root: bool) -> Sequence[str]:
-    shared = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    if as_root:
-        return [*shared, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
-    return ["--unshare-user", "--disable-userns", "--uid", str(uid), "--gid", str(uid), *shared]
-
-
 @cache
 def _system_mounts() -> tuple[str, ...]:
     arguments = ["--ro-bind", "/usr", "/usr"]
-    for name in _NAMES:
+    for name in _LINKED_FOLDERS:
         path = Path(name)
         if path.is_symlink():
             arguments += ["--symlink", str(path.readlink()), name]
@@ -220,18 +226,78 @@ def _system_mounts() -> tuple[str, ...]:
 
 
 @cache
-def masked_files() -> Sequence[str]:
-    """Those files of /proc that this kernel has and no sample is to see."""
-    return [path for path in _MASKED if Path(path).exists()]
-
-
-@cache
 def _masks() -> tuple[str, ...]:
-    masked = (*_MASKED_MEMORY, *masked_files())
-    masks = [word for path in masked for word in ("--ro-bind", "/dev/null", path)]
+    masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
     return (*masks, "--remount-ro", "/proc")  # also, so that nobody inside lowers its own oom_score_adj
 
 
-def _parents(path: Path) -> list[str]:
-    # bwrap makes missing parents for root alone; the sandbox's user has to pass through them.
-    return [word for parent in reversed(path.parents[:-1]) for word in ("--perms", "0755", "--dir", str(parent))]
+class ColdProcess:
+    """The process of a command line that executes the harness; its standard input is the channel."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        data_fds: Sequence[int] = (),
+        variables: dict[str, str] | None = None,
+        group: SlotGroup | None = None,
+        bare: bool = False,
+    ) -> None:
+        """Start it.
+
+        Args:
+            command: argument vector.
+            data_fds: descriptors that it inherits.
+            variables: its environment; None passes an empty one.
+            group: control group that the command enters by itself.
+            bare: the command is the program's own process, with no sandbox around it.
+        """
+        self._group, self._bare = group, bare
+        self.channel, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                command,
+                stdin=there.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=data_fds,
+                env=variables or {},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._streams = [stream for stream in (self._process.stdout, self._process.stderr) if stream]
+        self.stdout, self.stderr = (stream.fileno() for stream in self._streams)
+        self.ended = os.pidfd_open(self._process.pid)
+
+    def roots(self) -> Sequence[int]:
+        """The outermost process."""
+        return (self._process.pid,)
+
+    def kill(self) -> None:
+        """End the sandbox with its outermost process, on which bubblewrap's others depend."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> ProcessEnd:
+        """Wait for the outermost process."""
+        code = self._process.wait()
+        used = self._group.usage().cpu_seconds if self._group else None
+        if code < 0 and self._bare:
+            code = 128 - code  # it may have killed itself; a sandbox that was killed is nobody's failure
+        return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
+
+    def restrain(self, pids: Iterable[int]) -> None:
+        """Nothing to do: the command entered its group when it started."""
+
+    def oom_kills(self) -> int:
+        """Processes that the kernel killed at the group's limit of memory."""
+        return self._group.usage().oom_kills if self._group else 0
+
+    def close(self) -> None:
+        """End what runs, and give everything back."""
+        self.kill()
+        self._process.wait()
+        for stream in self._streams:
+            stream.close()
+        os.close(self.ended)
+        self.channel.close()

@@ -1,4 +1,4 @@
-"""A control group for each slot: what samples may hold and start together, counted and bounded by the kernel.
+"""Control groups of one worker: what samples may hold and start together, counted and bounded by the kernel.
 
 A group is made once for a slot and serves one sample after the other. It is an addition: its limits lie above those
 that hold everywhere, so that no verdict depends on whether a machine lets us have groups, and whatever a group's
@@ -8,9 +8,11 @@ Version 2 is taken where its memory and pids controllers can be had in a group b
 group that holds processes cannot hand controllers on, beside it; else version 1, as far as its controllers go.
 """
 
+import itertools
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -34,16 +36,12 @@ _V1_CONTROLLERS = ("memory", "pids", "cpuacct")
 
 
 class GroupUsage(NamedTuple):
-    """What a group has used since its last begin(); None where the kernel does not tell."""
+    """What a group has used since its last begin()."""
 
     cpu_seconds: float | None
-    """Of all processes, ended ones and those that nobody waited for included."""
-    peak_memory_mib: float | None
-    """Largest memory at one time, with temporary files and page cache."""
+    """Of all processes, also ended ones that nobody waited for; None where the kernel does not count it."""
     oom_kills: int
     """Processes that the kernel killed at the memory limit."""
-    pids_refused: int
-    """Forks that were refused at the limit of processes; fork() told them EAGAIN."""
 
 
 class _Counter(NamedTuple):
@@ -54,48 +52,20 @@ class _Counter(NamedTuple):
     unit: float
 
 
-class _Version(NamedTuple):
-    """Names of files and units of one version of control groups."""
-
-    counters: Mapping[str, _Counter]
-    peak_resets_with: str
-    limits: Mapping[str, tuple[tuple[str, str], ...]]
-    """Which limit → (controller, file)."""
-
-
-_V1 = _Version(
-    counters={
-        "cpu_seconds": _Counter("cpuacct", "cpuacct.usage", "", 1e-9),
-        "peak_memory_mib": _Counter("memory", "memory.max_usage_in_bytes", "", 1 / (1 << 20)),
-        "oom_kills": _Counter("memory", "memory.oom_control", "oom_kill", 1),
-        "pids_refused": _Counter("pids", "pids.events", "max", 1),
-    },
-    peak_resets_with="0",
-    limits={
-        # Memory alone comes first: the kernel refuses a sum of memory and swap that is smaller than memory.
-        "memory_bytes": (("memory", "memory.limit_in_bytes"), ("memory", "memory.memsw.limit_in_bytes")),
-        "no_swap": (),
-        "processes": (("pids", "pids.max"),),
-    },
-)
-_V2 = _Version(
-    counters={
-        "cpu_seconds": _Counter("", "cpu.stat", "usage_usec", 1e-6),
-        "peak_memory_mib": _Counter("memory", "memory.peak", "", 1 / (1 << 20)),
-        "oom_kills": _Counter("memory", "memory.events", "oom_kill", 1),
-        "pids_refused": _Counter("pids", "pids.events", "max", 1),
-    },
-    peak_resets_with="",
-    limits={
-        "memory_bytes": (("memory", "memory.max"),),
-        "no_swap": (("memory", "memory.swap.max"),),
-        "processes": (("pids", "pids.max"),),
-    },
-)
+_COUNTERS = {
+    1: (_Counter("cpuacct", "cpuacct.usage", "", 1e-9), _Counter("memory", "memory.oom_control", "oom_kill", 1)),
+    2: (_Counter("", "cpu.stat", "usage_usec", 1e-6), _Counter("memory", "memory.events", "oom_kill", 1)),
+}
+"""Version → the counters of GroupUsage's fields."""
+_MEMORY_FILES = {
+    # Memory alone comes first: the kernel refuses a sum of memory and swap that is smaller than memory.
+    1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+    2: ("memory.max",),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CgroupDir:
     """Where groups can be made: a folder for each controller; version 2 has one for all."""
 
     version: int
@@ -111,18 +81,17 @@ class Place:
 class SlotGroup:
     """The control group of one slot; used by one thread at a time."""
 
-    def __init__(self, place: Place, name: str, limits: LimitsConfig) -> None:
+    def __init__(self, parent: CgroupDir, name: str, limits: LimitsConfig) -> None:
         """Make the group, or take the one of that name.
 
         Raises:
             OSError: it cannot be made.
         """
-        self._version = _V2 if place.version == 2 else _V1  # noqa: PLR2004
-        self._folders = {controller: folder / name for controller, folder in place.folders.items()}
+        self._version = parent.version
+        self._folders = {controller: folder / name for controller, folder in parent.folders.items()}
         self._distinct = tuple(dict.fromkeys(self._folders.values()))
         self._processes = str(limits.processes + _SLACK_PROCESSES)
-        self._base = GroupUsage(0.0, None, 0, 0)
-        self._peak_is_ours = False
+        self._base = GroupUsage(0.0, 0)
         made = []
         try:
             for folder in self._distinct:
@@ -134,9 +103,11 @@ class SlotGroup:
             raise
         # Both temporary file systems may be full while the processes hold all that they may: that is no breach yet.
         memory_mib = limits.memory_mib + 2 * limits.disk_mib + _SLACK_MIB
-        self._limit("memory_bytes", str(memory_mib << 20))
-        self._limit("no_swap", "0")
-        self._limit("processes", self._processes)
+        for file in _MEMORY_FILES[self._version]:
+            self._limit("memory", file, str(memory_mib << 20))
+        if self._version != 1:
+            self._limit("memory", "memory.swap.max", "0")
+        self._limit("pids", "pids.max", self._processes)
 
     @classmethod
     def create(cls, slot: str, limits: LimitsConfig) -> Self | None:
@@ -146,12 +117,12 @@ class SlotGroup:
             slot: name that no other slot of this process has.
             limits: the group bounds memory and temporary files together, and processes.
         """
-        place = find_place()
-        if place is None:
+        parent = find_cgroup_dir()
+        if parent is None:
             return None
-        _remove_stale(place)
+        _remove_stale(parent)
         try:
-            return cls(place, f"{_owner_prefix()}-{slot}", limits)
+            return cls(parent, f"{_owner_prefix()}{os.getpid()}-{_start_time(os.getpid())}-{slot}", limits)
         except OSError as error:
             logger.warning("no control group for slot %s (%s): its samples run without one", slot, error)
             return None
@@ -163,16 +134,11 @@ class SlotGroup:
 
     def enter(self, pid: int) -> bool:
         """Put a process into the group, best before it starts others; false where the kernel refuses."""
-        refused = [folder for folder in self._distinct if not self._write(folder / "cgroup.procs", str(pid))]
+        refused = [folder for folder in self._distinct if not _write(folder / "cgroup.procs", str(pid))]
         return not refused
 
     def begin(self) -> None:
         """Count from here."""
-        if self._version.peak_resets_with:
-            peak = self._version.counters["peak_memory_mib"]
-            self._peak_is_ours = peak.controller in self._folders and self._write(
-                self._folders[peak.controller] / peak.file, self._version.peak_resets_with
-            )
         self._base = self._counted()
 
     def usage(self) -> GroupUsage:
@@ -181,10 +147,7 @@ class SlotGroup:
         cpu_seconds = None
         if now.cpu_seconds is not None and base.cpu_seconds is not None:
             cpu_seconds = now.cpu_seconds - base.cpu_seconds
-        peak = now.peak_memory_mib
-        if not self._peak_is_ours and peak == base.peak_memory_mib:
-            peak = None  # an earlier sample's peak, which this kernel cannot reset
-        return GroupUsage(cpu_seconds, peak, now.oom_kills - base.oom_kills, now.pids_refused - base.pids_refused)
+        return GroupUsage(cpu_seconds, now.oom_kills - base.oom_kills)
 
     def pids(self) -> set[int]:
         """Processes of the group, as this process numbers them; 0 stands for those that it cannot see."""
@@ -199,9 +162,9 @@ class SlotGroup:
         if not self.pids():
             return True
         switch = self._distinct[0] / "cgroup.kill"
-        at_once = switch.exists() and self._write(switch, "1")
+        at_once = switch.exists() and _write(switch, "1")
         if not at_once:
-            self._limit("processes", "0")  # so that nothing forks faster than it can be killed
+            self._limit("pids", "pids.max", "0")  # so that nothing forks faster than it can be killed
         give_up_at = time.monotonic() + _SECONDS_TO_END
         while (pids := self.pids()) and time.monotonic() < give_up_at:
             if not at_once:
@@ -209,7 +172,7 @@ class SlotGroup:
                     self._kill(pid)
             time.sleep(_STEP_SECONDS)
         if not at_once:
-            self._limit("processes", self._processes)
+            self._limit("pids", "pids.max", self._processes)
         return not pids
 
     def close(self) -> None:
@@ -230,24 +193,14 @@ class SlotGroup:
             finally:
                 os.close(descriptor)
 
-    def _limit(self, name: str, value: str) -> None:
-        for controller, file in self._version.limits[name]:
-            path = self._folders.get(controller, Path()) / file
-            if controller in self._folders and path.exists():  # a kernel without swap accounting lacks the swap files
-                self._write(path, value)
-
-    def _write(self, path: Path, value: str) -> bool:
-        try:
-            path.write_text(value)
-        except OSError as error:
-            if not isinstance(error, ProcessLookupError):  # a process may have ended meanwhile
-                logger.warning("control group file %s does not take %s (%s): a limit is missing", path, value, error)
-            return False
-        return True
+    def _limit(self, controller: str, file: str, value: str) -> None:
+        folder = self._folders.get(controller)
+        if folder and (folder / file).exists():  # a kernel without swap accounting lacks the swap files
+            _write(folder / file, value)
 
     def _counted(self) -> GroupUsage:
-        cpu, peak, kills, refused = (self._count(counter) for counter in self._version.counters.values())
-        return GroupUsage(cpu, peak, int(kills or 0), int(refused or 0))
+        cpu_seconds, oom_kills = (self._count(counter) for counter in _COUNTERS[self._version])
+        return GroupUsage(cpu_seconds, int(oom_kills or 0))
 
     def _count(self, counter: _Counter) -> float | None:
         folder = self._folders.get(counter.controller)
@@ -263,15 +216,52 @@ class SlotGroup:
         return None
 
 
+class SlotGroupPool:
+    """The groups of one worker, lent to one sample at a time; without control groups there is never one to take."""
+
+    def __init__(self, limits: LimitsConfig) -> None:
+        self._limits = limits
+        self._free: list[SlotGroup] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._unavailable = False
+
+    def take(self) -> SlotGroup | None:
+        """A group that counts from now; None: the sample does without."""
+        with self._lock:
+            if self._unavailable:
+                return None
+            group = self._free.pop() if self._free else None
+        group = group or SlotGroup.create(f"{id(self):x}-{next(self._numbers)}", self._limits)
+        if group is None:
+            self._unavailable = True
+        else:
+            group.begin()
+        return group
+
+    def give(self, group: SlotGroup) -> None:
+        """Hand a group back when its sample has ended."""
+        group.kill_all()
+        with self._lock:
+            self._free.append(group)
+
+    def close(self) -> None:
+        """Remove the groups."""
+        with self._lock:
+            groups, self._free = self._free, []
+        for group in groups:
+            group.close()
+
+
 def available() -> str:
     """What groups can do here, such as 'cgroup v1: memory, pids, cpuacct'; empty where there are none."""
-    place = find_place()
-    return place.description if place else ""
+    parent = find_cgroup_dir()
+    return parent.description if parent else ""
 
 
-def find_place(
+def find_cgroup_dir(
     groups_file: Path = Path("/proc/self/cgroup"), mounts_file: Path = Path("/proc/self/mountinfo")
-) -> Place | None:
+) -> CgroupDir | None:
     """Where this process may make groups, version 2 before version 1; None: nowhere.
 
     Args:
@@ -284,7 +274,7 @@ def find_place(
     except (OSError, ValueError) as error:
         logger.warning("control groups cannot be looked up (%s): samples run without them", error)
         return None
-    return _place_of_version_2(own, mounts) or _place_of_version_1(own, mounts)
+    return _version_2(own, mounts) or _version_1(own, mounts)
 
 
 class _Mount(NamedTuple):
@@ -317,17 +307,17 @@ def _mounts(text: str) -> Iterator[_Mount]:
             yield _Mount(shown, Path(point), kind, frozenset(options.split(",")))
 
 
-def _place_of_version_2(own: Mapping[str, str], mounts: Sequence[_Mount]) -> Place | None:
+def _version_2(own: Mapping[str, str], mounts: Sequence[_Mount]) -> CgroupDir | None:
     for mount in mounts:
         if mount.kind != "cgroup2" or "" not in own:
             continue
         folder = mount.folder_of(own[""])
-        if _hands_on(folder):
-            return Place(2, dict.fromkeys(("", "memory", "pids"), folder))
         beside = folder.parent
         # Beside the own group only where that place was given to us: other groups there have other masters.
-        if folder != mount.point and (beside == mount.point or _is_delegated(beside)) and _hands_on(beside):
-            return Place(2, dict.fromkeys(("", "memory", "pids"), beside))
+        is_ours = folder != mount.point and (beside == mount.point or _is_delegated(beside))
+        for parent in (folder, beside) if is_ours else (folder,):
+            if _hands_on(parent):
+                return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
     return None
 
 
@@ -350,7 +340,7 @@ def _is_delegated(folder: Path) -> bool:
     return False
 
 
-def _place_of_version_1(own: Mapping[str, str], mounts: Sequence[_Mount]) -> Place | None:
+def _version_1(own: Mapping[str, str], mounts: Sequence[_Mount]) -> CgroupDir | None:
     folders = {}
     for controller in _V1_CONTROLLERS:
         for mount in mounts:
@@ -358,16 +348,12 @@ def _place_of_version_1(own: Mapping[str, str], mounts: Sequence[_Mount]) -> Pla
                 folder = mount.folder_of(own[controller])
                 if os.access(folder, os.W_OK) and (folder / "cgroup.procs").exists():
                     folders[controller] = folder
-    return Place(1, folders) if folders else None
+    return CgroupDir(1, folders) if folders else None
 
 
 def _owner_prefix() -> str:
-    """Part of a group's name that says whose it is, beyond the reuse of process ids and across PID namespaces."""
-    return f"{_PREFIX}-{_pid_namespace()}-{os.getpid()}-{_start_time(os.getpid())}"
-
-
-def _pid_namespace() -> int:
-    return Path("/proc/self/ns/pid").stat().st_ino
+    """Begin of the names of groups of this PID namespace; the owner's id and start time follow, as ids are reused."""
+    return f"{_PREFIX}-{Path('/proc/self/ns/pid').stat().st_ino}-"
 
 
 def _start_time(pid: int) -> str:
@@ -378,14 +364,14 @@ def _start_time(pid: int) -> str:
         return ""
 
 
-def _remove_stale(place: Place) -> None:
+def _remove_stale(parent: CgroupDir) -> None:
     """Remove the groups of processes that are gone; their sandboxes ended with them, so the groups are empty."""
-    mine = f"{_PREFIX}-{_pid_namespace()}-"
-    for parent in dict.fromkeys(place.folders.values()):
-        for folder in parent.glob(f"{mine}*"):
-            pid, _, rest = folder.name.removeprefix(mine).partition("-")
+    mine = _owner_prefix()
+    for folder in dict.fromkeys(parent.folders.values()):
+        for group in folder.glob(f"{mine}*"):
+            pid, _, rest = group.name.removeprefix(mine).partition("-")
             if pid.isdecimal() and _start_time(int(pid)) != rest.partition("-")[0]:
-                _removed(folder)
+                _removed(group)
 
 
 def _removed(folder: Path) -> bool:
@@ -394,5 +380,15 @@ def _removed(folder: Path) -> bool:
     except FileNotFoundError:
         return True
     except OSError:
+        return False
+    return True
+
+
+def _write(path: Path, value: str) -> bool:
+    try:
+        path.write_text(value)
+    except OSError as error:
+        if not isinstance(error, ProcessLookupError):  # a process may have ended meanwhile
+            logger.warning("control group file %s does not take %s (%s): a limit is missing", path, value, error)
         return False
     return True

@@ -2,13 +2,13 @@
 
 import logging
 import os
+import resource
 import secrets
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
@@ -16,22 +16,23 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends import bubblewrap, cgroups
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
-from bigcodeflow.execution.backends.cold import ColdProcess
-from bigcodeflow.execution.backends.descriptors import memory_file
-from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, Bounds, Sandboxed, observe, process_limits
-from bigcodeflow.execution.backends.slot_groups import SlotGroups
-from bigcodeflow.execution.backends.supervisor import WarmthLostError
+from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
+from bigcodeflow.execution.backends.supervisor import WarmStartError
 from bigcodeflow.execution.backends.warm import WarmSandbox
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
-from bigcodeflow.sandbox import protocol, seccomp
+from bigcodeflow.sandbox import seccomp
 
 logger = logging.getLogger(__name__)
 
-HARNESS_FOLDER = Path(protocol.__file__).parent
 _PROBES = 3
 _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
+_EMPTY_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_nothing(self):
+        pass
+"""
 
 
 class LocalBackend:
@@ -61,7 +62,7 @@ class LocalBackend:
         self._environment, self._limits, self._isolated = environment, limits, isolated
         self._warm_wanted = warm and isolated
         self._warm: WarmSandbox | None = None
-        self._groups = SlotGroups(limits)
+        self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
@@ -93,16 +94,23 @@ class LocalBackend:
             return self._executed(item, on_usage)
 
     def _executed(self, item: WorkItem, on_usage: OnUsage) -> Outcome:
+        limits = ResourceLimits(
+            seconds=item.time_seconds,
+            rss_mib=self._limits.memory_mib,
+            output_bytes=self._limits.output_kib << 10,
+            tests=item.stop_after,
+        )
+        problem = ""
         for attempts_left in reversed(range(_STARTS)):
             try:
                 with self._process(item) as (process, work_folder):
-                    job = self._job(item, work_folder=work_folder)
-                    return observe(process, job=job, bounds=self._bounds(item), on_usage=on_usage)
-            except WarmthLostError as error:
+                    job = self._job(item, work_folder)
+                    return observe(process, job=job, limits=limits, on_usage=on_usage)
+            except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
-                told = str(error)
+                problem = str(error)
                 time.sleep(_SECONDS_BETWEEN_STARTS)  # what was killed takes a moment to be seen as ended
-        return Outcome(exit=f"{NOT_STARTED}{told}")
+        return Outcome(exit=f"{NOT_STARTED}{problem}")
 
     def close(self) -> None:
         """End what is kept warm."""
@@ -112,21 +120,21 @@ class LocalBackend:
             self._warm = None
         self._groups.close()
 
-    def _process(self, item: WorkItem) -> AbstractContextManager[tuple[Sandboxed, str]]:
+    def _process(self, item: WorkItem) -> AbstractContextManager[tuple[SandboxedProcess, str]]:
         if not self._isolated:
             return self._unisolated()
-        return self._forked(item) if self._warm_wanted else self._started()
+        return self._warm_process(item) if self._warm_wanted else self._cold_process()
 
     def _can_be_warm(self) -> bool:
         try:
             self.kept_warm()
-        except WarmthLostError as error:
+        except WarmStartError as error:
             logger.warning("samples start cold, which is slower: %s", error)
             self._warm_wanted = False
         return self._warm_wanted
 
     @contextmanager
-    def _forked(self, item: WorkItem) -> Iterator[tuple[Sandboxed, str]]:
+    def _warm_process(self, item: WorkItem) -> Iterator[tuple[SandboxedProcess, str]]:
         with self.kept_warm().process(item.zygote) as process:
             yield process, bubblewrap.WORK_FOLDER
 
@@ -134,7 +142,7 @@ class LocalBackend:
         """The warm sandbox, started if there is none, or none any more.
 
         Raises:
-            WarmthLostError: it does not start here.
+            WarmStartError: it does not start here.
         """
         with self._lock:
             if self._warm and not self._warm.alive:
@@ -143,35 +151,33 @@ class LocalBackend:
                 self._warm = None
             if self._warm is None:
                 if any(path.is_relative_to(bubblewrap.TEMPORARY_FOLDER) for path in self._environment.mounts):
-                    raise WarmthLostError(
+                    raise WarmStartError(
                         "the environment lies below the temporary folder, which samples have their own of"
                     )
-                self._warm = WarmSandbox(self._environment, self._limits, HARNESS_FOLDER, self._groups)
+                self._warm = WarmSandbox(self._environment, self._limits, self._groups)
             return self._warm
 
     @contextmanager
-    def _started(self) -> Iterator[tuple[Sandboxed, str]]:
+    def _cold_process(self) -> Iterator[tuple[SandboxedProcess, str]]:
         uid, group = bubblewrap.sandbox_uid(), self._groups.take()
-        files = {name: memory_file("etc", text) for name, text in bubblewrap.identity_files(uid).items()}
-        descriptors = list(files.values())
         filter_program = seccomp.program() if seccomp.available() else None
-        if filter_program:
-            descriptors.append(memory_file("seccomp", filter_program))
+        seccomp_fd = bubblewrap.memory_file("seccomp", filter_program) if filter_program else None
         try:
-            command = bubblewrap.command(
-                environment=self._environment,
-                harness_folder=HARNESS_FOLDER,
-                limits=self._limits,
-                uid=uid,
-                data_fds=files,
-                as_root=os.getuid() == 0,
-                seccomp_fd=descriptors[-1] if filter_program else None,
-                group_entries=group.entries if group else (),
-            )
-            process = ColdProcess(command, data_fds=descriptors, group=group)
+            with bubblewrap.identity_files(uid) as files:
+                command = bubblewrap.command(
+                    environment=self._environment,
+                    limits=self._limits,
+                    uid=uid,
+                    data_fds=files,
+                    as_root=os.getuid() == 0,
+                    seccomp_fd=seccomp_fd,
+                    group_entries=group.entries if group else (),
+                )
+                descriptors = [*files.values(), *([] if seccomp_fd is None else [seccomp_fd])]
+                process = bubblewrap.ColdProcess(command, data_fds=descriptors, group=group)
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            if seccomp_fd is not None:
+                os.close(seccomp_fd)
         try:
             yield process, bubblewrap.WORK_FOLDER
         finally:
@@ -180,15 +186,12 @@ class LocalBackend:
                 self._groups.give(group)
 
     @contextmanager
-    def _unisolated(self) -> Iterator[tuple[Sandboxed, str]]:
-        command = [str(self._environment.python), "-I", str(HARNESS_FOLDER / "harness.py")]
+    def _unisolated(self) -> Iterator[tuple[SandboxedProcess, str]]:
+        command = [str(self._environment.python), "-I", str(bubblewrap.HOST_HARNESS_FOLDER / "harness.py")]
         with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
-            places = {"HOME": f"{folder}/home", "TMPDIR": folder}
-            process = ColdProcess(command, variables=bubblewrap.variables(self._environment) | places, bare=True)
-            try:
+            variables = bubblewrap.variables(self._environment) | {"HOME": f"{folder}/home", "TMPDIR": folder}
+            with closing(bubblewrap.ColdProcess(command, variables=variables, bare=True)) as process:
                 yield process, f"{folder}/work"
-            finally:
-                process.close()
 
     def _probe(self) -> None:
         item = WorkItem("", "", _EMPTY_TEST, ("test_nothing",), 60.0, frozenset())
@@ -196,37 +199,36 @@ class LocalBackend:
         while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
             outcome, attempts = self._executed(item, no_op), attempts + 1
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
-            told = " ".join(outcome.stderr.split())[-300:] or outcome.exit
+            problem = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(
-                f"bubblewrap cannot start a sandbox here ({told}): allow unprivileged user namespaces (in a container: "
-                "by the options of docs/containers.md), run as root, or pass --allow-unisolated on a machine that you "
-                "can lose"
+                f"bubblewrap cannot start a sandbox here ({problem}): allow unprivileged user namespaces (in a "
+                "container: by the options of docs/containers.md), run as root, or pass --allow-unisolated on a "
+                "machine that you can lose"
             )
 
-    def _job(self, item: WorkItem, *, work_folder: str) -> dict[str, object]:
-        template = self._environment.home_template
+    def _job(self, item: WorkItem, work_folder: str) -> dict[str, object]:
+        address_space = self._limits.address_space_mib << 20
+        # They bound each process; the executor bounds their sum. CPU time is not among them: under such a limit the
+        # kernel lets a program read its own CPU clock in steps of milliseconds only.
+        rlimits = {
+            "RLIMIT_AS": address_space,
+            "RLIMIT_DATA": address_space,
+            "RLIMIT_STACK": 10 << 20,
+            "RLIMIT_NPROC": self._limits.processes,
+            "RLIMIT_NOFILE": min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+            "RLIMIT_FSIZE": self._limits.disk_mib << 20,
+            "RLIMIT_CORE": 0,
+        }
         return {
             "nonce": secrets.token_hex(16),
             "program": item.program,
             "test": item.test,
             "separate": item.separate,
             "preload": item.preload,
-            "home_template": str(template) if template else "",
+            "home_template": str(self._environment.home_template or ""),
             "work_folder": work_folder,
-            "rlimits": process_limits(
-                address_space_mib=self._limits.address_space_mib,
-                processes=self._limits.processes,
-                disk_mib=self._limits.disk_mib,
-            ),
+            "rlimits": rlimits,
         }
-
-    def _bounds(self, item: WorkItem) -> Bounds:
-        return Bounds(
-            seconds=item.time_seconds,
-            rss_mib=self._limits.memory_mib,
-            output_bytes=self._limits.output_kib << 10,
-            tests=item.stop_after,
-        )
 
 
 def _layers(*, warm: bool) -> tuple[str, ...]:
@@ -244,10 +246,3 @@ def _layers(*, warm: bool) -> tuple[str, ...]:
         "CPU and memory of the process tree",
         *(["warm start"] if warm else []),
     )
-
-
-_EMPTY_TEST = """import unittest
-class TestCases(unittest.TestCase):
-    def test_nothing(self):
-        pass
-"""

@@ -1,33 +1,42 @@
-"""Accompanies one sandboxed process from its job to its end: feeds it, reads it, and ends it at its limits."""
+"""Observes one sandboxed process from its job to its end: sends it, reads its report, enforces limits."""
 
+import hmac
+import json
 import os
-import resource
 import selectors
 import signal
 import socket
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from bigcodeflow.execution.backends.accounting import Usage, shared_once_mib, usage_of
+import psutil
+
 from bigcodeflow.execution.backends.base import OnUsage, Outcome, no_op
-from bigcodeflow.execution.backends.report import Frames, Tail
-from bigcodeflow.sandbox.protocol import split_job
+from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, mac, split_job
 
 _READ_BYTES = 1 << 16
-_FIRST_LOOK_SECONDS = 0.05
-_LOOK_SECONDS = 0.25
+_MAX_REPORT_BYTES = 32 << 20
+_SECONDS_TO_FIRST_CHECK = 0.05
+_SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_LEAVE = 2.0
 #: Wall time at which even a process that never got a core is ended, in multiples of its limit.
 _BACKSTOP = 10
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+# Positions after the command name in /proc/PID/stat: utime, stime, cutime, cstime (proc(5), fields 14 to 17), rss (24).
+_CPU_FIELDS = slice(11, 15)
+_RSS_FIELD = 21
 
 SIGKILL_EXITS = (f"exit {128 + signal.SIGKILL}", f"signal {int(signal.SIGKILL)}")
 """How a sandbox ends whose program, or which itself, was killed by a signal that the executor did not send."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResourceLimits:
     """What the process may use before it is killed."""
 
     seconds: float
@@ -38,7 +47,7 @@ class Bounds:
     """Reported tests after which nothing more is of interest; 0: all are."""
 
 
-class End(NamedTuple):
+class ProcessEnd(NamedTuple):
     """How a process ended, as its parent saw it."""
 
     exit: str
@@ -47,7 +56,7 @@ class End(NamedTuple):
     max_rss_mib: float = 0.0
 
 
-class Sandboxed(Protocol):
+class SandboxedProcess(Protocol):
     """A process in a sandbox, from its start to its end."""
 
     channel: socket.socket
@@ -63,7 +72,7 @@ class Sandboxed(Protocol):
     def kill(self) -> None:
         """End everything in the sandbox; it may have ended already."""
 
-    def end(self) -> End:
+    def end(self) -> ProcessEnd:
         """Wait until nothing is left in the sandbox, and say how it ended."""
 
     def restrain(self, pids: Iterable[int]) -> None:
@@ -73,53 +82,189 @@ class Sandboxed(Protocol):
         """Processes that the kernel has killed because the sandbox had used up its memory."""
 
 
+def observe(
+    process: SandboxedProcess, *, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage = no_op
+) -> Outcome:
+    """Give the process its job, and collect everything it shows until nothing is left of it.
+
+    Args:
+        process: it waits for its job.
+        job: the harness's job with the test text, which is sent only after the program was imported.
+        limits: enforced from outside.
+        on_usage: receives what the sample uses.
+    """
+    observation = _Observation(process, job, limits, on_usage)
+    try:
+        observation.watch()
+    finally:
+        observation.close()
+    return observation.outcome
+
+
+class OutputTail:
+    """The last bytes of a stream that may be endless."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._data, self.truncated = limit, bytearray(), False
+
+    def feed(self, data: bytes) -> None:
+        """Add what was read."""
+        self._data += data
+        if len(self._data) > self._limit:
+            self.truncated = True
+            del self._data[: len(self._data) - self._limit]
+
+    def text(self) -> str:
+        """The tail as text, whatever its bytes are."""
+        return self._data.decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+class FrameReader:
+    """Reads the harness's report and fails closed: whatever is not exactly due is a violation."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._buffer, self._bytes = key, b"", 0
+        self.frames: list[dict[str, Any]] = []
+        self.violations: list[str] = []
+
+    @property
+    def imported(self) -> bool:
+        """Whether the program's module text ran to its end, so that the test text is due."""
+        return any(frame["event"] == "imported" for frame in self.frames)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last frame is there."""
+        return bool(self.frames) and self.frames[-1]["event"] in LAST_EVENTS
+
+    def feed(self, data: bytes) -> None:
+        """Read the frames that the data completes."""
+        self._bytes += len(data)
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            self._accept(line)
+        if len(self._buffer) > FRAME_BYTES or self._bytes > _MAX_REPORT_BYTES:
+            self.violations.append("the report is larger than any honest one")
+
+    def close(self) -> None:
+        """Nothing follows: a frame that is not complete is a violation."""
+        if self._buffer:
+            self.violations.append("the report ends in the middle of a frame")
+
+    def _accept(self, line: bytes) -> None:
+        # Decoded only after its code was found right, so that nothing which the program wrote is ever parsed.
+        code, _, payload = line.partition(b" ")
+        if not hmac.compare_digest(code, mac(self._key, payload)):
+            self.violations.append("a frame was forged or damaged")
+            return
+        frame = json.loads(payload)
+        if frame["number"] != len(self.frames):
+            self.violations.append("a frame was repeated, left out or reordered")
+        elif self.ended:
+            self.violations.append("a frame followed the end of the report")
+        else:
+            self.frames.append(frame)
+
+
+class ProcessUsage(NamedTuple):
+    """What a process tree has used so far, its ended and waited-for children included in the CPU time."""
+
+    cpu_seconds: float
+    rss_mib: float
+    waited_seconds: dict[int, float]
+    """Time that each thread was ready to run and had to wait for a core, by thread id."""
+    pids: list[int]
+
+
+def usage_of(roots: Sequence[int]) -> ProcessUsage:
+    """Sum over processes and their descendants; those that end meanwhile count as they were or not at all."""
+    ticks, pages = 0, 0
+    waited: dict[int, float] = {}
+    pids = list(roots)
+    for pid in pids:  # grows on the way
+        with suppress(OSError, ValueError, IndexError):
+            fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+            ticks += sum(int(field) for field in fields[_CPU_FIELDS])
+            pages += int(fields[_RSS_FIELD])
+            for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- Path objects double the cost here
+                folder = f"/proc/{pid}/task/{thread}"
+                waited[int(thread)] = int(_read(f"{folder}/schedstat").split()[1]) / 1e9
+                pids.extend(int(child) for child in _read(f"{folder}/children").split())
+    return ProcessUsage(ticks / _TICKS_PER_SECOND, pages * _PAGE_MIB, waited, pids)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- likewise
+        return file.read()
+
+
+def proportional_mib(pids: Sequence[int]) -> float:
+    """Resident memory of processes, with pages that they share counted once (proportional set size).
+
+    A hundred forks of a process with large libraries hold little more than it does alone; the sum of their resident
+    sizes says the hundredfold. Asking the kernel for this costs a walk through each process's pages. Where it does not
+    answer, the resident size counts.
+    """
+    total_bytes = 0
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            try:
+                total_bytes += process.memory_full_info().pss
+            except (psutil.AccessDenied, AttributeError):
+                total_bytes += process.memory_info().rss
+    return total_bytes / (1 << 20)
+
+
 class _Observation:
     """One process on its way from start to end."""
 
-    def __init__(self, process: Sandboxed, job: dict[str, Any], bounds: Bounds, on_usage: OnUsage) -> None:
-        self._process, self._bounds, self._on_usage = process, bounds, on_usage
+    def __init__(
+        self, process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage
+    ) -> None:
+        self._process, self._limits, self._on_usage = process, limits, on_usage
         first, self._test = split_job(job)
         self._outgoing = memoryview(first)
-        self.frames = Frames(job["nonce"].encode())
-        self.stdout, self.stderr = Tail(bounds.output_bytes), Tail(bounds.output_bytes)
+        self._frames = FrameReader(job["nonce"].encode())
+        self._stdout, self._stderr = OutputTail(limits.output_bytes), OutputTail(limits.output_bytes)
         self.outcome = Outcome()
-        self._began = self._looked = time.monotonic()
+        self._began = self._checked = time.monotonic()
         self._waited: dict[int, float] = {}
         self._selector = selectors.PollSelector()  # epoll would need one more descriptor for each of 128 samples
-        self._open = 0
-        for stream, sink in (
-            (process.stdout, self.stdout),
-            (process.stderr, self.stderr),
-            (process.channel, self.frames),
-        ):
+        sources = ((process.stdout, self._stdout), (process.stderr, self._stderr), (process.channel, self._frames))
+        for stream, sink in sources:
             self._selector.register(stream, selectors.EVENT_READ, sink)
-            self._open += 1
+        self._open = len(sources)
         process.channel.settimeout(0)
         self._send()
         self._selector.register(process.ended, selectors.EVENT_READ, None)
 
     def watch(self) -> None:
-        """Feed the sinks until the process has ended; kill it when it passes a bound."""
-        look_at = self._began + _FIRST_LOOK_SECONDS
+        """Feed the sinks until the process has ended; kill it when it passes a limit."""
+        check_at = self._began + _SECONDS_TO_FIRST_CHECK
         leave_by = None
-        while not self._pump(max(0.0, look_at - time.monotonic())):
+        while not self._pump(max(0.0, check_at - time.monotonic())):
             now = time.monotonic()
-            if self._test and self.frames.imported:
+            if self._test and self._frames.imported:
                 self._outgoing, self._test = memoryview(bytes(self._outgoing) + self._test), b""
                 self._send()
-            if self.frames.violations:
+            if self._frames.violations:
                 self._kill("report")
-            if 0 < self._bounds.tests <= self.frames.tests_reported:
+            if 0 < self._limits.tests <= sum(frame["event"] == "test" for frame in self._frames.frames):
                 self._kill("tests")
-            if leave_by is None and self.frames.ended:
+            if leave_by is None and self._frames.ended:
                 leave_by = now + _SECONDS_TO_LEAVE
             elif leave_by is not None and now > leave_by:
                 self._process.kill()  # something the program left behind holds the sandbox open; its tests are over
-            if now >= look_at:
+            if now >= check_at:
                 self._enforce(now)
-                look_at = now + _LOOK_SECONDS
+                check_at = now + _SECONDS_BETWEEN_CHECKS
         self._drain()
         self._note_end()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._selector.close()
 
     def _pump(self, timeout_seconds: float) -> bool:
         ended = False
@@ -130,7 +275,7 @@ class _Observation:
             if ready & selectors.EVENT_WRITE:
                 self._send()
             if ready & selectors.EVENT_READ:
-                self._read(key)
+                self._receive(key)
         return ended
 
     def _send(self) -> None:
@@ -145,9 +290,9 @@ class _Observation:
             self._outgoing = memoryview(b"")  # a harness that is gone needs no test text
         if channel in self._selector.get_map():
             waiting = selectors.EVENT_WRITE if self._outgoing else 0
-            self._selector.modify(channel, selectors.EVENT_READ | waiting, self.frames)
+            self._selector.modify(channel, selectors.EVENT_READ | waiting, self._frames)
 
-    def _read(self, key: selectors.SelectorKey) -> None:
+    def _receive(self, key: selectors.SelectorKey) -> None:
         try:
             data = os.read(key.fd, _READ_BYTES)
         except ConnectionError:
@@ -164,95 +309,53 @@ class _Observation:
         give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
         while self._open and time.monotonic() < give_up_at:
             for key, _ in self._selector.select(0.1):
-                self._read(key)
+                self._receive(key)
 
     def _enforce(self, now: float) -> None:
         usage = usage_of(self._process.roots())
-        if usage.rss_mib > self._bounds.rss_mib:  # forks share most of what each of them holds
-            usage = usage._replace(rss_mib=shared_once_mib(usage.pids))
-        if self._looked > self._began:  # it may take tens of milliseconds, which most samples do not last
+        limits, outcome = self._limits, self.outcome
+        if usage.rss_mib > limits.rss_mib:  # forks share most of what each of them holds
+            usage = usage._replace(rss_mib=proportional_mib(usage.pids))
+        if self._checked > self._began:  # it may take tens of milliseconds, which most samples do not last
             self._process.restrain(usage.pids)
-        self._tell(usage, now)
-        self.outcome.cpu_seconds = max(self.outcome.cpu_seconds, usage.cpu_seconds)
-        self.outcome.max_rss_mib = max(self.outcome.max_rss_mib, usage.rss_mib)
+        self._report_usage(usage, now)
+        outcome.cpu_seconds = max(outcome.cpu_seconds, usage.cpu_seconds)
+        outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
         self._waited.update(usage.waited_seconds)
         wall = now - self._began
-        if usage.cpu_seconds > self._bounds.seconds:
+        if usage.cpu_seconds > limits.seconds:
             self._kill("cpu time")
-        elif wall > self._bounds.seconds + min(sum(self._waited.values()), (_BACKSTOP - 1) * self._bounds.seconds):
+        elif wall > limits.seconds + min(sum(self._waited.values()), (_BACKSTOP - 1) * limits.seconds):
             self._kill("wall time")
-        elif usage.rss_mib > self._bounds.rss_mib:
+        elif usage.rss_mib > limits.rss_mib:
             self._kill("memory")
 
-    def _tell(self, usage: Usage, now: float) -> None:
-        """Report the share of a core that the sample wanted since the last look: what it got and what it waited for."""
+    def _report_usage(self, usage: ProcessUsage, now: float) -> None:
+        """Report the cores that the sample wanted since the last check: what it got and what it waited for."""
         wanted = usage.cpu_seconds - self.outcome.cpu_seconds
         wanted += sum(usage.waited_seconds.values()) - sum(
             self._waited.get(thread, 0.0) for thread in usage.waited_seconds
         )
-        self._on_usage(max(0.0, wanted) / max(now - self._looked, 1e-3), usage.rss_mib)
-        self._looked = now
+        self._on_usage(max(0.0, wanted) / max(now - self._checked, 1e-3), usage.rss_mib)
+        self._checked = now
 
     def _kill(self, reason: str) -> None:
-        if not self.outcome.killed_for and not self.frames.ended:
+        if not self.outcome.killed_for and not self._frames.ended:
             self.outcome.killed_for = reason
         self._process.kill()
 
     def _note_end(self) -> None:
         oom_kills = self._process.oom_kills()
         end = self._process.end()
-        self.outcome.exit = end.exit
-        if oom_kills and not self.frames.ended and not self.outcome.killed_for:
-            self.outcome.killed_for = "memory"
-        self.outcome.wall_seconds = time.monotonic() - self._began
-        told = self.frames.frames[-1] if self.frames.ended else {"cpu_seconds": 0.0, "max_rss_mib": 0.0}
-        self.outcome.cpu_seconds = max(self.outcome.cpu_seconds, end.cpu_seconds, float(told["cpu_seconds"]))
-        self.outcome.max_rss_mib = max(self.outcome.max_rss_mib, end.max_rss_mib, float(told["max_rss_mib"]))
-
-    def close(self) -> None:
-        self._process.kill()
-        self._selector.close()
-
-
-def observe(process: Sandboxed, *, job: dict[str, Any], bounds: Bounds, on_usage: OnUsage = no_op) -> Outcome:
-    """Give the process its job, and collect everything it shows until nothing is left of it.
-
-    Args:
-        process: it waits for its job.
-        job: the harness's job with the test text, which is sent only after the program was imported.
-        bounds: limits that are enforced from outside.
-        on_usage: called with what the sample uses.
-    """
-    observation = _Observation(process, job, bounds, on_usage)
-    try:
-        observation.watch()
-    finally:
-        observation.close()
-    observation.frames.close()
-    return _filled(observation)
-
-
-def _filled(observation: _Observation) -> Outcome:
-    outcome = observation.outcome
-    outcome.frames, outcome.violations = observation.frames.frames, observation.frames.violations
-    outcome.stdout, outcome.stdout_truncated = observation.stdout.text(), observation.stdout.truncated
-    outcome.stderr, outcome.stderr_truncated = observation.stderr.text(), observation.stderr.truncated
-    return outcome
-
-
-def process_limits(*, address_space_mib: int, processes: int, disk_mib: int) -> dict[str, int]:
-    """Limits that the harness sets on itself, by their names in the ``resource`` module.
-
-    They bound each process; the executor bounds their sum. CPU time is not among them: under such a limit the kernel
-    lets a program read its own CPU clock in steps of milliseconds only.
-    """
-    address_space = address_space_mib << 20
-    return {
-        "RLIMIT_AS": address_space,
-        "RLIMIT_DATA": address_space,
-        "RLIMIT_STACK": 10 << 20,
-        "RLIMIT_NPROC": processes,
-        "RLIMIT_NOFILE": min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-        "RLIMIT_FSIZE": disk_mib << 20,
-        "RLIMIT_CORE": 0,
-    }
+        outcome, frames = self.outcome, self._frames
+        frames.close()
+        outcome.exit = end.exit
+        if oom_kills and not frames.ended and not outcome.killed_for:
+            outcome.killed_for = "memory"
+        outcome.wall_seconds = time.monotonic() - self._began
+        last = frames.frames[-1] if frames.ended else {"cpu_seconds": 0.0, "max_rss_mib": 0.0}
+        outcome.cpu_seconds = max(outcome.cpu_seconds, end.cpu_seconds, float(last["cpu_seconds"]))
+        outcome.max_rss_mib = max(outcome.max_rss_mib, end.max_rss_mib, float(last["max_rss_mib"]))
+        outcome.frames, outcome.violations = frames.frames, frames.violations
+        outcome.stdout, outcome.stdout_truncated = self._stdout.text(), self._stdout.truncated
+        outcome.stderr, outcome.stderr_truncated = self._stderr.text(), self._stderr.truncated

@@ -1,7 +1,8 @@
-"""The worker's side of a warm sandbox: starts its supervisor, and asks it for cells and zygotes."""
+"""The worker's side of a warm sandbox: starts its supervisor, and asks it for sample namespaces and zygotes."""
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -14,24 +15,23 @@ from typing import Any
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap
-from bigcodeflow.execution.backends.descriptors import memory_file, readable, receive
-from bigcodeflow.execution.backends.report import Tail
+from bigcodeflow.execution.backends.observation import OutputTail
 
-_ANSWER_SECONDS = 30.0
+_REPLY_SECONDS = 30.0
 _IMPORT_SECONDS = 300.0
 _MESSAGE_BYTES = 1 << 16
-_TOLD_BYTES = 1 << 14
+_OUTPUT_BYTES = 1 << 14
 
 
-class WarmthLostError(OSError):
-    """A supervisor or zygote does not answer as it should: what it was asked for has to be done elsewhere."""
+class WarmStartError(OSError):
+    """A supervisor or zygote does not reply as it should: the sample has to be started elsewhere."""
 
 
-class UnforkableError(WarmthLostError):
+class UnforkableError(WarmStartError):
     """A library starts threads when it is imported: a fork of its process may hang."""
 
 
-class Cell:
+class SampleNamespaces:
     """Empty namespaces for one sample, held by a process of their own."""
 
     def __init__(self, descriptor: int) -> None:
@@ -39,20 +39,20 @@ class Cell:
         self.pid = pid_of(descriptor)
 
     def kill(self) -> None:
-        """End everything in it."""
+        """End everything in them."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def wait_until_empty(self) -> bool:
-        """Wait for the end of its last process; false if the kernel does not let go of it."""
-        return readable(self.descriptor, _ANSWER_SECONDS)
+        """Wait for the end of their last process; false if the kernel does not let go of it."""
+        return readable(self.descriptor, _REPLY_SECONDS)
 
     def close(self) -> None:
         """Give the descriptor back."""
         os.close(self.descriptor)
 
 
-class Zygote:
+class ZygoteClient:
     """A process with libraries imported, which is forked for samples and for other zygotes."""
 
     def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
@@ -60,15 +60,15 @@ class Zygote:
 
         Raises:
             UnforkableError: it has threads now.
-            WarmthLostError: it did not come to an end with them.
+            WarmStartError: it did not come to an end with them.
         """
         self._control, self._lock = control, threading.Lock()
         self.pid, self._descriptor = -1, -1
         control.settimeout(_IMPORT_SECONDS)
         try:
-            self._ask({"op": "import", "modules": list(modules)})
-            data, (self._descriptor,) = _answer(control)
-        except WarmthLostError:
+            self._request({"op": "import", "modules": list(modules)})
+            data, (self._descriptor,) = _reply(control)
+        except WarmStartError:
             self.close()
             raise
         self.pid = pid_of(self._descriptor)
@@ -76,28 +76,21 @@ class Zygote:
             self.close()
             raise UnforkableError(f"a process with {', '.join(modules)} has {data['threads']} threads")
 
-    def fork(self, modules: Sequence[str]) -> "Zygote":
+    def fork(self, modules: Sequence[str]) -> "ZygoteClient":
         """Another zygote that starts with this one's libraries and imports more.
 
         Raises:
-            WarmthLostError: it cannot be had.
+            WarmStartError: it cannot be had; UnforkableError, where it has threads.
         """
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
-            try:
-                self._ask({"op": "fork"}, [there.fileno()])
-            except WarmthLostError:
-                here.close()
-                raise
-        return Zygote(here, modules)
+        return ZygoteClient(_open_request(self._control, self._lock, "fork"), modules)
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
-        """Fork a sample: [reply, channel, stdout, stderr, cell]; its answers come on reply.
+        """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first.
 
         Raises:
-            WarmthLostError: the zygote is gone.
+            WarmStartError: the zygote is gone.
         """
-        self._ask({"op": "sample"}, descriptors)
+        self._request({"op": "sample"}, descriptors)
 
     def close(self) -> None:
         """End the process; samples and zygotes that it forked go on."""
@@ -108,32 +101,32 @@ class Zygote:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+    def _request(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         with self._lock:
             _send(self._control, request, descriptors)
 
 
-class Supervisor:
+class SupervisorClient:
     """The outer sandbox with its first process; one a worker, used by all its threads."""
 
-    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, harness_folder: Path) -> None:
+    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig) -> None:
         """Start it.
 
         Raises:
-            WarmthLostError: it does not start here; the message says what it told.
+            WarmStartError: it does not start here; the message ends with its output.
         """
         self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
-        self._told = Tail(_TOLD_BYTES)
+        self._output = OutputTail(_OUTPUT_BYTES)
         with there:
-            self._process = _start(environment, limits, harness_folder, there.fileno())
-        threading.Thread(target=self._listen, name="supervisor-output", daemon=True).start()
-        self._control.settimeout(_ANSWER_SECONDS)
+            self._process = _start(environment, limits, there.fileno())
+        threading.Thread(target=self._read_output, name="supervisor-output", daemon=True).start()
+        self._control.settimeout(_REPLY_SECONDS)
         try:
-            _answer(self._control)
-        except WarmthLostError as error:
+            _reply(self._control)
+        except WarmStartError as error:
             self.close()
-            raise WarmthLostError(f"{error}: {' '.join(self._told.text().split())[-300:]}") from None
+            raise WarmStartError(f"{error}: {' '.join(self._output.text().split())[-300:]}") from None
 
     @property
     def pid(self) -> int:
@@ -145,33 +138,23 @@ class Supervisor:
         """Whether its process still runs."""
         return self._process.poll() is None
 
-    def cell(self) -> Cell:
+    def sample_namespaces(self) -> SampleNamespaces:
         """Fresh namespaces.
 
         Raises:
-            WarmthLostError: they cannot be had.
+            WarmStartError: they cannot be had.
         """
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with here:
-            with there:
-                self._ask({"op": "cell"}, there)
-            here.settimeout(_ANSWER_SECONDS)
-            return Cell(_answer(here)[1][0])
+        with _open_request(self._control, self._lock, "namespaces") as here:
+            here.settimeout(_REPLY_SECONDS)
+            return SampleNamespaces(_reply(here)[1][0])
 
-    def zygote(self) -> Zygote:
+    def zygote(self) -> ZygoteClient:
         """A zygote without libraries.
 
         Raises:
-            WarmthLostError: it cannot be had.
+            WarmStartError: it cannot be had.
         """
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
-            try:
-                self._ask({"op": "zygote"}, there)
-            except WarmthLostError:
-                here.close()
-                raise
-        return Zygote(here, ())
+        return ZygoteClient(_open_request(self._control, self._lock, "zygote"), ())
 
     def close(self) -> None:
         """End the outer sandbox with everything inside."""
@@ -180,16 +163,28 @@ class Supervisor:
             self._process.kill()
         self._process.wait()
 
-    def _ask(self, request: dict[str, Any], reply: socket.socket) -> None:
-        with self._lock:
-            _send(self._control, request, [reply.fileno()])
-
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         # Read to the end, or a library that talks while it is imported would block the zygotes for ever.
         if self._process.stdout:
             with self._process.stdout as stream:
-                while data := os.read(stream.fileno(), _TOLD_BYTES):
-                    self._told.feed(data)
+                while data := os.read(stream.fileno(), _OUTPUT_BYTES):
+                    self._output.feed(data)
+
+
+def receive(connection: socket.socket, size: int = _MESSAGE_BYTES) -> tuple[bytes, list[int]]:
+    """One message with its descriptors; empty at the end, after the connection's time-out, or when it broke."""
+    try:
+        data, descriptors, _, _ = socket.recv_fds(connection, size, 4)
+    except OSError:
+        return b"", []
+    return data, descriptors
+
+
+def readable(descriptor: int, timeout_seconds: float) -> bool:
+    """Whether the descriptor can be read from, waiting for it so long."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_seconds * 1000))
 
 
 def pid_of(descriptor: int) -> int:
@@ -200,12 +195,9 @@ def pid_of(descriptor: int) -> int:
     return -1
 
 
-def _start(
-    environment: InstalledEnvironment, limits: LimitsConfig, harness_folder: Path, control_fd: int
-) -> "subprocess.Popen[bytes]":
+def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int) -> "subprocess.Popen[bytes]":
     as_root = os.getuid() == 0
     user = bubblewrap.sandbox_uid() if as_root else os.getuid()
-    files = {name: memory_file("etc", text) for name, text in bubblewrap.identity_files(bubblewrap.SAMPLE_ID).items()}
     settings = {
         "control": control_fd,
         "user": user,
@@ -214,15 +206,10 @@ def _start(
         "home_template": str(environment.home_template or ""),
         "masked": bubblewrap.masked_files(),
     }
-    try:
+    with bubblewrap.identity_files(bubblewrap.SAMPLE_ID) as files:
         return subprocess.Popen(
             bubblewrap.supervisor_command(
-                environment=environment,
-                harness_folder=harness_folder,
-                limits=limits,
-                data_fds=files,
-                as_root=as_root,
-                settings=json.dumps(settings),
+                environment=environment, limits=limits, data_fds=files, as_root=as_root, settings=json.dumps(settings)
             ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -232,26 +219,35 @@ def _start(
             cwd="/",
             start_new_session=True,
         )
-    finally:
-        for descriptor in files.values():
-            os.close(descriptor)
+
+
+def _open_request(control: socket.socket, lock: threading.Lock, operation: str) -> socket.socket:
+    """Send a request with a connection of its own; the reply comes on what is returned."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with there, lock:
+        try:
+            _send(control, {"op": operation}, [there.fileno()])
+        except WarmStartError:
+            here.close()
+            raise
+    return here
 
 
 def _send(control: socket.socket, request: dict[str, Any], descriptors: Sequence[int]) -> None:
     try:
         socket.send_fds(control, [json.dumps(request).encode()], list(descriptors))
     except OSError as error:
-        raise WarmthLostError(f"a {request['op']} cannot be asked for any more ({error})") from None
+        raise WarmStartError(f"the warm sandbox takes no request for {request['op']} any more ({error})") from None
 
 
-def _answer(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _reply(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """The next message.
 
     Raises:
-        WarmthLostError: none came.
+        WarmStartError: none came.
     """
-    data, descriptors = receive(connection, _MESSAGE_BYTES)
+    data, descriptors = receive(connection)
     if not data:
-        raise WarmthLostError("the warm sandbox does not answer")
-    answer: dict[str, Any] = json.loads(data)
-    return answer, descriptors
+        raise WarmStartError("the warm sandbox does not answer")
+    reply: dict[str, Any] = json.loads(data)
+    return reply, descriptors

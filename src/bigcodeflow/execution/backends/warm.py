@@ -1,4 +1,4 @@
-"""A sandboxed process that is forked from a zygote into a cell; and the zygotes that one worker keeps."""
+"""A sandboxed process that is forked from a zygote into its own namespaces; and the zygotes that one worker keeps."""
 
 import json
 import logging
@@ -6,38 +6,38 @@ import os
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager, suppress
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.descriptors import receive
-from bigcodeflow.execution.backends.observation import End
-from bigcodeflow.execution.backends.slot_groups import SlotGroups
-from bigcodeflow.execution.backends.supervisor import Cell, Supervisor, UnforkableError, WarmthLostError, Zygote, pid_of
-
-if TYPE_CHECKING:
-    from bigcodeflow.execution.backends.cgroups import SlotGroup
+from bigcodeflow.execution.backends.cgroups import SlotGroup, SlotGroupPool
+from bigcodeflow.execution.backends.observation import ProcessEnd
+from bigcodeflow.execution.backends.supervisor import (
+    SampleNamespaces,
+    SupervisorClient,
+    UnforkableError,
+    WarmStartError,
+    ZygoteClient,
+    pid_of,
+    receive,
+)
 
 logger = logging.getLogger(__name__)
 
 _START_SECONDS = 30.0
-_MESSAGE_BYTES = 1 << 12
-_MOST_ZYGOTES = 48
-_LOST = End("signal 9")
+_MAX_ZYGOTES = 48
 
 
 class WarmProcess:
     """A sample forked from a zygote."""
 
-    def __init__(self, zygote: Zygote, cell: Cell, groups: SlotGroups) -> None:
+    def __init__(self, zygote: ZygoteClient, namespaces: SampleNamespaces, groups: SlotGroupPool) -> None:
         """Fork it.
 
         Raises:
-            WarmthLostError: the zygote did not.
+            WarmStartError: the zygote did not.
         """
-        self._cell, self._groups = cell, groups
+        self._namespaces, self._groups = namespaces, groups
         self._group: SlotGroup | None = None
         self._reply, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel, channel = socket.socketpair()
@@ -46,43 +46,43 @@ class WarmProcess:
         self.ended = -1
         try:
             with reply, channel:
-                zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, cell.descriptor])
-            self.ended = self._started()
+                zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, namespaces.descriptor])
+            self.ended = self._forked()
             self._pid = pid_of(self.ended)
-        except WarmthLostError:
+        except WarmStartError:
             self.close()
             raise
         finally:
             os.close(stdout)
             os.close(stderr)
 
-    def _started(self) -> int:
+    def _forked(self) -> int:
         """Descriptor of the new process."""
         self._reply.settimeout(_START_SECONDS)
-        _, descriptors = receive(self._reply, _MESSAGE_BYTES)
+        _, descriptors = receive(self._reply)
         if not descriptors:
-            raise WarmthLostError("a zygote did not fork its sample")
+            raise WarmStartError("a zygote did not fork its sample")
         return descriptors[0]
 
     def roots(self) -> Sequence[int]:
         """The sample, and the process that inherits its orphans."""
-        return (self._pid, self._cell.pid)
+        return (self._pid, self._namespaces.pid)
 
     def kill(self) -> None:
-        """End the cell."""
-        self._cell.kill()
+        """End everything in the namespaces."""
+        self._namespaces.kill()
 
-    def end(self) -> End:
-        """Wait for the zygote's account and for the end of the cell; a zygote that died or hangs gives none."""
-        told, _ = receive(self._reply, _MESSAGE_BYTES)
-        self._cell.kill()
-        if not self._cell.wait_until_empty():
+    def end(self) -> ProcessEnd:
+        """Wait for the zygote's account and for the last process; a zygote that died or hangs gives none."""
+        account, _ = receive(self._reply)
+        self._namespaces.kill()
+        if not self._namespaces.wait_until_empty():
             logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
-        if not told:
-            return _LOST
-        answer = json.loads(told)
-        code = os.waitstatus_to_exitcode(answer["status"])
-        return End(f"exit {code if code >= 0 else 128 - code}", answer["cpu_seconds"], answer["max_rss_mib"])
+        if not account:
+            return ProcessEnd("signal 9")
+        used = json.loads(account)
+        code = os.waitstatus_to_exitcode(used["status"])
+        return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", used["cpu_seconds"], used["max_rss_mib"])
 
     def restrain(self, pids: Iterable[int]) -> None:
         """Put a sample that does not end at once into a control group: entering takes longer than most samples run."""
@@ -108,12 +108,12 @@ class WarmProcess:
                 os.close(descriptor)
 
 
-class _Kept:
-    """A zygote on its way from wanted to there, and how many samples are being forked from it."""
+class _ZygoteSlot:
+    """A zygote or the place of one that is being made, and how many samples are being forked from it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.zygote: Zygote | None = None
+        self.zygote: ZygoteClient | None = None
         self.users = 0
         self.last_use = 0
 
@@ -121,19 +121,17 @@ class _Kept:
 class WarmSandbox:
     """A supervisor with its zygotes, made as they are asked for; used by all threads of a worker."""
 
-    def __init__(
-        self, environment: InstalledEnvironment, limits: LimitsConfig, harness_folder: Path, groups: SlotGroups
-    ) -> None:
+    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
         """Start the supervisor and a zygote without libraries.
 
         Raises:
-            WarmthLostError: they do not start here.
+            WarmStartError: they do not start here.
         """
-        self._supervisor = Supervisor(environment, limits, harness_folder)
+        self._supervisor = SupervisorClient(environment, limits)
         self._groups = groups
         self._lock = threading.Lock()
         self._uses = 0
-        self._kept: dict[frozenset[str], _Kept] = {}
+        self._slots: dict[frozenset[str], _ZygoteSlot] = {}
         self._unforkable: set[frozenset[str]] = set()
         with self._zygote(frozenset()):
             pass
@@ -149,94 +147,88 @@ class WarmSandbox:
         return self._supervisor.pid
 
     @property
-    def zygotes(self) -> dict[frozenset[str], Zygote]:
+    def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
         """Those that are there now, by their modules."""
         with self._lock:
-            return {modules: entry.zygote for modules, entry in self._kept.items() if entry.zygote}
+            return {modules: slot.zygote for modules, slot in self._slots.items() if slot.zygote}
 
     @contextmanager
     def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
         """A sample's process, forked where exactly these modules are imported.
 
         Raises:
-            WarmthLostError: it cannot be had.
+            WarmStartError: it cannot be had.
         """
         wanted = frozenset(modules)
         with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
-            cell = self._supervisor.cell()
+            namespaces = self._supervisor.sample_namespaces()
             try:
-                process = WarmProcess(zygote, cell, self._groups)
-                try:
+                with closing(WarmProcess(zygote, namespaces, self._groups)) as process:
                     yield process
-                finally:
-                    process.close()
             finally:
-                cell.kill()
-                cell.close()
+                namespaces.kill()
+                namespaces.close()
 
     def close(self) -> None:
         """End everything."""
         self._supervisor.close()
         with self._lock:
-            kept = [entry.zygote for entry in self._kept.values() if entry.zygote]
-            self._kept.clear()
-        for zygote in kept:
+            zygotes = [slot.zygote for slot in self._slots.values() if slot.zygote]
+            self._slots.clear()
+        for zygote in zygotes:
             zygote.close()
 
     @contextmanager
-    def _zygote(self, modules: frozenset[str]) -> Iterator[Zygote]:
+    def _zygote(self, modules: frozenset[str]) -> Iterator[ZygoteClient]:
         with self._lock:
             self._uses += 1
-            entry = self._kept.setdefault(modules, _Kept())
-            entry.users += 1
-            entry.last_use = self._uses
+            slot = self._slots.setdefault(modules, _ZygoteSlot())
+            slot.users += 1
+            slot.last_use = self._uses
         try:
-            with entry.lock:
-                zygote = entry.zygote
+            with slot.lock:
+                zygote = slot.zygote
                 if zygote is None:
-                    zygote = entry.zygote = self._made(modules)
+                    zygote = slot.zygote = self._make(modules)
             yield zygote
-        except WarmthLostError as error:
+        except WarmStartError as error:
             if isinstance(error, UnforkableError):
                 self._unforkable.add(modules)  # its samples import for themselves, from a bare start
-            self._discard(modules, entry)
+            self._discard(modules, slot)
             raise
         finally:
             with self._lock:
-                entry.users -= 1
+                slot.users -= 1
             self._retire()
 
-    def _made(self, modules: frozenset[str]) -> Zygote:
+    def _make(self, modules: frozenset[str]) -> ZygoteClient:
+        """Fork it from the zygote with the most of these modules and no other."""
         if not modules:
             return self._supervisor.zygote()
-        base, zygote = self._nearest(modules)
-        return zygote.fork(sorted(modules - base))
-
-    def _nearest(self, modules: frozenset[str]) -> tuple[frozenset[str], Zygote]:
-        """The zygote with the most of these modules and no other."""
         ready = [(key, zygote) for key, zygote in self.zygotes.items() if key < modules]
         if not ready:
-            raise WarmthLostError("the zygote without libraries is gone")
-        return max(ready, key=lambda found: len(found[0]))
+            raise WarmStartError("the zygote without libraries is gone")
+        base, zygote = max(ready, key=lambda found: len(found[0]))
+        return zygote.fork(sorted(modules - base))
 
-    def _discard(self, modules: frozenset[str], entry: _Kept) -> None:
+    def _discard(self, modules: frozenset[str], slot: _ZygoteSlot) -> None:
         """Forget a zygote that misbehaves: whoever asks next gets another."""
         with self._lock:
-            if self._kept.get(modules) is entry:
-                del self._kept[modules]
-        with entry.lock:
-            if entry.zygote:
+            if self._slots.get(modules) is slot:
+                del self._slots[modules]
+        with slot.lock:
+            if slot.zygote:
                 with suppress(OSError):
-                    entry.zygote.close()
-                entry.zygote = None
+                    slot.zygote.close()
+                slot.zygote = None
 
     def _retire(self) -> None:
         """End the zygotes that were not used for longest, where there are too many."""
         with self._lock:
             idle = sorted(
-                (entry.last_use, key) for key, entry in self._kept.items() if key and not entry.users and entry.zygote
+                (slot.last_use, key) for key, slot in self._slots.items() if key and not slot.users and slot.zygote
             )
-            surplus = [self._kept.pop(key) for _, key in idle[: max(0, len(self._kept) - _MOST_ZYGOTES)]]
-        for entry in surplus:
-            if entry.zygote:
-                entry.zygote.close()
+            surplus = [self._slots.pop(key) for _, key in idle[: max(0, len(self._slots) - _MAX_ZYGOTES)]]
+        for slot in surplus:
+            if slot.zygote:
+                slot.zygote.close()
