@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import FOLDER_DIGITS, definition_names, load_definition
-from bigcodeflow.environments.dockerfile import BASE_IMAGES
+from bigcodeflow.environments.images import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, copied_from_context, instructions, program
 

@@ -19,8 +19,7 @@ from bigcodeflow.environments import (
     load_definition,
     remove_environment,
 )
-from bigcodeflow.environments.definition import DataFile
-from bigcodeflow.environments.installed import environment_folder, read_manifest
+from bigcodeflow.environments.definition import DataFile, environment_folder, read_manifest
 
 WORDS = b"some words"
 
@@ -43,7 +42,7 @@ def _data_file(url: str = "http://127.0.0.1:9/words") -> DataFile:
 
 def _build(definition: EnvironmentDefinition, **options: object) -> tuple[InstalledEnvironment, list[str]]:
     said: list[str] = []
-    return build_environment(definition, say=said.append, **options), said
+    return build_environment(definition, on_line=said.append, **options), said
 
 
 def test_a_build_gives_a_working_interpreter(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.dockerfile import base_image_of, data_lent
+from bigcodeflow.environments.images import base_image_of, data_lent
 
 WORDS, STOPWORDS = "corpora/words.zip", "corpora/stopwords.zip"
 

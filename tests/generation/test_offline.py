@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import GenerationConfig, OfflineConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, load_definition
-from bigcodeflow.environments.installed import environment_folder
+from bigcodeflow.environments.definition import environment_folder
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
 

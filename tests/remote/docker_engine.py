@@ -163,7 +163,7 @@ def build(found: DockerEngine, environment: str, base_image: str, data_folder: P
     with tempfile.TemporaryDirectory() as folder:
         build_image(
             load_definition(environment),
-            say=logger.info,
+            on_line=logger.info,
             url=found.url,
             base_image=base_image,
             data_folder=data_folder,

@@ -13,7 +13,7 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import RemoteEnvironment, environments_root
-from bigcodeflow.environments.templates import template_name
+from bigcodeflow.environments.images import template_name
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.e2b import E2BBackend

@@ -118,7 +118,7 @@ def test_without_a_client_no_image_is_built(monkeypatch: pytest.MonkeyPatch, tmp
     """What is missing is named."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentUnusableError, match="podman is not installed here"):
-        build_image(load_definition("starter"), say=print)
+        build_image(load_definition("starter"), on_line=print)
 
 
 def _docker_that_fails(monkeypatch: pytest.MonkeyPatch, folder: Path, *commands: str) -> None:
@@ -137,7 +137,7 @@ def test_a_build_that_fails_tells_the_cause_before_the_engines_summary(
     _docker_that_fails(monkeypatch, tmp_path, *(f"echo '{line}'" for line in [*lines, "------", step]))
     said: list[str] = []
     with pytest.raises(EnvironmentUnusableError, match=r"limits\.h: no such file"):
-        build_image(load_definition("starter"), say=said.append)
+        build_image(load_definition("starter"), on_line=said.append)
     assert step.rstrip() in said[-1]
 
 
@@ -147,7 +147,11 @@ def test_a_build_that_fails_ends_with_the_clients_own_words(monkeypatch: pytest.
     said: list[str] = []
     with pytest.raises(EnvironmentUnusableError, match=r"could not be built \(docker build\).*no such base"):
         build_image(
-            load_definition("bigcodebench"), say=said.append, url="unix:///x", secrets={"pip": tmp_path}, rebuild=True
+            load_definition("bigcodebench"),
+            on_line=said.append,
+            url="unix:///x",
+            secrets={"pip": tmp_path},
+            rebuild=True,
         )
     assert said[-1] == "no such base"
     assert "--host unix:///x build" in said[0]

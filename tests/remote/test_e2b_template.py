@@ -8,10 +8,11 @@ import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.dockerfile import DOCKERFILE, build_context
-from bigcodeflow.environments.templates import (
+from bigcodeflow.environments.images import (
+    DOCKERFILE,
     BuiltTemplate,
     TemplateRecord,
+    build_context,
     build_template,
     dockerfile_of,
     read_record,
@@ -48,7 +49,7 @@ def _names(archive: bytes) -> list[str]:
 
 
 def _build(context: Path, **options: object) -> BuiltTemplate:
-    return build_template(load_definition("starter"), say=lambda _: None, context=context, **options)
+    return build_template(load_definition("starter"), on_line=lambda _: None, context=context, **options)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_the_image_s_dockerfile_becomes_a_template(
 ) -> None:
     """Every step of the Dockerfile reaches E2B: the right Python, the files, and a build of this environment."""
     said: list[str] = []
-    built = build_template(load_definition(environment), say=said.append, cores=4, memory_mib=4096)
+    built = build_template(load_definition(environment), on_line=said.append, cores=4, memory_mib=4096)
     template = double.templates[template_name(environment)]
     build = template.builds[-1]
     assert (built.template_id, built.build_id) == (template.template_id, build.build_id)
@@ -107,7 +108,9 @@ def test_data_files_that_are_here_are_sent(double: E2BDouble, context: Path, tmp
     (tmp_path / "data" / "corpora" / "words.zip").write_bytes(b"words")
     recipe = context / "deployments" / "sandbox" / "Dockerfile"
     recipe.write_text(recipe.read_text().replace("COPY src /src", "COPY deployments/sandbox /sandbox"))
-    build_template(load_definition("bigcodebench"), say=lambda _: None, context=context, data_folder=tmp_path / "data")
+    build_template(
+        load_definition("bigcodebench"), on_line=lambda _: None, context=context, data_folder=tmp_path / "data"
+    )
     template = double.templates[template_name("bigcodebench")]
     members = {name for content in template.files.values() for name in _names(content)}
     assert "deployments/sandbox/data/corpora/words.zip" in members

