@@ -1,0 +1,103 @@
+"""How large the code is and how its functions are cut, for one checkout or several side by side.
+
+    python benchmarks/code_size.py [CHECKOUT …]
+
+Reads files as text and imports nothing of them. Lines are all lines of `.py` files, blank ones and docstrings
+included; the programs in tests/attacks, which are what tests judge, are counted apart. Settings are the fields of the
+run's configuration. Prints a Markdown table.
+"""
+
+import argparse
+import ast
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+#: Folders of tests/attacks that hold programs, which tests read as text.
+_PROGRAMS = ("verdict", "honest", "containment", "tasks")
+
+
+def main() -> None:
+    """Measure each checkout and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).parents[1]])
+    checkouts = parser.parse_args().checkouts
+    print(f"| | {' | '.join(checkout.resolve().name for checkout in checkouts)} |\n|---|{'---:|' * len(checkouts)}")
+    for name, measure in _MEASURES.items():
+        print(f"| {name} | {' | '.join(str(measure(checkout)) for checkout in checkouts)} |")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def _lines(files: list[Path]) -> int:
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file below tests is a program that a test reads as text."""
+    inside = path.parts[path.parts.index("tests") + 1 :]
+    return inside[0] == "attacks" and any(part in _PROGRAMS for part in inside) and not path.name.startswith("test_")
+
+
+def _tests(checkout: Path, *, programs: bool) -> list[Path]:
+    return [path for path in _files(checkout / "tests") if _is_program(path) is programs]
+
+
+def _nodes(checkout: Path) -> Iterator[ast.AST]:
+    for path in _files(checkout / "src"):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def _function_lines(checkout: Path) -> str:
+    functions = (node for node in _nodes(checkout) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    lengths = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for node in functions)
+    p50, p90, p99 = (lengths[len(lengths) * share // 100] for share in (50, 90, 99))
+    return f"{p50} / {p90} / {p99} / {lengths[-1]} of {len(lengths)}"
+
+
+def _repeated_classes(checkout: Path) -> int:
+    names = [node.name for node in _nodes(checkout) if isinstance(node, ast.ClassDef)]
+    return sum(names.count(name) > 1 for name in set(names))
+
+
+def _docstring_lines(checkout: Path) -> int:
+    constants = (node.value for node in _nodes(checkout) if isinstance(node, ast.Expr))
+    texts = [one for one in constants if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return sum((one.end_lineno or one.lineno) - one.lineno + 1 for one in texts)
+
+
+def _settings(checkout: Path) -> int:
+    """Annotated fields of the classes in config/, enumerations and helpers left out."""
+    files = _files(checkout / "src" / "bigcodeflow" / "config")
+    classes = [
+        node
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Config")
+    ]
+    return sum(isinstance(entry, ast.AnnAssign) for node in classes for entry in node.body)
+
+
+def _dependencies(checkout: Path) -> str:
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{len(project['dependencies'])} and {len(project['optional-dependencies'])} extras"
+
+
+_MEASURES: dict[str, Callable[[Path], object]] = {
+    "files in src/": lambda checkout: len(_files(checkout / "src")),
+    "lines in src/": lambda checkout: _lines(_files(checkout / "src")),
+    "of these docstrings": _docstring_lines,
+    "files over 400 lines": lambda checkout: sum(_lines([path]) > 400 for path in _files(checkout / "src")),
+    "function lines p50 / p90 / p99 / max": _function_lines,
+    "class names defined more than once": _repeated_classes,
+    "lines in flows/ and tasks/": lambda checkout: _lines(_files(checkout / "flows") + _files(checkout / "tasks")),
+    "lines in tests/": lambda checkout: _lines(_tests(checkout, programs=False)),
+    "lines of programs that tests judge": lambda checkout: _lines(_tests(checkout, programs=True)),
+    "settings of a run": _settings,
+    "dependencies": _dependencies,
+}
+
+if __name__ == "__main__":
+    main()
