@@ -1,0 +1,197 @@
+"""How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
+
+    coverage run --rcfile benchmarks/mutants.coveragerc -m pytest -q -m "not slow and not real_data"
+    python benchmarks/mutants.py [--sample 200] [--seed 0] [--jobs 2]
+
+A mutant is one change in one place: another comparison, `and` for `or`, a negated condition, another number, another
+arithmetic operator, a call left out, None returned. The first command records which test executes which line; a mutant
+meets the tests that execute its line, at most 60, until one fails, in a copy of the checkout. Lines that run only in
+a sandbox are recorded by no process out here: they meet the tests named in _GUEST_TESTS. Prints a Markdown table by
+part, and every mutant that no test noticed.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import coverage
+
+_ROOT = Path(__file__).parents[1]
+_PARTS = {
+    "judging": ("execution/*.py", "execution/integrity/*.py", "sandbox/*.py"),
+    "keys": ("config/reads.py", "store/refs.py", "pipeline/stages.py", "pipeline/resolution.py"),
+    "sanitizing": ("sanitizing/*.py",),
+    "statistics": ("results/statistics.py", "results/aggregation.py", "results/comparison/*.py"),
+}
+_GUEST_TESTS = ("tests/execution", "tests/attacks")
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+_TIMEOUT_SECONDS = 600
+_MOST_TESTS = 60
+
+
+class Mutant(NamedTuple):
+    """One change of one file."""
+
+    part: str
+    path: Path
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    """What stands there instead."""
+
+    def apply(self, source: str) -> str:
+        """The file's text with the change."""
+        lines = source.encode().splitlines(keepends=True)
+        before = b"".join(lines[: self.line - 1]) + lines[self.line - 1][: self.column]
+        after = lines[self.end_line - 1][self.end_column :] + b"".join(lines[self.end_line :])
+        return (before + self.text.encode() + after).decode()
+
+
+def main() -> None:
+    """Draw mutants, run their tests and print what was noticed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    mutants = [mutant for part, patterns in _PARTS.items() for mutant in _mutants(part, patterns)]
+    chosen = random.Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
+    print(f"{len(chosen)} of {len(mutants)} mutants", flush=True)
+    tests = _tests_by_line()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        copies = _Copies(Path(folder))
+        outcomes = list(pool.map(lambda mutant: copies.notices(mutant, tests), chosen))
+    survivors = [mutant for mutant, noticed in zip(chosen, outcomes, strict=True) if not noticed]
+    drawn, lived = Counter(one.part for one in chosen), Counter(one.part for one in survivors)
+    print("| part | mutants | noticed |\n|---|---:|---:|")
+    for part in [*_PARTS, "all"]:
+        total, alive = (drawn.total(), lived.total()) if part == "all" else (drawn[part], lived[part])
+        print(f"| {part} | {total} | {total - alive} ({(total - alive) / max(total, 1):.0%}) |")
+    for mutant in survivors:
+        source = (_ROOT / mutant.path).read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
+        print(f"not noticed: {mutant.path}:{mutant.line}: {source}  →  {mutant.text}")
+
+
+class _Copies:
+    """A copy of the checkout for each thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._local = folder, threading.local()
+
+    def notices(self, mutant: Mutant, tests: dict[tuple[str, int], list[str]]) -> bool:
+        """Whether a test fails with the change."""
+        chosen = tests.get((str(mutant.path), mutant.line), [])
+        if "/sandbox/" in str(mutant.path):
+            chosen = [*chosen, *_GUEST_TESTS]
+        if not chosen:
+            return False
+        copy = self._copy()
+        target, source = copy / mutant.path, (_ROOT / mutant.path).read_text(encoding="utf-8")
+        target.write_text(mutant.apply(source), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *chosen]
+        environment = os.environ | {"PYTHONPATH": f"{copy}/src:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            ended = subprocess.run(
+                command, cwd=copy, env=environment, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return True
+        finally:
+            target.write_text(source, encoding="utf-8")
+        return ended.returncode == 1 or b"error" in ended.stdout.lower()
+
+    def _copy(self) -> Path:
+        if not hasattr(self._local, "copy"):
+            self._local.copy = self._folder / f"copy-{threading.get_ident()}"
+            left_out = shutil.ignore_patterns(".venv", ".git", ".*_cache", "results", "__pycache__")
+            shutil.copytree(_ROOT, self._local.copy, ignore=left_out)
+        copy: Path = self._local.copy
+        return copy
+
+
+def _tests_by_line() -> dict[tuple[str, int], list[str]]:
+    """Tests that execute a line, by file and line."""
+    data = coverage.CoverageData(str(_ROOT / ".coverage"))
+    data.read()
+    found: dict[tuple[str, int], list[str]] = {}
+    for name in data.measured_files():
+        path = os.path.relpath(name, _ROOT)
+        for line, contexts in data.contexts_by_lineno(name).items():
+            tests = sorted({test for context in contexts if (test := _node_of(context))})
+            found[path, line] = tests[:_MOST_TESTS]
+    return found
+
+
+def _node_of(context: str) -> str:
+    """Pytest's name of a test function whose name in coverage has dots: tests/store/test_s3.py::test_a."""
+    words = context.split(".")
+    for number in range(len(words) - 1, 0, -1):
+        path = Path(*words[:number]).with_suffix(".py")
+        if (_ROOT / path).is_file():
+            return f"{path}::{'::'.join(words[number:])}" if words[number].startswith(("test", "Test")) else ""
+    return ""
+
+
+def _mutants(part: str, patterns: tuple[str, ...]) -> Iterator[Mutant]:
+    for pattern in patterns:
+        for path in sorted((_ROOT / "src" / "bigcodeflow").glob(pattern)):
+            source = path.read_text(encoding="utf-8")
+            for node in ast.walk(ast.parse(source)):
+                for place, text in _changes(node, source):
+                    end = (place.end_lineno or 0, place.end_col_offset or 0)
+                    yield Mutant(part, path.relative_to(_ROOT), place.lineno, place.col_offset, *end, text)
+
+
+def _changes(node: ast.AST, source: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Places to change and what to write there."""
+
+    def text(part: ast.expr) -> str:
+        return ast.get_source_segment(source, part) or ""
+
+    match node:
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            yield node, f"({text(left)} {_COMPARISONS[type(operator)]} {text(right)})"
+        case ast.BoolOp(op=operator, values=[first, *rest]):
+            word = "or" if isinstance(operator, ast.And) else "and"
+            yield node, "(" + f" {word} ".join(f"({text(value)})" for value in (first, *rest)) + ")"
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            yield test, f"(not ({text(test)}))"
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
+            yield node, f"({text(left)} {_ARITHMETIC[type(operator)]} {text(right)})"
+        case ast.Constant(value=bool(value)):
+            yield node, str(not value)
+        case ast.Constant(value=int(value)):
+            yield node, str(value + 1)
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield value, "None"
+        case ast.Expr(value=ast.Call()):
+            yield node, "pass"
+
+
+if __name__ == "__main__":
+    main()
