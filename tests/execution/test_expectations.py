@@ -12,6 +12,8 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import vacuous_tests
 from bigcodeflow.execution.evaluation import plan_ground_truths, plan_solutions
 from bigcodeflow.execution.planning import Cost, expectations, fact_of, sha256_of_test
+from bigcodeflow.execution.verdict_index import VerdictIndex
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 
 TASK = {"task_id": "Mine/0", "test": "import unittest\n"}
@@ -31,12 +33,11 @@ def _table(*rows: dict) -> pa.Table:
 
 def test_the_past_tells_more_than_a_guess(tmp_path: Path) -> None:
     """Mean time and largest memory over the store's verdicts; a run's own ground truth outdoes them; limits tell nothing."""
-    pq.write_table(
-        _table(_verdict(), _verdict("fail", 5.0, 700.0), _verdict("timeout", 240.0, 1.0), _verdict("infra_error", 0.0)),
-        tmp_path / "part-0.parquet",
-    )
-    known = [tmp_path / "part-0.parquet"]
-    assert expectations([]).of(TASK) == Cost(1.0, 200.0)
+    rows = [_verdict(), _verdict("fail", 5.0, 700.0), _verdict("timeout", 240.0, 1.0), _verdict("infra_error", 0.0)]
+    store = open_store(tmp_path)
+    store.publish("execution", "key", _table(*rows), settings={})
+    known = VerdictIndex(store).costs()
+    assert expectations().of(TASK) == Cost(1.0, 200.0)
     assert expectations(known).of(TASK) == Cost(4.0, 700.0)
     assert expectations(known, _table(_verdict("pass", 9.0, 80.0))).of(TASK) == Cost(9.0, 80.0)
     assert expectations(known, _table(_verdict("timeout", 240.0))).of(TASK) == Cost(4.0, 700.0)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,9 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.evaluation import Planned, judge, plan_ground_truths, plan_solutions
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
+from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.execution.verdicts import renewed, verdict
+from bigcodeflow.store import open_store
 
 from .conftest import LIMITS, RIGHT, item
 
@@ -215,14 +216,14 @@ def test_stored_verdicts_are_reused_under_todays_names(
         _stored(planned[2].item, "assertion", "ours.OwnAssertion: no"),
     ]
     owner = {"task_id": "Mine/0", "sample_index": 0, "variant": "raw", "sanitizer": "none"}
-    known = tmp_path / "part-0.parquet"
-    pq.write_table(pa.Table.from_pylist([row | owner for row in rows], schema=VERDICTS), known)
+    store, stored = open_store(tmp_path), pa.Table.from_pylist([row | owner for row in rows], schema=VERDICTS)
+    store.publish("execution", "key", stored, settings={})
     table, counted = judge(
         planned,
         config=ExecutionConfig(variants=("raw",), limits=LIMITS),
         environment=starter_environment,
         ledger_folder=tmp_path / "ledger",
-        known=[known],
+        known=VerdictIndex(store).verdicts,
     )
     assert table["failure_kind"].to_pylist() == ["exception", "exception", "assertion"]
     assert table["status"].to_pylist() == ["fail"] * 3

@@ -130,7 +130,6 @@ def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tm
         planned,
         environment=starter_environment,
         ledger_folder=tmp_path / "first.partial",
-        known=[],
         policy=RerunPolicy(reruns=4),
         **DONE,
     )
@@ -154,7 +153,7 @@ def test_what_was_lost_is_tried_again_in_the_same_run(
     folder.mkdir()
     lost = execution("infra_error", verdict_key=planned[0].item.verdict_key, exit="worker lost")
     Ledger(folder).append(lost, "before")
-    table, told = judge(planned, environment=starter_environment, ledger_folder=folder, known=[], **DONE)
+    table, told = judge(planned, environment=starter_environment, ledger_folder=folder, **DONE)
     assert table["status"].to_pylist() == ["pass", "infra_error"]
     assert (told["executed"], told["infra_errors"]) == (1, 1)
     missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.schemas import VERDICTS, table_of
+from bigcodeflow.execution import verdict_index
 from bigcodeflow.execution.planning import Cost
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.store import Store, open_store
@@ -30,7 +31,7 @@ def publish(store: Store, name: str, *rows: dict[str, object]) -> None:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(verdict_index, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
 
@@ -97,8 +98,8 @@ def test_a_cache_that_cannot_be_written_costs_time_only(
 ) -> None:
     store = open_store(tmp_path / "store")
     publish(store, "one", verdict("k1"))
-    (cache / "bigcodeflow").mkdir(parents=True)
-    (cache / "bigcodeflow/verdict-index").write_text("a file where the folder would be")
+    cache.mkdir()
+    (cache / "verdict-index").write_text("a file where the folder would be")
     assert found(store, "k1") == {("k1", "pass")}
     assert "cannot be used" in caplog.text
 

@@ -1,7 +1,7 @@
 """From solutions to verdicts: what has to run, what is already known, and the finished table."""
 
 import sys
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
@@ -26,9 +25,11 @@ from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.ledger import Ledger, read_ledgers
-from bigcodeflow.execution.planning import Expectations, expectations, fact_of
+from bigcodeflow.execution.planning import Cost, Expectations, expectations, fact_of
 from bigcodeflow.execution.verdicts import ONCE, RerunPolicy, Verdict, blocked_verdict, disputed_keys, renewed
 from bigcodeflow.store import LogFiles, Store
+
+KnownVerdicts = Callable[[Collection[str]], list[Verdict]]
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3
@@ -50,7 +51,11 @@ class Planned:
 
 
 def plan_ground_truths(
-    tasks: pa.Table, *, config: ExecutionConfig, environment: Environment, known: Sequence[Path] = ()
+    tasks: pa.Table,
+    *,
+    config: ExecutionConfig,
+    environment: Environment,
+    costs: Mapping[str, Cost] = MappingProxyType({}),
 ) -> list[Planned]:
     """The canonical solutions, as one calibrated sample a task.
 
@@ -58,12 +63,12 @@ def plan_ground_truths(
         tasks: rows of the TASKS schema.
         config: limits and variants.
         environment: where they will run.
-        known: Parquet files of finished verdict tables, for the durations to expect.
+        costs: what executions of a task have taken so far, by task_id.
     """
-    costs = expectations(known)
+    expected = expectations(costs)
     planned = []
     for task in tasks.to_pylist():
-        item = _item(_own_program(task), task, ANY_IMPORT, costs, config=config, environment=environment)
+        item = _item(_own_program(task), task, ANY_IMPORT, expected, config=config, environment=environment)
         planned.append(Planned(task["task_id"], 0, "calibrated", "none", item))
     return planned
 
@@ -88,7 +93,7 @@ def plan_solutions(
     """
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
     missing = {row["task_id"]: _missing_imports(row, by_id) for row in ground_truth.to_pylist()}
-    costs = expectations((), ground_truth)
+    costs = expectations(ground_truth=ground_truth)
     planned = []
     for row in solutions.to_pylist():
         task = by_id[row["task_id"]]
@@ -117,7 +122,7 @@ def plan_references(
         config: limits and variants.
         environment: where they will run.
     """
-    costs = expectations((), ground_truth)
+    costs = expectations(ground_truth=ground_truth)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
     def reference(task: dict[str, Any]) -> Reference:
@@ -170,7 +175,7 @@ def judge(
     config: ExecutionConfig,
     environment: Environment,
     ledger_folder: Path,
-    known: Sequence[Path],
+    known: KnownVerdicts | None = None,
     other_ledgers: Iterable[Path] = (),
     policy: RerunPolicy = ONCE,
     checking: Checking | None = None,
@@ -183,7 +188,7 @@ def judge(
         config: how to execute.
         environment: where.
         ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
-        known: Parquet files of finished verdict tables.
+        known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
         other_ledgers: ledgers of other unfinished runs, read only.
         policy: what is executed more than once.
         checking: what passing samples are checked with; None: they are not checked.
@@ -193,7 +198,7 @@ def judge(
         ExecutionError: the work could not be finished.
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
-    published = [renewed(row, distinct[row["verdict_key"]]) for row in known_verdicts(known, distinct.keys())]
+    published = [renewed(row, distinct[row["verdict_key"]]) for row in (known(distinct.keys()) if known else [])]
     earlier, published = checks.findings_of(published), [checks.unchecked(row) for row in published]
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
     unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
@@ -221,22 +226,6 @@ def judge(
     # A pass whose check did not come to an end is no verdict yet.
     unfinished = sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns)
     return table, counts | {"infra_errors": unfinished}
-
-
-def known_verdicts(files: Sequence[Path], keys: Collection[str]) -> list[Verdict]:
-    """Published verdicts of the keys, columns as in VERDICTS: those that say something about the program.
-
-    Args:
-        files: Parquet files of finished verdict tables.
-        keys: of executions.
-    """
-    if not files or not keys:
-        return []
-    wanted = pc.field("verdict_key").isin(pa.array(sorted(keys))) & (pc.field("status") != "infra_error")
-    wanted &= pc.field("failure_kind") != "safety_policy"
-    found = ds.dataset([str(file) for file in files], schema=VERDICTS).to_table(filter=wanted)
-    rows: list[Verdict] = found.to_pylist()
-    return rows
 
 
 def verdicts_of(

@@ -12,16 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.items import WorkItem
 
 _FACTS = "data/bigcodebench/durations.csv"
@@ -84,20 +81,16 @@ def sha256_of_test(task: Mapping[str, Any]) -> str:
     return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def expectations(known: Sequence[Path], ground_truth: pa.Table | None = None) -> Expectations:
+def expectations(
+    costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
+) -> Expectations:
     """What verdicts show of the cost of tasks.
 
     Args:
-        known: Parquet files of finished verdict tables; means over each task's verdicts are taken.
+        costs: what executions of a task have taken so far, by task_id.
         ground_truth: this run's ground truths, which say more than the mean; its columns as in VERDICTS.
     """
-    measured: dict[str, Cost] = {}
-    if known:
-        files = ds.dataset([str(file) for file in known], schema=VERDICTS)
-        timed = pc.field("status").isin(MEASURED) & (pc.field("backend") != "imported")  # those carry no times
-        rows = files.to_table(columns=_COST_COLUMNS, filter=timed)
-        means = rows.group_by("task_id").aggregate([("wall_seconds", "mean"), ("max_rss_mib", "max")])
-        measured = {row["task_id"]: Cost(row["wall_seconds_mean"], row["max_rss_mib_max"]) for row in means.to_pylist()}
+    measured = dict(costs)
     if ground_truth is not None:
         own = ground_truth.filter(pc.field("status").isin(MEASURED)).select(_COST_COLUMNS).to_pylist()
         measured |= {row["task_id"]: Cost(row["wall_seconds"], row["max_rss_mib"]) for row in own}

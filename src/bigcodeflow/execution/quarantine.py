@@ -21,6 +21,7 @@ from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem, numbered
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import sha256_of_test
+from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
 
@@ -123,7 +124,8 @@ def _plan(
     tasks: pa.Table, times: int, config: ExecutionConfig, environment: Environment, store: Store
 ) -> dict[Identity, _Repetitions]:
     before = {_identity(row): row for row in read_quarantine(store, environment.environment_sha)}
-    truths = plan_ground_truths(tasks, config=config, environment=environment, known=store.published("execution"))
+    costs = VerdictIndex(store).costs()
+    truths = plan_ground_truths(tasks, config=config, environment=environment, costs=costs)
     planned = {}
     for task, truth in zip(tasks.to_pylist(), truths, strict=True):
         identity = Identity(task["task_id"], sha256_of_test(task))

@@ -254,6 +254,7 @@ def sanitizing_stage(run: ResolvedRun, dataset: ArtifactRef, samples: ArtifactRe
 def ground_truth_stage(run: ResolvedRun, dataset: ArtifactRef) -> Stage:
     """Verdicts of the canonical solutions: the environment's gate and the expected durations."""
     from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.verdict_index import VerdictIndex
     from bigcodeflow.execution.verdicts import RerunPolicy
 
     def execute(work: Work) -> Computed:
@@ -261,7 +262,7 @@ def ground_truth_stage(run: ResolvedRun, dataset: ArtifactRef) -> Stage:
             work.table(0),
             config=work.config.execution,
             environment=work.content["environment"],
-            known=work.store.published("execution"),
+            costs=VerdictIndex(work.store).costs(),
         )
         return _judge(work, planned, RerunPolicy(confirms_ground_truths=True))
 
@@ -346,6 +347,7 @@ def _judge(
     checking: "Checking | None" = None,
 ) -> Computed:
     from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.verdict_index import VerdictIndex
 
     folder = "execution"
     ledger_folder = work.store.workspace(folder, work.key)
@@ -356,7 +358,7 @@ def _judge(
             config=work.config.execution,
             environment=work.content["environment"],
             ledger_folder=ledger_folder,
-            known=work.store.published(folder),
+            known=VerdictIndex(work.store).verdicts,
             other_ledgers=others,
             policy=policy,
             checking=checking,
