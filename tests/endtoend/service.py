@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from tests.service.postgresql import postgresql_server
+from tests.prefect_service.postgresql import postgresql_server
 
 T = TypeVar("T")
 

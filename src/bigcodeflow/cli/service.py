@@ -48,12 +48,11 @@ def up(
     Run it again at any time: what runs is left alone, what died is started, deployments follow updates of the package
     and of prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
     """
-    from bigcodeflow.prefect_service import ServiceFolder, bring_up
-    from bigcodeflow.prefect_service import Wanted as ServiceOptions
+    from bigcodeflow.prefect_service import ServiceFolder, ServiceOptions, start_service
 
     folder = ServiceFolder(state)
     options = ServiceOptions(host, port, database, deployments, runs, schedules)
-    started = bring_up(folder, Path.cwd(), options, notice)
+    started = start_service(folder, Path.cwd(), options, notice)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active, all_schedules = started.schedules
     print_line(f"Prefect UI: {started.settings.ui_url}")
@@ -72,22 +71,22 @@ def down(
     state: _State = _STATE,
 ) -> None:
     """Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay."""
-    from bigcodeflow.prefect_service import ServiceFolder, bring_down
+    from bigcodeflow.prefect_service import ServiceFolder, stop_service
 
     folder = ServiceFolder(state)
     if not folder.exists:
         notice(f"nothing was started from {folder.root}; another folder is named with --state")
         return
-    stopped = bring_down(folder, wait=wait, say=notice)
+    stopped = stop_service(folder, wait=wait, notify=notice)
     notice(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
 
 
 def status(state: _State = _STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
-    from bigcodeflow.prefect_service import ServiceFolder, observe
+    from bigcodeflow.prefect_service import ServiceFolder, service_state
 
     folder = ServiceFolder(state)
-    found = observe(folder)
+    found = service_state(folder)
     if found is None:
         notice(f"nothing was started from {folder.root}: `bigcodeflow up`; another folder is named with --state")
         raise typer.Exit(1)
@@ -98,7 +97,7 @@ def status(state: _State = _STATE) -> None:
 
 
 def _table(found: "ServiceState", logs: Path) -> Table:
-    from bigcodeflow.prefect_service.database import shown
+    from bigcodeflow.prefect_service.database import without_password
 
     server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
     if found.server is not None:
@@ -108,7 +107,7 @@ def _table(found: "ServiceState", logs: Path) -> Table:
     rows = [
         ("server", server),
         ("worker", worker),
-        ("database", shown(found.settings.database)),
+        ("database", without_password(found.settings.database)),
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),
         ("schedules on", ", ".join(found.active_schedules) or "none"),

@@ -8,13 +8,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from bigcodeflow.core.errors import ConfigError, ServiceError
 
-_DRIVERS = {
-    "postgresql": "postgresql+asyncpg",
-    "postgres": "postgresql+asyncpg",
-    "postgresql+asyncpg": "postgresql+asyncpg",
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
-}
+_DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
+_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
 _CONNECT_SECONDS = 15
 
 
@@ -29,19 +24,15 @@ def database_url(text: str) -> str:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise ConfigError(
-            f"--database {text!r} is not a URL: write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
-        ) from None
-    driver = _DRIVERS.get(url.drivername)
+        raise ConfigError(f"--database {text!r} is not a URL: {_FORMS}") from None
+    name = url.drivername
+    driver = name if name in _DRIVERS.values() else _DRIVERS.get(name)
     if driver is None:
-        raise ConfigError(
-            f"--database: Prefect cannot use {url.drivername}: "
-            "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
-        )
+        raise ConfigError(f"--database: Prefect cannot use {name}: {_FORMS}")
     return url.set(drivername=driver).render_as_string(hide_password=False)
 
 
-def shown(url: str) -> str:
+def without_password(url: str) -> str:
     """A URL without its password."""
     return make_url(url).render_as_string(hide_password=True) if url else "SQLite"
 
@@ -52,29 +43,27 @@ def check_database(url: str) -> None:
     Raises:
         ServiceError: the database cannot be reached or refuses.
     """
-    parsed = make_url(url)
+    parsed, shown = make_url(url), without_password(url)
     if parsed.drivername.startswith("sqlite"):
         if parsed.database and not Path(parsed.database).parent.is_dir():
-            raise ServiceError(f"database {shown(url)}: the folder {Path(parsed.database).parent} does not exist")
+            raise ServiceError(f"database {shown}: the folder {Path(parsed.database).parent} does not exist")
         return
     import asyncpg  # type: ignore[import-untyped]
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    async def connect() -> None:
+        engine = create_async_engine(url, connect_args={"timeout": _CONNECT_SECONDS})
+        try:
+            async with engine.connect():
+                pass
+        finally:
+            await engine.dispose()
 
     try:
-        asyncio.run(_connect(url))
+        asyncio.run(connect())
     except (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
         reason = " ".join(str(error).split()) or f"no answer within {_CONNECT_SECONDS} s"
         raise ServiceError(
-            f"database {shown(url)} cannot be used: {reason}. Check that it runs, that the database exists, and user "
-            "and password; then run `bigcodeflow up --database URL` again"
+            f"database {shown} cannot be used: {reason}. Check that it runs, that the database exists, and user and "
+            "password; then run `bigcodeflow up --database URL` again"
         ) from None
-
-
-async def _connect(url: str) -> None:
-    from sqlalchemy.ext.asyncio import create_async_engine
-
-    engine = create_async_engine(url, connect_args={"timeout": _CONNECT_SECONDS})
-    try:
-        async with engine.connect():
-            pass
-    finally:
-        await engine.dispose()

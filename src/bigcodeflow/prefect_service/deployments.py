@@ -1,12 +1,12 @@
-"""Registering the deployments of a prefect.yaml, and keeping the schedules that somebody switched on."""
+"""The deployments of a prefect.yaml: registered, and with the schedules that somebody switched on kept."""
 
 import hashlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import yaml
 
@@ -47,22 +47,17 @@ def deployment_names(file: Path) -> list[str]:
 
 
 def fingerprint(file: Path, project: Path, database: str) -> str:
-    """Changes with whatever is written into the deployments: the file, the forms (so the code), the working folder."""
+    """Changes with all that is written into the deployments: the file, the code's settings, the working folder."""
     digest = hashlib.sha256()
     for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
         digest.update(part.encode() + b"\0")
-    for path in (file, *_sources()):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _sources() -> Iterator[Path]:
-    from importlib.util import find_spec
-
+    digest.update(file.read_bytes())
     for package in ("bigcodeflow", "flows"):
         spec = find_spec(package)
         for folder in (spec.submodule_search_locations if spec else None) or ():
-            yield from sorted(Path(folder).rglob("*.py"))
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def register(server: PrefectServer, file: Path, *, project: Path, environment: Mapping[str, str]) -> None:
@@ -71,7 +66,7 @@ def register(server: PrefectServer, file: Path, *, project: Path, environment: M
     Raises:
         ServiceError: Prefect refuses a deployment.
     """
-    before = {(schedule.deployment, schedule.slug): schedule.active for schedule in schedules(server)}
+    before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
     try:
         done = subprocess.run(
@@ -82,34 +77,5 @@ def register(server: PrefectServer, file: Path, *, project: Path, environment: M
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]))
-    for schedule in schedules(server):
-        server.set_schedule(
-            schedule.deployment_id,
-            schedule.id,
-            active=before.get((schedule.deployment, schedule.slug), schedule.active),
-        )
-
-
-class Schedule(NamedTuple):
-    """A schedule as the server has it."""
-
-    deployment: str
-    slug: str
-    active: bool
-    deployment_id: str
-    id: str
-
-
-def schedules(server: PrefectServer) -> list[Schedule]:
-    """Every schedule of every deployment."""
-    return [
-        Schedule(one["name"], found["slug"] or found["id"], bool(found["active"]), one["id"], found["id"])
-        for one in server.deployments()
-        for found in one["schedules"]
-    ]
-
-
-def switch_schedules(server: PrefectServer, *, active: bool) -> None:
-    """Switch every schedule on or off."""
-    for schedule in schedules(server):
-        server.set_schedule(schedule.deployment_id, schedule.id, active=active)
+    for schedule in server.schedules():
+        server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

@@ -6,23 +6,27 @@ DIR/logs/          output of the server and the worker
 DIR/prefect/       Prefect's home: the SQLite database and remembered results
 """
 
-import fcntl
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
+from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 
-Say = Callable[[str], None]
+#: Gets a line about what is waited for or was done.
+Notify = Callable[[str], None]
 
 #: Written into the environment of the server and the worker, and inherited by all that they start.
 MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
+#: Prefect's own, in the environment of a flow run's process.
+RUN_VARIABLE = "PREFECT__FLOW_RUN_ID"
 DEFAULT_PORT = 4200
 _LOG_BYTES = 10_000_000
 
@@ -70,14 +74,27 @@ class ServiceRecord(BaseModel):
     """Whether a stop has paused the pool and not resumed it."""
 
     @property
-    def mark(self) -> str:
-        """Entry of the environment by which processes of this service are known."""
-        return f"{MARK_VARIABLE}={self.service_id}"
-
-    @property
     def worker_name(self) -> str:
         """Name of the service's own worker; other machines may add workers to the same pool."""
         return f"{socket.gethostname()}-{self.service_id[:6]}"
+
+    @property
+    def running_server(self) -> ProcessIdentity | None:
+        """The server's process; None where it has ended."""
+        return self.server if self.server is not None and self.server.alive else None
+
+    @property
+    def running_worker(self) -> ProcessIdentity | None:
+        """The worker's process; None where it has ended."""
+        return self.worker if self.worker is not None and self.worker.alive else None
+
+    def processes(self) -> dict[ProcessIdentity, Mapping[str, str]]:
+        """All that the service started and what those started in turn, with their environments."""
+        return processes.marked(MARK_VARIABLE, self.service_id)
+
+    def flow_runs(self) -> set[str]:
+        """Ids of the flow runs that have a process of this service."""
+        return {environment[RUN_VARIABLE] for environment in self.processes().values() if RUN_VARIABLE in environment}
 
 
 class ServiceFolder:
@@ -119,28 +136,29 @@ class ServiceFolder:
         aside.replace(self.root / "service.json")
 
     @contextmanager
-    def locked(self, say: Say) -> Iterator[ServiceRecord]:
+    def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
         """Keep every other start and stop of this service waiting.
 
         Raises:
             ServiceError: the folder cannot be made, or its record cannot be read.
         """
+        lock = FileLock(self.root / "lock")
         try:
             for folder in (self.root, self.logs, self.prefect_home):
                 folder.mkdir(parents=True, exist_ok=True)
             (self.root / ".gitignore").write_text("*\n")
-            lock = (self.root / "lock").open("a")
+            lock.acquire(timeout=0)
+        except Timeout:
+            notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
+            lock.acquire()
         except OSError as error:
             raise ServiceError(
                 f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
             ) from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                say(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
             yield self.read()
+        finally:
+            lock.release()
 
     def log(self, name: str) -> Path:
         """Log file of a process that is about to start; an overlong one is put aside."""

@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
 from pydantic import BaseModel, ConfigDict
 
-_PROC = Path("/proc")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.1
 
 
@@ -21,26 +23,24 @@ class ProcessIdentity(BaseModel):
 
     pid: int
     started: str
-    """Boot id and clock ticks since that boot."""
+    """Boot id and clock ticks since that boot, which no change of the clock moves."""
 
     @property
     def alive(self) -> bool:
         """Whether it still runs; a process that only waits to be reaped does not."""
-        found = identify(self.pid)
-        return found == self
+        return identify(self.pid) == self
 
 
 def identify(pid: int) -> ProcessIdentity | None:
     """The process with this number now, or nothing where none runs."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-        boot_id = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
+        process = psutil.Process(pid)
+        if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
+            return None
+        ticks = round((process.create_time() - psutil.boot_time()) * _TICKS_PER_SECOND)
+    except psutil.Error:
         return None
-    # The name in brackets may hold spaces and brackets of its own.
-    fields = stat.rpartition(")")[2].split()
-    state, started_ticks = fields[0], fields[19]
-    return None if state in "ZX" else ProcessIdentity(pid=pid, started=f"{boot_id}:{started_ticks}")
+    return ProcessIdentity(pid=pid, started=f"{_BOOT_ID.read_text().strip()}:{ticks}")
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:
@@ -60,19 +60,18 @@ def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mappi
     return identify(process.pid)
 
 
-def marked(mark: str) -> dict[ProcessIdentity, Mapping[str, str]]:
-    """Processes of this user whose environment holds ``NAME=value``, with their environments; never the caller."""
+def marked(variable: str, value: str) -> dict[ProcessIdentity, Mapping[str, str]]:
+    """Processes of this user, but the caller, whose environment has the variable, with their environments."""
     found: dict[ProcessIdentity, Mapping[str, str]] = {}
-    for folder in _PROC.iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
             continue
         try:
-            entries = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
-        except OSError:  # gone meanwhile, or another user's
+            environment = process.environ()
+        except psutil.Error:  # gone meanwhile, or another user's
             continue
-        identity = identify(int(folder.name)) if mark in entries else None
-        if identity is not None:
-            found[identity] = dict(entry.split("=", 1) for entry in entries if "=" in entry)
+        if environment.get(variable) == value and (identity := identify(process.pid)) is not None:
+            found[identity] = environment
     return found
 
 
@@ -89,18 +88,13 @@ def end(processes: Iterable[ProcessIdentity], *, patience_seconds: float) -> Non
         time.sleep(_POLL_SECONDS)
 
 
-def _signal(process: ProcessIdentity, number: signal.Signals) -> bool:
+def _signal(identity: ProcessIdentity, number: signal.Signals) -> bool:
     try:
-        descriptor = os.pidfd_open(process.pid)
-    except OSError:
-        return False
-    try:
-        # Looked at after it was opened: whatever takes the number over later, the descriptor stays with this one.
-        if not process.alive:
+        process = psutil.Process(identity.pid)
+        # Compared after the object was made: psutil signals no process that takes the number over later.
+        if not identity.alive:
             return False
-        signal.pidfd_send_signal(descriptor, number)
-    except OSError:
+        process.send_signal(number)
+    except psutil.Error:
         return False
-    finally:
-        os.close(descriptor)
     return True

@@ -1,10 +1,9 @@
-"""What the service asks of its Prefect server, over HTTP: this room must work where Prefect takes seconds to import."""
+"""Requests of the service to its Prefect server, over HTTP: importing Prefect for its client would take seconds."""
 
 import os
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx2
 
@@ -29,6 +28,16 @@ _BUSY_SECONDS = 60.0
 _SECONDS_BETWEEN_TRIES = 1.0
 
 
+class Schedule(NamedTuple):
+    """A schedule as the server has it."""
+
+    deployment: str
+    slug: str
+    active: bool
+    deployment_id: str
+    id: str
+
+
 class PrefectServer:
     """A client of one server's API."""
 
@@ -45,9 +54,7 @@ class PrefectServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def home(self) -> str | None:
@@ -106,9 +113,18 @@ class PrefectServer:
         """Every deployment of the pool, with its schedules."""
         return self._pages("/deployments/filter", {"work_pools": {"name": {"any_": [POOL]}}})
 
-    def set_schedule(self, deployment_id: str, schedule_id: str, *, active: bool) -> None:
+    def schedules(self) -> list[Schedule]:
+        """Every schedule of every deployment."""
+        return [
+            Schedule(one["name"], found["slug"] or found["id"], bool(found["active"]), one["id"], found["id"])
+            for one in self.deployments()
+            for found in one["schedules"]
+        ]
+
+    def set_schedule(self, schedule: Schedule, *, active: bool) -> None:
         """Switch a schedule on or off."""
-        self._send("PATCH", f"/deployments/{deployment_id}/schedules/{schedule_id}", {"active": active})
+        path = f"/deployments/{schedule.deployment_id}/schedules/{schedule.id}"
+        self._send("PATCH", path, {"active": active})
 
     def unfinished_runs(self, worker: str) -> list[dict[str, Any]]:
         """Runs that a worker took up and that have not ended as far as the server knows."""
@@ -138,39 +154,29 @@ class PrefectServer:
 
     def _create(self, path: str, name: str, body: dict[str, Any]) -> bool:
         """Whether it was created; False where it is there already."""
-        there = self._request("GET", f"{path.rstrip('/')}/{name}", None)
-        if there.status_code != _NOT_FOUND:
-            self._accepted(there)
+        if self._send("GET", f"{path.rstrip('/')}/{name}", absent_is_none=True) is not None:
             return False
         self._send("POST", path, {"name": name, **body})
         return True
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        response = self._request(method, path, body)
-        self._accepted(response)
-        return response.json() if response.content else None
-
-    def _request(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
-        """The answer; a server whose database is busy, as at its start, refuses without having done anything."""
+    def _send(self, method: str, path: str, body: dict[str, Any] | None = None, *, absent_is_none: bool = False) -> Any:
+        """The response's content. A server whose database is busy, as at its start, refuses and does nothing."""
         give_up_at = time.monotonic() + _BUSY_SECONDS
-        response = self._asked(method, path, body)
-        while response.status_code == _BUSY and time.monotonic() < give_up_at:
-            time.sleep(_SECONDS_BETWEEN_TRIES)
-            response = self._asked(method, path, body)
-        return response
-
-    def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
         try:
-            return self._client.request(method, path, json=body)
+            response = self._client.request(method, path, json=body)
+            while response.status_code == _BUSY and time.monotonic() < give_up_at:
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+                response = self._client.request(method, path, json=body)
         except httpx2.HTTPError as error:
             raise ServiceError(
                 f"the Prefect server at {self.api_url} stopped answering ({type(error).__name__}: {error}): "
                 "run `bigcodeflow up` again; `bigcodeflow status` names its log"
             ) from None
-
-    def _accepted(self, response: httpx2.Response) -> None:
+        if absent_is_none and response.status_code == _NOT_FOUND:
+            return None
         if response.is_error:
             raise ServiceError(
-                f"the Prefect server at {self.api_url} refused {response.request.method} {response.request.url.path}: "
+                f"the Prefect server at {self.api_url} refused {method} {response.request.url.path}: "
                 f"{response.status_code} {response.text[:300]}"
             )
+        return response.json() if response.content else None

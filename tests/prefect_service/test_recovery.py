@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.services import DEPLOYMENTS, Service, finished
+from tests.prefect_service.services import DEPLOYMENTS, Service, finished
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1200)]
 

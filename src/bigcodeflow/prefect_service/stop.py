@@ -7,60 +7,72 @@ from typing import Any
 
 from bigcodeflow.core.errors import ServiceError
 from bigcodeflow.prefect_service import processes
-from bigcodeflow.prefect_service.folder import Say, ServiceFolder, ServiceRecord
-from bigcodeflow.prefect_service.orphans import report_crashed, running_here
+from bigcodeflow.prefect_service.folder import Notify, ServiceFolder, ServiceRecord
 from bigcodeflow.prefect_service.server import PrefectServer
 
+#: Between asking a process to end and killing it.
+END_SECONDS = 20.0
 _CANCEL_SECONDS = 60.0
-_END_SECONDS = 20.0
 _POLL_SECONDS = 0.5
-_SAY_EVERY_SECONDS = 30.0
+_NOTIFY_EVERY_SECONDS = 30.0
 
 
-def bring_down(folder: ServiceFolder, *, wait: bool, say: Say) -> tuple[str, ...]:
+def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[str, ...]:
     """Stop worker and server and all that they started; returns which of them ran.
 
     Args:
         folder: where the service keeps its state.
         wait: let runs end by themselves; else they are cancelled, and can be retried after the next start.
-        say: told what is waited for.
+        notify: gets a line about what is waited for.
 
     Raises:
         ServiceError: the record cannot be read.
     """
     if not folder.exists:
         return ()
-    with folder.locked(say) as record:
-        running = tuple(name for name in ("worker", "server") if _alive(record, name))
+    with folder.locked(notify) as record:
+        found = {"worker": record.running_worker, "server": record.running_server}
+        running = tuple(name for name, process in found.items() if process is not None)
         if "server" in running:
-            _stop_work(folder, record, wait=wait, say=say)
+            _stop_work(folder, record, wait=wait, notify=notify)
         _end_rest(record, spare_server=False)
         record.server = record.worker = None
         folder.write(record)
     return running
 
 
-def _alive(record: ServiceRecord, name: str) -> bool:
-    process: processes.ProcessIdentity | None = getattr(record, name)
-    return process is not None and process.alive
+def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
+    """Mark the worker's unfinished runs without a process as crashed, and what they ran inside; returns how many.
+
+    A worker reports the death of its runs; with the worker or the whole machine gone nobody does, and a run that stays
+    Running can neither be retried nor gives its place in the queue back.
+    """
+    alive = record.flow_runs()
+    dead = [run for run in server.unfinished_runs(record.worker_name) if run["id"] not in alive]
+    if not dead:
+        return 0
+    message = "The run's process ended together with its worker. Retry it: finished stages and samples are reused."
+    for run in [*server.unfinished_subflows(run["id"] for run in dead), *dead]:
+        server.set_state(run["id"], "CRASHED", message, force=True)
+    return len(dead)
 
 
-def _stop_work(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, say: Say) -> None:
+def _stop_work(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
     """End runs and worker while the server still takes down what becomes of them."""
     try:
         with PrefectServer(record.settings.api_url) as server, _no_new_runs(server, folder, record):
             if wait:
-                _wait_for_runs(server, record, say)
-            elif _alive(record, "worker"):
-                _cancel_runs(server, record, say)
+                _wait_for_runs(server, record, notify)
+            elif record.running_worker:
+                _cancel_runs(server, record, notify)
             if record.worker is not None:
-                processes.end([record.worker], patience_seconds=_END_SECONDS)
+                processes.end([record.worker], patience_seconds=END_SECONDS)
             _end_rest(record, spare_server=True)
             report_crashed(server, record)
     except ServiceError as error:
         if wait:
             raise
-        say(f"{error}; stopping without regard to it")
+        notify(f"{error}; stopping without regard to it")
 
 
 @contextmanager
@@ -80,21 +92,21 @@ def _no_new_runs(server: PrefectServer, folder: ServiceFolder, record: ServiceRe
         folder.write(record)
 
 
-def _wait_for_runs(server: PrefectServer, record: ServiceRecord, say: Say) -> None:
-    said = float("-inf")
-    while (runs := _at_work(server, record)) or running_here(record):
-        if time.monotonic() - said >= _SAY_EVERY_SECONDS:
-            said = time.monotonic()
+def _wait_for_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -> None:
+    notified = float("-inf")
+    while (runs := _at_work(server, record)) or record.flow_runs():
+        if time.monotonic() - notified >= _NOTIFY_EVERY_SECONDS:
+            notified = time.monotonic()
             names = ", ".join(run["name"] for run in runs) or "one that is about to end"
-            say(f"waiting for runs: {names} (Ctrl-C leaves all as it is)")
+            notify(f"waiting for runs: {names} (Ctrl-C leaves all as it is)")
         time.sleep(_POLL_SECONDS)
 
 
-def _cancel_runs(server: PrefectServer, record: ServiceRecord, say: Say) -> None:
+def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -> None:
     runs = _at_work(server, record)
     if not runs:
         return
-    say(f"cancelling {len(runs)} runs: {', '.join(run['name'] for run in runs)} …")
+    notify(f"cancelling {len(runs)} runs: {', '.join(run['name'] for run in runs)} …")
     for run in runs:
         server.set_state(run["id"], "CANCELLING", "`bigcodeflow down` stopped the service. Retry it after `up`.")
     deadline = time.monotonic() + _CANCEL_SECONDS
@@ -104,7 +116,7 @@ def _cancel_runs(server: PrefectServer, record: ServiceRecord, say: Say) -> None
 
 def _at_work(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any]]:
     """Unfinished runs that have a process, or that the worker is about to give one."""
-    alive, starting = running_here(record), _alive(record, "worker")
+    alive, starting = record.flow_runs(), record.running_worker is not None
     return [
         run
         for run in server.unfinished_runs(record.worker_name)
@@ -115,5 +127,4 @@ def _at_work(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any
 def _end_rest(record: ServiceRecord, *, spare_server: bool) -> None:
     """End whatever still carries the service's mark: flow runs of a worker that died, clusters of a run that died."""
     spared = record.server if spare_server else None
-    left = [process for process in processes.marked(record.mark) if process != spared]
-    processes.end(left, patience_seconds=_END_SECONDS)
+    processes.end([one for one in record.processes() if one != spared], patience_seconds=END_SECONDS)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord
-from bigcodeflow.prefect_service.processes import ProcessIdentity, end, marked
+from bigcodeflow.prefect_service.processes import ProcessIdentity, end
 
 COMMAND_SECONDS = 600
 _LONG_SECONDS = 3600.0
@@ -119,7 +119,7 @@ class Service:
 
     def processes(self) -> list[ProcessIdentity]:
         """Every process that the service started, and theirs."""
-        return list(marked(self.record.mark)) if self.folder.exists else []
+        return list(self.record.processes()) if self.folder.exists else []
 
     def kill(self) -> None:
         """Leave nothing behind, whatever became of the test."""
@@ -170,7 +170,7 @@ class Service:
 
     def flow_processes(self) -> list[ProcessIdentity]:
         """Processes of flow runs."""
-        return [one for one, variables in marked(self.record.mark).items() if "PREFECT__FLOW_RUN_ID" in variables]
+        return [one for one, variables in self.record.processes().items() if "PREFECT__FLOW_RUN_ID" in variables]
 
 
 def finished(process: "subprocess.Popen[str]", *, code: int = 0) -> str:

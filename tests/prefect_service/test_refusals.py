@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.prefect_service.database import check_database, database_url, shown
+from bigcodeflow.prefect_service.database import check_database, database_url, without_password
 from bigcodeflow.prefect_service.deployments import deployment_names, deployments_file
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
-from bigcodeflow.prefect_service.starting import Wanted, bring_up, settle
-from bigcodeflow.prefect_service.stopping import bring_down
-from tests.service.services import Service, finished, free_port, wait_for
+from bigcodeflow.prefect_service.start import ServiceOptions, start_service, update_settings
+from bigcodeflow.prefect_service.stop import stop_service
+from tests.prefect_service.services import Service, finished, free_port, wait_for
 
-NOTHING_ASKED = Wanted()
+NOTHING_ASKED = ServiceOptions()
 
 
-def refuse(service: Service, wanted: Wanted = NOTHING_ASKED) -> str:
+def refuse(service: Service, options: ServiceOptions = NOTHING_ASKED) -> str:
     """The message with which a start ends, and that nothing runs."""
     with pytest.raises((ConfigError, ServiceError)) as raised:
-        bring_up(service.folder, service.project, wanted, lambda line: None)
+        start_service(service.folder, service.project, options, lambda line: None)
     assert not service.folder.exists or not service.processes()
     return str(raised.value)
 
@@ -30,12 +30,12 @@ def refuse(service: Service, wanted: Wanted = NOTHING_ASKED) -> str:
 def test_a_port_that_was_asked_for_and_is_taken_is_named(service: Service) -> None:
     """Another program's, so the user has to choose."""
     with socket.create_server(("127.0.0.1", service.port)):
-        assert f"--port {service.port} is taken" in refuse(service, Wanted(port=service.port))
+        assert f"--port {service.port} is taken" in refuse(service, ServiceOptions(port=service.port))
 
 
 def test_an_address_that_is_not_this_machines_is_named(service: Service) -> None:
     """No server could listen there."""
-    assert "--host 192.0.2.1" in refuse(service, Wanted(host="192.0.2.1"))
+    assert "--host 192.0.2.1" in refuse(service, ServiceOptions(host="192.0.2.1"))
 
 
 def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         record = ServiceRecord(settings=ServiceSettings(port=port))
-        settle(record, NOTHING_ASKED)
+        update_settings(record, NOTHING_ASKED)
     assert port < record.settings.port < port + 100
 
 
@@ -68,9 +68,9 @@ def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
     """The usual spellings work, passwords survive, and are never shown."""
     url = database_url("postgres://user:p%40ss@host:5432/prefect")
     assert url == "postgresql+asyncpg://user:p%40ss@host:5432/prefect"
-    assert "p%40ss" not in shown(url)
+    assert "p%40ss" not in without_password(url)
     assert database_url("sqlite") == ""
-    assert shown("") == "SQLite"
+    assert without_password("") == "SQLite"
 
 
 def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_down_leaves_a_stranger_alone_that_has_the_number_of_an_ended_server(ser
     service.folder.root.mkdir()
     former = mine.model_copy(update={"started": "another boot"})
     service.folder.write(ServiceRecord(server=former, worker=former))
-    assert bring_down(service.folder, wait=False, say=lambda line: None) == ()
+    assert stop_service(service.folder, wait=False, notify=lambda line: None) == ()
 
 
 def test_the_record_is_for_its_owner_only_and_a_damaged_one_is_named(tmp_path: Path) -> None:

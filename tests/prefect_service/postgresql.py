@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.services import free_port, wait_for
+from tests.prefect_service.services import free_port, wait_for
 
 PASSWORD = "kept-to-ourselves"
 

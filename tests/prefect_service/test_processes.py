@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.prefect_service.processes import ProcessIdentity, end, identify, marked, start
-from tests.service.services import wait_for
+from tests.prefect_service.services import wait_for
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
@@ -58,18 +58,18 @@ def test_who_ignores_the_request_is_killed(tmp_path: Path) -> None:
 
 def test_started_processes_have_a_session_of_their_own_and_are_found_by_their_mark(tmp_path: Path) -> None:
     """Neither a closed terminal nor Ctrl-C reaches them; children inherit the mark."""
-    log, service_id = tmp_path / "log", uuid.uuid4().hex
-    mark, environment = f"BIGCODEFLOW_SERVICE={service_id}", os.environ | {"BIGCODEFLOW_SERVICE": service_id}
+    log, mark = tmp_path / "log", ("BIGCODEFLOW_SERVICE", uuid.uuid4().hex)
+    environment = os.environ | dict([mark])
     process = start(["sh", "-c", "sleep 600 & wait"], folder=tmp_path, log=log, environment=environment)
     assert process is not None
     try:
         assert os.getsid(process.pid) == process.pid
-        wait_for(lambda: len(marked(mark)) == 2, "shell and child")
-        assert process in marked(mark)
-        assert not marked(f"{mark}-of-another")
+        wait_for(lambda: len(marked(*mark)) == 2, "shell and child")
+        assert process in marked(*mark)
+        assert not marked(mark[0], f"{mark[1]}-of-another")
     finally:
-        end(marked(mark), patience_seconds=5)
-    assert not marked(mark)
+        end(marked(*mark), patience_seconds=5)
+    assert not marked(*mark)
 
 
 def test_a_signal_to_a_process_that_is_gone_is_no_error(sleeper: "subprocess.Popen[bytes]") -> None:

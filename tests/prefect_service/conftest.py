@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.services import Service
+from tests.prefect_service.services import Service
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from tests.service.postgresql import PASSWORD, postgresql_server
-from tests.service.services import Service
+from tests.prefect_service.postgresql import PASSWORD, postgresql_server
+from tests.prefect_service.services import Service
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1200)]
 

@@ -12,23 +12,29 @@ from typing import NamedTuple
 
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.prefect_service import deployments, processes
-from bigcodeflow.prefect_service.database import check_database, database_url, shown
-from bigcodeflow.prefect_service.folder import MARK_VARIABLE, Say, ServiceFolder, ServiceRecord, ServiceSettings
-from bigcodeflow.prefect_service.orphans import end_strays, report_crashed
+from bigcodeflow.prefect_service.database import check_database, database_url, without_password
+from bigcodeflow.prefect_service.folder import (
+    MARK_VARIABLE,
+    RUN_VARIABLE,
+    Notify,
+    ServiceFolder,
+    ServiceRecord,
+    ServiceSettings,
+)
 from bigcodeflow.prefect_service.server import POOL, PrefectServer
+from bigcodeflow.prefect_service.stop import END_SECONDS, report_crashed
 
 _SERVER_SECONDS = 300
 _WORKER_SECONDS = 300
-_SAY_EVERY_SECONDS = 10.0
+_NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
-_END_SECONDS = 20.0
 _PORTS_TRIED = 100
 _FOREIGN = frozenset(
     {"PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE"}
 )
 
 
-class Wanted(NamedTuple):
+class ServiceOptions(NamedTuple):
     """What a start was asked for; None takes what the last start had, or the default."""
 
     host: str | None = None
@@ -41,7 +47,7 @@ class Wanted(NamedTuple):
     """Switches every schedule on or off."""
 
 
-class Started(NamedTuple):
+class StartedService(NamedTuple):
     """What runs after a start."""
 
     settings: ServiceSettings
@@ -53,42 +59,53 @@ class Started(NamedTuple):
     """What this start did; nothing where all was there."""
 
 
-def bring_up(folder: ServiceFolder, project: Path, wanted: Wanted, say: Say) -> Started:
+def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions, notify: Notify) -> StartedService:
     """Start server and worker and register the deployments, as far as that is not done; return when all is ready.
 
     Args:
         folder: where the service keeps its state.
         project: folder in which runs start, and from which their relative paths count.
-        wanted: settings to start with.
-        say: told what is waited for.
+        options: settings to start with.
+        notify: gets a line about what is waited for.
 
     Raises:
         ConfigError: settings that cannot work, or differ from those of the running server.
         ServiceError: something that does not start, with the end of its log.
     """
-    with folder.locked(say) as record:
-        names = settle(record, wanted)
+    with folder.locked(notify) as record:
+        names = update_settings(record, options)
         folder.write(record)
-        end_strays(record)
-        starting = _Starting(folder, record, project, say)
-        new = [*starting.server()]
+        _end_strays(record)
+        start = _Start(folder, record, project, notify)
+        start.server()
         with PrefectServer(record.settings.api_url) as server:
-            server.make_pool(execution_runs=wanted.execution_runs)
+            server.make_pool(execution_runs=options.execution_runs)
             if record.pool_paused:
                 server.pause_pool(paused=False)
                 record.pool_paused = False
                 folder.write(record)
-            new += starting.worker(server)
-            new += starting.deployments(server, names)
-            if wanted.schedules is not None:
-                deployments.switch_schedules(server, active=wanted.schedules)
-            starting.wait_for_worker(server)
-            active = [schedule.active for schedule in deployments.schedules(server)]
-            runs = server.execution_runs()
-            return Started(record.settings, len(names), (sum(active), len(active)), runs, tuple(new))
+            start.worker(server)
+            start.deployments(server, names)
+            if options.schedules is not None:
+                for schedule in server.schedules():
+                    server.set_schedule(schedule, active=options.schedules)
+            # The worker's process was started before; it is ready when it asks the server for runs.
+            start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name), _WORKER_SECONDS)
+            active = [schedule.active for schedule in server.schedules()]
+            counts = (sum(active), len(active))
+            return StartedService(record.settings, len(names), counts, server.execution_runs(), tuple(start.new))
 
 
-def settle(record: ServiceRecord, wanted: Wanted) -> list[str]:
+def _end_strays(record: ServiceRecord) -> None:
+    """End a server or worker whose start was interrupted before it was noted down."""
+    known = (record.server, record.worker)
+    strays = [
+        one for one, environment in record.processes().items() if one not in known and RUN_VARIABLE not in environment
+    ]
+    processes.end(strays, patience_seconds=END_SECONDS)
+
+
+def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]:
     """Bring the record's settings up to date; returns the names of the deployments.
 
     Raises:
@@ -97,20 +114,20 @@ def settle(record: ServiceRecord, wanted: Wanted) -> list[str]:
     """
     old = record.settings
     new = ServiceSettings(
-        host=wanted.host or old.host,
-        port=wanted.port or old.port,
-        database=old.database if wanted.database is None else database_url(wanted.database),
-        deployments=old.deployments if wanted.deployments is None else str(wanted.deployments.absolute()),
+        host=options.host or old.host,
+        port=options.port or old.port,
+        database=old.database if options.database is None else database_url(options.database),
+        deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
     )
     names = deployments.deployment_names(deployments.deployments_file(new.deployments))
-    running = record.server is not None and record.server.alive
+    running = record.running_server is not None
     if running and (new.host, new.port, new.database) != (old.host, old.port, old.database):
         raise ConfigError(
-            f"the server runs at {old.ui_url} with {shown(old.database)}: run `bigcodeflow down` first to change "
-            "--host, --port or --database"
+            f"the server runs at {old.ui_url} with {without_password(old.database)}: "
+            "run `bigcodeflow down` first to change --host, --port or --database"
         )
     if not running:
-        new = new.model_copy(update={"port": _free_port(new, asked=wanted.port is not None)})
+        new = new.model_copy(update={"port": _free_port(new, asked=options.port is not None)})
         if new.database:
             check_database(new.database)
     record.settings = new
@@ -133,80 +150,93 @@ def _free_port(settings: ServiceSettings, *, asked: bool) -> int:
     raise ConfigError(f"no port is free from {settings.port} on: name one with --port")
 
 
-class _Starting:
+class _Start:
     """One start: what it has to know at every step."""
 
-    def __init__(self, folder: ServiceFolder, record: ServiceRecord, project: Path, say: Say) -> None:
+    def __init__(self, folder: ServiceFolder, record: ServiceRecord, project: Path, notify: Notify) -> None:
         self._folder = folder
         self._record = record
         self._project = project
-        self._say = say
+        self._notify = notify
+        self.new: list[str] = []
+        """What was started or registered."""
 
-    def server(self) -> tuple[str, ...]:
+    def server(self) -> None:
         """The server answers when this returns."""
         record, settings = self._record, self._record.settings
+        installed = metadata.version("prefect")
+        if record.running_server is None:
+            self._notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
+            record.server = self._process("server", "--host", settings.host, "--port", str(settings.port))
+            record.prefect_version = installed
+            self._note("server")
+        elif record.prefect_version != installed:
+            self._notify(
+                f"the server runs Prefect {record.prefect_version}, installed is {installed}: "
+                "run `bigcodeflow down --wait` and `up` to change over"
+            )
         with PrefectServer(settings.api_url) as server:
-            if record.server is not None and record.server.alive:
-                started: tuple[str, ...] = ()
-                if record.prefect_version != (installed := metadata.version("prefect")):
-                    self._say(
-                        f"the server runs Prefect {record.prefect_version}, installed is {installed}: "
-                        "run `bigcodeflow down --wait` and `up` to change over"
-                    )
-            else:
-                self._say(f"starting the Prefect server on {settings.ui_url} ({shown(settings.database)}) …")
-                record.server = self._start(
-                    "server", "server", "start", "--host", settings.host, "--port", settings.port
-                )
-                record.prefect_version = metadata.version("prefect")
-                self._folder.write(record)
-                started = ("server",)
-            self._wait("server", record.server, lambda: self._is_ours(server.home()), _SERVER_SECONDS)
-        return started
+            # Somebody else's server may have taken the port in the second before ours did.
+            ours = str(self._folder.prefect_home)
+            self.wait("server", record.server, lambda: server.home() == ours, _SERVER_SECONDS)
 
-    def _is_ours(self, home: str | None) -> bool:
-        # Somebody else's server may have taken the port in the second before ours did.
-        return home is not None and Path(home) == self._folder.prefect_home
-
-    def worker(self, server: PrefectServer) -> tuple[str, ...]:
-        """The worker's process runs when this returns; runs whose processes died with an earlier one are told so."""
+    def worker(self, server: PrefectServer) -> None:
+        """The worker's process runs when this returns; runs whose processes died with an earlier one are marked so."""
         record = self._record
-        if record.worker is not None and record.worker.alive:
+        if record.running_worker is not None:
             if record.worker_api_url == record.settings.api_url:
-                return ()
-            processes.end([record.worker], patience_seconds=_END_SECONDS)
-        name = record.worker_name
+                return
+            processes.end([record.running_worker], patience_seconds=END_SECONDS)
         crashed = report_crashed(server, record)
         if crashed:
-            self._say(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
-        record.worker = self._start("worker", "worker", "start", "--pool", POOL, "--type", "process", "--name", name)
+            self._notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
+        record.worker = self._process("worker", "--pool", POOL, "--type", "process", "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
-        self._folder.write(record)
-        return ("worker",)
+        self._note("worker")
 
-    def wait_for_worker(self, server: PrefectServer) -> None:
-        """The worker asks the server for runs when this returns."""
-        name = self._record.worker_name
-        self._wait("worker", self._record.worker, lambda: server.worker_online(name), _WORKER_SECONDS)
-
-    def deployments(self, server: PrefectServer, names: list[str]) -> tuple[str, ...]:
+    def deployments(self, server: PrefectServer, names: list[str]) -> None:
         """The deployments are there, and are those of the code and the file as they are now."""
         record = self._record
         file = deployments.deployments_file(record.settings.deployments)
         current = deployments.fingerprint(file, self._project, record.settings.database)
         there = {deployment["name"] for deployment in server.deployments()}
         if record.deployed == current and there.issuperset(names):
-            return ()
-        self._say(f"registering {len(names)} deployments …")
+            return
+        self._notify(f"registering {len(names)} deployments …")
         deployments.register(server, file, project=self._project, environment=self._environment())
         record.deployed = current
-        self._folder.write(record)
-        return ("deployments",)
+        self._note("deployments")
 
-    def _start(self, name: str, *arguments: str | int) -> processes.ProcessIdentity:
+    def wait(
+        self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool], patience_seconds: float
+    ) -> None:
+        """Return when a started process is ready.
+
+        Raises:
+            ServiceError: it ended, or was not ready in time and was ended.
+        """
+        began = notified = time.monotonic()
+        while not ready():
+            now = time.monotonic()
+            if process is None or not process.alive:
+                raise self._broken(name, "ended before it was ready")
+            if now - began > patience_seconds:
+                processes.end([process], patience_seconds=END_SECONDS)
+                raise self._broken(name, f"was not ready within {patience_seconds:.0f} s and was stopped")
+            if now - notified >= _NOTIFY_EVERY_SECONDS:
+                notified = now
+                self._notify(f"  the {name} is starting, {now - began:.0f} s so far …")
+            time.sleep(_POLL_SECONDS)
+
+    def _note(self, what: str) -> None:
+        self.new.append(what)
+        self._folder.write(self._record)
+
+    def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
+        command = [sys.executable, "-m", "prefect", "--no-prompt", name, "start", *arguments]
+        environment = self._environment()
         log = self._folder.log(name)
-        command = [sys.executable, "-m", "prefect", "--no-prompt", *map(str, arguments)]
-        started = processes.start(command, folder=self._project, log=log, environment=self._environment())
+        started = processes.start(command, folder=self._project, log=log, environment=environment)
         if started is None:
             raise self._broken(name, "ended at once")
         return started
@@ -215,7 +245,6 @@ class _Starting:
         """The user's variables but those that would lead to another server or its profile."""
         record, home = self._record, self._folder.prefect_home
         inherited = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-        database = record.settings.database or f"sqlite+aiosqlite:///{home / 'prefect.db'}"
         authentication = os.environ.get("PREFECT_SERVER_API_AUTH_STRING")
         return {
             **inherited,
@@ -223,7 +252,9 @@ class _Starting:
             MARK_VARIABLE: record.service_id,
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
-            "PREFECT_SERVER_DATABASE_CONNECTION_URL": database,
+            "PREFECT_SERVER_DATABASE_CONNECTION_URL": (
+                record.settings.database or f"sqlite+aiosqlite:///{home / 'prefect.db'}"
+            ),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             # Prefect's 10 s and 5 s turn a busy disk into errors 503, which cost runs; waiting costs nothing.
             "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
@@ -235,22 +266,6 @@ class _Starting:
             "PWD": str(self._project),
             "PYTHONUNBUFFERED": "1",
         }
-
-    def _wait(
-        self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool], patience_seconds: float
-    ) -> None:
-        began = said = time.monotonic()
-        while not ready():
-            now = time.monotonic()
-            if process is None or not process.alive:
-                raise self._broken(name, "ended before it was ready")
-            if now - began > patience_seconds:
-                processes.end([process], patience_seconds=_END_SECONDS)
-                raise self._broken(name, f"was not ready within {patience_seconds:.0f} s and was stopped")
-            if now - said >= _SAY_EVERY_SECONDS:
-                said = now
-                self._say(f"  the {name} is starting, {now - began:.0f} s so far …")
-            time.sleep(_POLL_SECONDS)
 
     def _broken(self, name: str, what: str) -> ServiceError:
         end = self._folder.last_lines(name)

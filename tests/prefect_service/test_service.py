@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tests.service.services import Service, finished, wait_for
+from tests.prefect_service.services import Service, finished, wait_for
 
 pytestmark = [pytest.mark.flow, pytest.mark.timeout(900)]
 

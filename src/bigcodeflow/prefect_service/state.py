@@ -3,28 +3,26 @@
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ServiceError
-from bigcodeflow.prefect_service.deployments import schedules
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
-from bigcodeflow.prefect_service.orphans import running_here
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
 
 
 class ServiceState(NamedTuple):
-    """One look at a service."""
+    """A service at one moment."""
 
     settings: ServiceSettings
     server: ProcessIdentity | None
     """None where it does not run."""
     worker: ProcessIdentity | None
-    answering: bool
-    """Whether the server answers requests."""
-    worker_online: bool
-    """Whether the server hears of the worker."""
-    deployments: tuple[str, ...]
-    active_schedules: tuple[str, ...]
     running: int
     """Flow runs with a process."""
+    answering: bool = False
+    """Whether the server answers requests."""
+    worker_online: bool = False
+    """Whether the server hears of the worker."""
+    deployments: tuple[str, ...] = ()
+    active_schedules: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -32,8 +30,8 @@ class ServiceState(NamedTuple):
         return self.answering and self.worker is not None and self.worker_online
 
 
-def observe(folder: ServiceFolder) -> ServiceState | None:
-    """Look at a service; None where none was ever started.
+def service_state(folder: ServiceFolder) -> ServiceState | None:
+    """The state of a service; None where none was ever started.
 
     Raises:
         ServiceError: the record cannot be read.
@@ -41,19 +39,17 @@ def observe(folder: ServiceFolder) -> ServiceState | None:
     if not folder.exists:
         return None
     record = folder.read()
-    server = record.server if record.server is not None and record.server.alive else None
-    worker = record.worker if record.worker is not None and record.worker.alive else None
-    state = ServiceState(record.settings, server, worker, False, False, (), (), len(running_here(record)))  # noqa: FBT003 - named in the tuple
-    if server is None:
+    state = ServiceState(record.settings, record.running_server, record.running_worker, len(record.flow_runs()))
+    if state.server is None:
         return state
-    with PrefectServer(record.settings.api_url) as client:
-        return _asked(client, record, state) if client.home() else state
+    with PrefectServer(record.settings.api_url) as server:
+        return _from_server(server, record, state) if server.home() else state
 
 
-def _asked(server: PrefectServer, record: ServiceRecord, state: ServiceState) -> ServiceState:
+def _from_server(server: PrefectServer, record: ServiceRecord, state: ServiceState) -> ServiceState:
     try:
         names = sorted(one["name"] for one in server.deployments())
-        active = sorted(f"{one.deployment}/{one.slug}" for one in schedules(server) if one.active)
+        active = sorted(f"{one.deployment}/{one.slug}" for one in server.schedules() if one.active)
         online = server.worker_online(record.worker_name)
     except ServiceError:  # stopped between two questions, or is still starting
         return state
@@ -68,10 +64,8 @@ def running_server(folder: ServiceFolder) -> ServiceSettings | None:
     Raises:
         ServiceError: the record cannot be read.
     """
-    if not folder.exists:
-        return None
     record = folder.read()
-    if record.server is None or not record.server.alive:
+    if record.running_server is None:
         return None
     with PrefectServer(record.settings.api_url) as server:
         return record.settings if server.home() else None
