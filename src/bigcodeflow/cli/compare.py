@@ -1,6 +1,5 @@
 """`bigcodeflow compare`: recorded runs against one another on the same tasks."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,20 +8,15 @@ from rich.text import Text
 
 from bigcodeflow.cli.console import notice, out
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, TableFormat, whole_numbers
-from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.comparison import By
 
 if TYPE_CHECKING:
     from bigcodeflow.results.comparison import Comparison
-    from bigcodeflow.results.comparison.text_tables import Sheet
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
     "or --html FILE with each sample."
 )
-
-#: Columns of words; all others but a table's first are numbers.
-_WORDS = frozenset({"run", "variant", "sanitizer", "subset", "split", "record", "pair", "verdict"})
 
 
 def compare(
@@ -69,7 +63,7 @@ def compare(
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
     from bigcodeflow.results import comparison as library
-    from bigcodeflow.results.comparison.text_tables import markdown, sheets
+    from bigcodeflow.results.comparison.text_tables import tables, to_markdown
 
     compared = library.open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
     method = library.Method(seed=seed, rounds=rounds, mid_p=mid_p)
@@ -83,29 +77,16 @@ def compare(
         written = write_report(recorded, html, comparison=found)
         notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
     if output == "table":
-        _show(sheets(found, tasks=tasks, brief=not everything), found.notes)
+        for note in found.notes:
+            out.print(Text(note, style="yellow"))
+        for table in tables(found, tasks=tasks, brief=not everything):
+            out.print(table)
         if not everything:
             out.print(Text(_MORE, style="dim"))
     elif output == "markdown":
-        typer.echo(markdown(sheets(found, tasks=tasks), found.notes))
+        typer.echo(to_markdown(found, tasks=tasks))
     else:
         _record(found, output)
-
-
-def _show(made: Sequence["Sheet"], notes: Sequence[str]) -> None:
-    for note in notes:
-        out.print(Text(note, style="yellow"))
-    for sheet in made:
-        columns = [
-            Column(
-                heading,
-                align="left" if number == 0 or heading in _WORDS else "right",
-                # Numbers tell the rows apart where a name has to be cut.
-                wrap="elide" if heading in {"run", "record"} else "fold",
-            )
-            for number, heading in enumerate(sheet.headings)
-        ]
-        out.print(Table(columns, sheet.rows, title=sheet.title))
 
 
 def _record(found: "Comparison", output: TableFormat) -> None:

@@ -13,10 +13,10 @@ from bigcodeflow.results.comparison.text_tables import (
     behind_cells,
     chance_cells,
     difference_cells,
-    matrix_sheet,
+    matrix_table,
     pair_name,
     points,
-    ranks_between,
+    rating_cells,
     setting_value,
     short_names,
 )
@@ -112,15 +112,15 @@ def _matrix(found: Comparison) -> Iterator[Section]:
                 value = 100 * sign * pair.difference
                 told = pair_verdict(pair, names)
                 cells.append({"row": row, "column": names[column], "value": value, "short": short, "told": told})
-    sheet = matrix_sheet(found)
-    labels = sheet.headings[1:]
-    columns = [Column(sheet.headings[0]), *(Column(names[label], "number") for label in labels)]
-    lead = f"{sheet.title} (Holm 1979), which counts all pairs."
+    matrix = matrix_table(found)
+    labels = [subject.label for subject in found.subjects]
+    columns = [Column("run"), *(Column(names[label], "number") for label in labels)]
+    lead = f"{matrix.title} (Holm 1979), which counts all pairs."
     title = f"pass@{found.k[0]}, row less column, points"
     chart = (
         charts.matrix(cells, title=title, rows=labels, columns=[names[label] for label in labels]) if cells else None
     )
-    yield Section("significance", "Who beats whom", lead, columns, [list(row) for row in sheet.rows], chart)
+    yield Section("significance", "Who beats whom", lead, columns, [list(row) for row in matrix.texts()], chart)
 
 
 def _ratings(found: Comparison) -> Iterator[Section]:
@@ -135,7 +135,7 @@ def _ratings(found: Comparison) -> Iterator[Section]:
         row = half.rows[place]
         low, high = row.interval
         drawn.append({"name": labels[place], "value": row.rating, "low": low, "high": high, "told": f"rank {row.rank}"})
-        rows.append([str(row.rank), labels[place], *_rated(half, place), *_rated(excluded, place)])
+        rows.append([str(row.rank), labels[place], *rating_cells(half, place), *rating_cells(excluded, place)])
     columns = [
         Column("rank"), Column("run"), Column("rating", "number"), Column("95 % interval", "number"),
         Column("ranks", "number"), Column("without ties", "number"), Column("95 % interval", "number"),
@@ -152,12 +152,6 @@ def _ratings(found: Comparison) -> Iterator[Section]:
     ]
     chart = charts.whiskers(drawn, title="rating", zero=False)
     yield Section("ratings", "Ratings", lead + "".join(notes), columns, rows, chart)
-
-
-def _rated(found: Ratings, place: int) -> tuple[str, str, str]:
-    row = found.rows[place]
-    ends = f"{row.interval.low:.0f} to {row.interval.high:.0f}"
-    return f"{row.rating:.0f}", ends, ranks_between(row.rank_best, row.rank_worst)
 
 
 def _regularised(found: Ratings) -> str:

@@ -12,7 +12,7 @@ from bigcodeflow.results.comparison import By, ComparedRun, Comparison, Method, 
 from bigcodeflow.results.comparison.common_tasks import slices_of
 from bigcodeflow.results.comparison.pairs import compare_pairs
 from bigcodeflow.results.comparison.run_metrics import Rates, rates_of, scores_of
-from bigcodeflow.results.comparison.text_tables import rates_sheet
+from bigcodeflow.results.comparison.text_tables import rates_table
 
 #: Slices that a report compares runs on; libraries are too many to be drawn.
 _COMPARED_BY = (By.subset, By.domain, By.libraries, By.length)
@@ -57,13 +57,13 @@ def rates(sides: Sequence[ComparedRun], comparison: Comparison | None) -> Sectio
     # A comparison that was made before need not be paid for twice; its sides may be others of the same name.
     found = [known.get((side.label, sum(task.n_given for task in side.tasks.values()))) for side in sides]
     unknown = iter(rates_of([side for row, side in zip(found, sides, strict=True) if row is None]))
-    sheet = rates_sheet([row or next(unknown) for row in found])
-    columns = [Column(sheet.headings[0]), *(Column(name, "number") for name in sheet.headings[1:])]
+    table = rates_table([row or next(unknown) for row in found])
+    columns = [Column("run"), *(Column(column.heading, "number") for column in table.columns[1:])]
     lead = (
         "Truncated: the token limit cut the answer off. Refused: the provider or the model declined. Shares of all "
         "samples of the run; - is not known."
     )
-    return Section("rates", "Cut off, refused, timed out", lead, columns, [list(row) for row in sheet.rows])
+    return Section("rates", "Cut off, refused, timed out", lead, columns, [list(row) for row in table.texts()])
 
 
 def traits(runs: Sequence[ReportedRun], sides: Sequence[ComparedRun]) -> Section | None:

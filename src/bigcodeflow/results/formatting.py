@@ -121,10 +121,14 @@ def score_of(row: Row | None) -> str:
 
 
 def interval(row: Row) -> str:
-    """Both ends of the 95 % interval in percent; empty where there is none."""
-    if row["ci_low"] is None or row["ci_high"] is None:
-        return ""
-    return f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f}"
+    """Both ends of a row's 95 % interval in percent; empty where there is none."""
+    return percent_range((row["ci_low"], row["ci_high"]))
+
+
+def percent_range(ends: tuple[float | None, float | None] | None) -> str:
+    """Both ends of an interval of shares in percent; empty where one is not known."""
+    low, high = ends or (None, None)
+    return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def percent(share: float) -> str:

@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison import By, Method, open_runs
 from bigcodeflow.results.comparison.paired_tests import mcnemar, score_interval
 from bigcodeflow.results.comparison.resampling import mean_interval
-from bigcodeflow.results.comparison.text_tables import sheets
+from bigcodeflow.results.comparison.text_tables import tables
 
 QUICK = Method(rounds=200)
 TEN = [f"Demo/{number}" for number in range(10)]
@@ -272,7 +272,7 @@ def test_seconds_that_nobody_measured_are_unknown(runs, outcomes):
     runs.add("b", outcomes("-+"), seconds=[2.0, math.nan])
     found = runs.compare("a", "b", method=QUICK)
     assert [rates.cpu_seconds for rates in found.rates] == [None, 2.0]
-    [spent] = [sheet for sheet in sheets(found) if sheet.title.startswith("What each run took")]
+    [spent] = [table for table in tables(found) if table.title.startswith("What each run took")]
     assert [row[-1] for row in spent.rows] == ["-", "2"]
 
 
