@@ -34,7 +34,7 @@ from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import dataset_stage
+from bigcodeflow.pipeline.stages import stage_of
 from bigcodeflow.store import open_store
 
 _SERVICES = {
@@ -113,7 +113,9 @@ def _ready(name: str, settings: Sequence[str], count: int) -> Iterator[tuple[Bac
 
 def _items(config: RunConfig, execution: ExecutionConfig, environment: Environment, count: int) -> list[WorkItem]:
     with tempfile.TemporaryDirectory() as folder:
-        table, _ = dataset_stage(Resolver().up_to_sanitizing(config)).compute(open_store(folder), lambda *_, **__: None)
+        table, _ = stage_of("dataset", Resolver().up_to_sanitizing(config), {}).compute(
+            open_store(folder), lambda *_, **__: None
+        )
     planned = plan_ground_truths(table, config=execution, environment=environment)
     made: list[WorkItem] = []
     while len(made) < count:

@@ -142,7 +142,7 @@ def _alone(config: RunConfig, clock: StageClock) -> None:
 
 
 def _under_prefect() -> Any:
-    import tasks.cached
+    import tasks.stages
     from flows.benchmark import benchmark
     from tasks.progress import ProgressBar, RunListener
 
@@ -157,7 +157,7 @@ def _under_prefect() -> Any:
                 clock.ended()
                 super().end(title, ref, reused=reused)
 
-        tasks.cached.RunListener = Timed  # type: ignore[misc]
+        tasks.stages.RunListener = Timed  # type: ignore[misc]
         benchmark(config)
 
     return run

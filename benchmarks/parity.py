@@ -129,8 +129,10 @@ def ground_truths(arguments: argparse.Namespace) -> Any:
     store = open_store(config.store)
     with progress_listener() as listener:
         run = resolve(config)
-        dataset = stages.perform(stages.dataset_stage(run), store, listener)
-        return store.read(stages.perform(stages.ground_truth_stage(run, dataset), store, listener))
+        found = stages.each_stage(
+            lambda name, refs: stages.perform(stages.stage_of(name, run, refs), store, listener), target="ground_truth"
+        )
+        return store.read(found["ground_truth"])
 
 
 def configuration(arguments: argparse.Namespace, samples: str) -> RunConfig:

@@ -1,9 +1,10 @@
 """The checks of `bigcodeflow env check` as a flow: what an environment can judge, and whether it can be trusted."""
 
-from prefect import flow, runtime
-from prefect.states import Failed
+from functools import partial
 
-from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
+from prefect import runtime
+
+from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.pipeline.environment_check import (
     EnvironmentCheck,
     EnvironmentCheckConfig,
@@ -11,9 +12,10 @@ from bigcodeflow.pipeline.environment_check import (
     check_settings,
     shortcomings,
 )
-from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
-from tasks.checking import show_check
+from flows.hooks import reporting_flow
 from tasks.progress import RunListener
+from tasks.stages import perform_step
+from tasks.upkeep_artifacts import show_check
 
 STARTER_ENVIRONMENT = EnvironmentCheckConfig()
 
@@ -23,13 +25,7 @@ def _flow_run_name() -> str:
     return f"check {config.environment}, {config.subset}"
 
 
-@flow(
-    name="check-environment",
-    flow_run_name=_flow_run_name,
-    on_failure=[log_failure_remedy],
-    on_crashed=[log_crash_remedy],
-    on_cancellation=[log_cancellation_remedy],
-)
+@reporting_flow("check-environment", flow_run_name=_flow_run_name)
 def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> None:
     """Say what an environment can judge, and whether its verdicts can be trusted. What was executed is reused.
 
@@ -39,20 +35,13 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
     Raises:
         EnvironmentUnusableError: a library, a task or a control is wanting; the message says which.
     """
-    try:
-        settings = check_settings(config)
-        imports = check_imports(config.environment)
-        check = EnvironmentCheck(settings, RunListener())
-        unjudgeable = check.unjudgeable()
-        controls = check.controls(adversaries=config.controls)
-        repeated = check.repeat(config.repeat) if config.repeat else None
-        show_check(
-            config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls, repeated=repeated
-        )
-        found = shortcomings(config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls)
-        error: BigCodeFlowError | None = EnvironmentUnusableError("\n".join(found)) if found else None
-    except BigCodeFlowError as raised:
-        error = raised.with_traceback(None)
-    if error is not None:
-        return Failed(message=str(error), data=error)  # type: ignore[return-value]
-    return None
+    settings = check_settings(config)
+    imports = perform_step("imports", partial(check_imports, config.environment))
+    check = perform_step("ground truths", partial(EnvironmentCheck, settings, RunListener()))
+    unjudgeable = check.unjudgeable()
+    controls = perform_step("controls", partial(check.controls, adversaries=config.controls))
+    repeated = perform_step("repeated ground truths", partial(check.repeat, config.repeat)) if config.repeat else None
+    show_check(config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls, repeated=repeated)
+    found = shortcomings(config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls)
+    if found:
+        raise EnvironmentUnusableError("\n".join(found))

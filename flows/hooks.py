@@ -1,25 +1,76 @@
-"""What a run that did not finish says about the way on."""
+"""What all flows share: how they fail, and what a run that did not finish says about the way on."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from prefect import Flow
+from prefect import Flow, flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.logging.loggers import flow_run_logger
+from prefect.states import Failed
+
+import bigcodeflow
+from bigcodeflow.core.errors import BigCodeFlowError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _KEPT = "finished stages and finished samples are reused."
+
+
+def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
+    """A flow's body that ends as failed with an error's own text, which the caller gets raised."""
+
+    @wraps(body)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return body(*args, **kwargs)
+        except BigCodeFlowError as error:
+            # Raised from here, the line that says what to do would be buried under a traceback.
+            return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
+
+    return run
+
+
+def reporting_flow(
+    name: str, *, flow_run_name: Callable[[], str] | None = None
+) -> Callable[[Callable[P, R]], Flow[P, R]]:
+    """Decorate a function as a flow that fails with one line and says how to go on.
+
+    Args:
+        name: the flow's name.
+        flow_run_name: names each run.
+    """
+
+    def decorate(body: Callable[P, R]) -> Flow[P, R]:
+        decorated: Flow[P, R] = flow(
+            name=name,
+            flow_run_name=flow_run_name,
+            version=bigcodeflow.__version__,
+            persist_result=False,  # nothing reads it: what a retry is told by Prefect may no longer be in the store
+            on_failure=[log_failure_remedy],
+            on_crashed=[log_crash_remedy],
+            on_cancellation=[log_cancellation_remedy],
+        )(failing_with_message(body))
+        return decorated
+
+    return decorate
 
 
 def log_failure_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Say how to continue a failed run once its cause is mended."""
     flow_run_logger(flow_run, flow).error(
-        "%s. Mend what the message names, then %s: %s", state.name, way_on(flow, flow_run), _KEPT
+        "%s. Mend what the message names, then %s: %s", state.name, how_to_continue(flow, flow_run), _KEPT
     )
 
 
 def log_crash_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Say how to continue a run whose process died."""
     flow_run_logger(flow_run, flow).error(
-        "%s: the process ended before its work did. To go on, %s: %s", state.name, way_on(flow, flow_run), _KEPT
+        "%s: the process ended before its work did. To go on, %s: %s",
+        state.name,
+        how_to_continue(flow, flow_run),
+        _KEPT,
     )
 
 
@@ -27,11 +78,13 @@ def log_cancellation_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: Stat
     """Say how to continue a run that was cancelled."""
     del state
     flow_run_logger(flow_run, flow).info(
-        "Cancelled: sandboxes, workers and requests are stopped. To go on, %s: %s", way_on(flow, flow_run), _KEPT
+        "Cancelled: sandboxes, workers and requests are stopped. To go on, %s: %s",
+        how_to_continue(flow, flow_run),
+        _KEPT,
     )
 
 
-def way_on(flow: Flow[..., Any], flow_run: FlowRun) -> str:
+def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:
     """What continues the run; one without deployment has to be told where its flow is."""
     if flow_run.parent_task_run_id:
         return "retry the run that it is part of"

@@ -1,14 +1,12 @@
 """Samples that exist, judged again as a flow: a file, a folder, or those of a recorded run."""
 
-from prefect import flow, runtime
-from prefect.states import Failed
+from prefect import runtime
 
-from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.stages import RunArtifacts
 from flows.benchmark import benchmark, moment_and_token
-from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
+from flows.hooks import reporting_flow
 
 STARTER_ANSWERS = RescoreConfig()
 
@@ -18,14 +16,7 @@ def _flow_run_name() -> str:
     return f"rescore {config.run or config.samples}"
 
 
-@flow(
-    name="rescore",
-    flow_run_name=_flow_run_name,
-    result_serializer="json",
-    on_failure=[log_failure_remedy],
-    on_crashed=[log_crash_remedy],
-    on_cancellation=[log_cancellation_remedy],
-)
+@reporting_flow("rescore", flow_run_name=_flow_run_name)
 def rescore(config: RescoreConfig = STARTER_ANSWERS) -> RunArtifacts:
     """Judge samples that exist: a file, a folder, or those of a recorded run under other settings. Asks no model.
 
@@ -35,7 +26,4 @@ def rescore(config: RescoreConfig = STARTER_ANSWERS) -> RunArtifacts:
     Raises:
         BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
-    try:
-        return benchmark(in_own_folder(rescored(config), *moment_and_token()))
-    except BigCodeFlowError as error:
-        return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
+    return benchmark(in_own_folder(rescored(config), *moment_and_token()))

@@ -1,18 +1,17 @@
 """Retention as a flow: what no recorded run needs and nobody has used for long goes from the store."""
 
 from datetime import UTC, datetime
+from functools import partial
 
-from prefect import flow
-from prefect.states import Failed
-
-from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
-from tasks.cleaning import show_removed
+from flows.hooks import reporting_flow
+from tasks.stages import perform_step
+from tasks.upkeep_artifacts import show_removed
 
 DRY_RUN = RetentionConfig()
 
 
-@flow(name="retention")
+@reporting_flow("retention")
 def retention(config: RetentionConfig = DRY_RUN) -> int:
     """Say what may go from a store, or remove it; returns the bytes of it.
 
@@ -23,10 +22,7 @@ def retention(config: RetentionConfig = DRY_RUN) -> int:
         BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
     now = datetime.now(UTC)
-    try:
-        found = removable(config, now)
-        gone = found if config.dry_run else remove(config, found, now)
-        show_removed(config, gone)
-    except BigCodeFlowError as error:
-        return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
+    found = perform_step("find what may go", partial(removable, config, now))
+    gone = found if config.dry_run else perform_step("remove", partial(remove, config, found, now))
+    show_removed(config, gone)
     return sum(one.size_bytes for one in gone)

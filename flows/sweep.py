@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, runtime
+from prefect import runtime
 from prefect.logging import get_run_logger
-from prefect.states import Failed
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
@@ -31,8 +30,9 @@ from bigcodeflow.pipeline.sweeps import (
     write_results,
 )
 from flows.benchmark import benchmark, judge, moment_and_token
-from flows.hooks import log_cancellation_remedy, log_crash_remedy, log_failure_remedy
-from tasks.sweeping import SweepProgress, show_sweep
+from flows.hooks import failing_with_message, reporting_flow
+from tasks.progress import ProgressBar
+from tasks.upkeep_artifacts import show_sweep
 
 #: What runs where nothing is asked for: the starter set's controls, without a key and without a network.
 STARTER_SWEEP = SweepConfig()
@@ -44,14 +44,7 @@ def _flow_run_name() -> str:
     return f"sweep {Path(file).stem if file else SweepConfig.model_validate(parameters['config']).name}"
 
 
-@flow(
-    name="sweep",
-    flow_run_name=_flow_run_name,
-    result_serializer="json",
-    on_failure=[log_failure_remedy],
-    on_crashed=[log_crash_remedy],
-    on_cancellation=[log_cancellation_remedy],
-)
+@reporting_flow("sweep", flow_run_name=_flow_run_name)
 def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberResult]:
     """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
 
@@ -63,29 +56,28 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
         ConfigError: something in the sweep cannot work; nothing has run then.
         SweepFailedError: which runs failed and why; the others are finished.
     """
-    try:
-        chosen = load_sweep(file) if file else config
-        folder = folder_of(chosen, *moment_and_token())
-        results = list(_perform(chosen, members_of(chosen), folder))
-        failure: BigCodeFlowError | None = failure_of(chosen, results)
-        show_sweep(chosen, results, write_results(chosen, results, folder))
-    except BigCodeFlowError as error:
-        failure = error.with_traceback(None)
+    chosen = load_sweep(file) if file else config
+    folder = folder_of(chosen, *moment_and_token())
+    results = list(_perform(chosen, members_of(chosen), folder))
+    show_sweep(chosen, results, write_results(chosen, results, folder))
+    failure = failure_of(chosen, results)
     if failure is not None:
-        # Raised from here, what to do would be buried under a traceback; the caller still gets it.
-        return Failed(message=str(failure), data=failure)  # type: ignore[return-value]
+        raise failure
     return results
 
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
     """One after the other: each already uses all cores to execute, and asks its provider as fast as it is let."""
     recorded, resolver = last_runs(config.store), Resolver()
-    progress = SweepProgress(config.name, len(members))
+    logger, total = get_run_logger(), f"{len(members):,}"
+    progress = ProgressBar(f"sweep {config.name}", logger)
     for number, member in enumerate(members):
-        progress.show(number, member.title)
+        logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
+        progress.update(100.0 * number / len(members))
         plan = placed(plan_of(member, recorded.get(member.name), resolver), folder)
         yield _run(plan, resolver) if plan.artifacts is None else _reused(plan, plan.artifacts)
-    progress.show(len(members), "finished")
+    logger.info("%s of %s runs: finished", total, total)
+    progress.update(100.0)
 
 
 def _reused(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
@@ -98,7 +90,8 @@ def _reused(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
 def _run(plan: Plan, resolver: Resolver) -> MemberResult:
     """Run the benchmark flow for a member; whatever becomes of it, the sweep goes on."""
     member, started = plan.member, time.monotonic()
-    get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, _because(plan))
+    cause = f" ({plan.cause})" if plan.cause else ""
+    get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
     state = _flow_of(member, resolver)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed():
@@ -119,11 +112,6 @@ def _flow_of(member: Member, resolver: Resolver) -> Any:
         return judge(config, resolver)
 
     judged.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
-    # Without a persisted result, as what a retry is told by Prefect may no longer be in the store.
-    own: Any = benchmark.with_options(flow_run_name=member.title, persist_result=False)
-    own.fn = judged
+    own: Any = benchmark.with_options(flow_run_name=member.title)
+    own.fn = failing_with_message(judged)
     return own
-
-
-def _because(plan: Plan) -> str:
-    return f" ({plan.cause})" if plan.cause else ""

@@ -1,6 +1,7 @@
 """A stage's way, as people follow it in the Prefect UI: one progress artifact and a few log lines."""
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from uuid import UUID
@@ -16,6 +17,12 @@ RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 #: An update costs the API up to 33 ms; a stage reports each of its thousands of items.
 _SECONDS_BETWEEN_UPDATES = 1.0
 _LOG_STEPS = 10
+_NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
+
+
+def artifact_key(*names: str) -> str:
+    """A key as Prefect takes it: small letters, digits and dashes."""
+    return _NOT_IN_KEYS.sub("-", "-".join(names).lower()).strip("-")
 
 
 class RunListener:
@@ -28,17 +35,16 @@ class RunListener:
         """Whether the stage that ended last was in the store already."""
 
     def begin(self, title: str) -> "ProgressBar":
-        """Announce the work, and return what is told of its progress."""
-        logger = get_run_logger()
-        logger.info("%s: started", title)
-        self._bar = ProgressBar(title, logger, self._seconds_now)
+        """Announce the work, and return what its progress is reported to."""
+        get_run_logger().info("%s: started", title)
+        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now)
         return self._bar
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Say what came of the stage, counts included."""
         self.reused = reused
         if self._bar:
-            self._bar.complete()
+            self._bar.update(100.0)
         counts = [f"{ref.rows:,} rows", *(_count(name, value) for name, value in sorted(ref.statistics.items()))]
         get_run_logger().info("%s: %s, %s", title, "reused" if reused else "finished", ", ".join(counts))
         if ref.statistics.get("infra_errors"):
@@ -52,13 +58,13 @@ class RunListener:
 class ProgressBar:
     """A progress artifact that is updated at most once a second, with a log line at each further tenth."""
 
-    def __init__(self, title: str, logger: RunLogger, seconds_now: Callable[[], float]) -> None:
+    def __init__(self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self._title = title
         self._logger = logger
         self._seconds_now = seconds_now
         self._updated_at_seconds = seconds_now()
         self._logged_step = 0
-        key = f"{title.replace(' ', '-')}-progress"
+        key = f"{artifact_key(title)}-progress"
         # An id, since the function is also asynchronous for callers that are.
         self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=f"Progress of {title}")))
 
@@ -67,18 +73,15 @@ class ProgressBar:
         if not total or self._seconds_now() - self._updated_at_seconds < _SECONDS_BETWEEN_UPDATES:
             return
         self._updated_at_seconds = self._seconds_now()
-        self._update(100.0 * finished / total)
+        self.update(100.0 * finished / total)
         step = finished * _LOG_STEPS // total
         if step > self._logged_step:
             self._logged_step = step
-            told = f" ({note})" if note else ""
-            self._logger.info("%s: %s of %s%s", self._title, f"{finished:,}", f"{total:,}", told)
+            remark = f" ({note})" if note else ""
+            self._logger.info("%s: %s of %s%s", self._title, f"{finished:,}", f"{total:,}", remark)
 
-    def complete(self) -> None:
-        """Show all of the work as finished."""
-        self._update(100.0)
-
-    def _update(self, percent: float) -> None:
+    def update(self, percent: float) -> None:
+        """Show so much of the work as finished."""
         try:
             update_progress_artifact(self._artifact_id, progress=percent)
         except httpx.HTTPError as error:  # hours of execution must not be lost to a bar that cannot be drawn

@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.settings import SettingsModel, validated
 from bigcodeflow.pipeline.rescore import RescoreConfig
-from bigcodeflow.pipeline.sweeps.config import SweepConfig, SweepModel, SweepSetting
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting
 
 
 def _fields(model: type, path: str = "") -> list[tuple[str, object]]:

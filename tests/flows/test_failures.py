@@ -21,8 +21,8 @@ from bigcodeflow.pipeline.resolution import ResolvedRun, resolve
 from bigcodeflow.pipeline.stages import Stage
 from bigcodeflow.store import ArtifactRef
 from flows.benchmark import benchmark
-from flows.hooks import way_on
-from tasks.cached import STAGE_OPTIONS, artifact_of, perform_stage, worth_another_try
+from flows.hooks import how_to_continue
+from tasks.stages import TASK_OPTIONS, perform_stage, worth_another_try
 from tests.flows.observed import RunFlow, Settings, all_stages, settings_in
 
 pytestmark = pytest.mark.flow
@@ -111,14 +111,14 @@ def test_only_infrastructure_is_tried_again(error: BigCodeFlowError, attempts: i
             raise error
         return pa.table({"n": [1]}), {}
 
-    @task(**STAGE_OPTIONS | {"retry_delay_seconds": 0})
+    @task(**TASK_OPTIONS | {"retry_delay_seconds": 0})
     def failing(run: ResolvedRun) -> State[ArtifactRef]:
         return perform_stage(Stage("failing", "failing", {"test": str(tmp_path)}, (), 1, compute), run)
 
     @flow
     def once(config: RunConfig) -> bool:
         try:
-            return artifact_of(failing, resolve(config)).rows == 1
+            return failing(resolve(config), return_state=True).result().rows == 1
         except BigCodeFlowError:
             return False
 
@@ -138,12 +138,14 @@ def test_way_on_names_the_flow_only_where_prefect_needs_it() -> None:
     """A deployed run is retried by its id; one without deployment is told where its flow is."""
     alone = FlowRun(flow_id=uuid4())
     deployed = FlowRun(flow_id=uuid4(), deployment_id=uuid4())
-    assert f"`prefect flow-run retry {alone.id} --entrypoint flows.benchmark.benchmark`" in way_on(benchmark, alone)
-    assert f"`prefect flow-run retry {deployed.id}`" in way_on(benchmark, deployed)
+    assert f"`prefect flow-run retry {alone.id} --entrypoint flows.benchmark.benchmark`" in how_to_continue(
+        benchmark, alone
+    )
+    assert f"`prefect flow-run retry {deployed.id}`" in how_to_continue(benchmark, deployed)
 
 
 def test_part_of_a_sweep_is_continued_by_its_sweep() -> None:
     """A run inside another is not retried alone: the outer run would not learn of it."""
     member = FlowRun(flow_id=uuid4(), parent_task_run_id=uuid4())
-    assert "part of" in way_on(benchmark, member)
-    assert str(member.id) not in way_on(benchmark, member)
+    assert "part of" in how_to_continue(benchmark, member)
+    assert str(member.id) not in how_to_continue(benchmark, member)

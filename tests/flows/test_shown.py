@@ -13,14 +13,13 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import METRICS
-from bigcodeflow.pipeline.outputs import Outputs
+from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.store import ArtifactRef
-from tasks.breakdown import failure_rows, library_rows
-from tasks.naming import named, run_title
+from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
 from tasks.progress import RunListener
-from tasks.result import result_page, score_rows
+from tasks.stages import generate_samples
 from tests.flows.observed import ObservedRun
 
 OUTPUTS = Outputs((Path("out") / "x_pass_at_k.json",), Path("store") / "results.duckdb", "20260301T120000-x")
@@ -248,7 +247,10 @@ def test_model_s_task_runs_show_the_model() -> None:
     """A task run of a model's answers carries the model's name, not the word 'model'."""
     settings = {"samples": {"source": "model"}, "generation": {"model": "openai:gpt-9"}}
     config = RunConfig.model_validate(settings | {"dataset": {"split": "instruct"}})
-    assert named("generation")(parameters={"run": ResolvedRun(config, {})}) == "generation: gpt-9 · full · instruct"
+    assert (
+        generate_samples.task_run_name(parameters={"run": ResolvedRun(config, {})})
+        == "generation: gpt-9 · full · instruct"
+    )
 
 
 @pytest.mark.parametrize(

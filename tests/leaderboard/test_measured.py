@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS
 from bigcodeflow.leaderboard import Allowance, entry_of, measured_entries, published_entries, rankings
 from bigcodeflow.leaderboard.measured_entries import setting_of
 from bigcodeflow.leaderboard.requirements import other_tests

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
-from bigcodeflow.results.runs import STAGES, recorded_runs
+from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
 from tests.retention.test_retention import SCHEMAS
 from tests.store.s3 import new_bucket
@@ -29,9 +30,9 @@ def artifact(store: Store, stage: str, key: str) -> None:
 
 def whole_run(store: Store, name: str, started_at: datetime) -> None:
     """A recorded run with all its artifacts."""
-    keys = {stage: f"{name}-{stage.replace('_', '-')}-{started_at:%M%S%f}" for stage in STAGES}
+    keys = {stage: f"{name}-{stage.replace('_', '-')}-{started_at:%M%S%f}" for stage in STAGE_FOLDERS}
     for stage, key in keys.items():
-        artifact(store, STAGES[stage], key)
+        artifact(store, STAGE_FOLDERS[stage], key)
     moment = started_at.isoformat()
     content = {"run": name, "model": name, "started_at": moment, "finished_at": moment, "config": {}, "artifacts": keys}
     store.write(f"runs/{started_at:%Y%m%dT%H%M%S.%f}-{name}.json", json.dumps(content).encode())
@@ -60,7 +61,7 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     assert not store.folder("execution", "unused").exists()
     assert store.find("execution", "unused") is None
     [run] = recorded_runs(store.location)
-    assert all(store.find(STAGES[stage], key) for stage, key in run.keys.items() if stage in STAGES)
+    assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items() if stage in STAGE_FOLDERS)
 
 
 def test_old_records_go_with_their_artifacts(store: Store) -> None:
@@ -68,9 +69,9 @@ def test_old_records_go_with_their_artifacts(store: Store) -> None:
     whole_run(store, "nightly", in_days(-2))
     whole_run(store, "nightly", in_days(-1))
     went = gone(settings(store, keep_runs_per_name=1), in_days(31))
-    assert [one.partition(":")[0] for one in went] == ["artifact"] * len(STAGES) + ["run record"]
+    assert [one.partition(":")[0] for one in went] == ["artifact"] * len(STAGE_FOLDERS) + ["run record"]
     [run] = recorded_runs(store.location)
-    assert all(store.find(STAGES[stage], key) for stage, key in run.keys.items() if stage in STAGES)
+    assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items() if stage in STAGE_FOLDERS)
 
 
 def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None:

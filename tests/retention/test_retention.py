@@ -12,7 +12,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
 from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention import (
     Removable,
@@ -23,7 +23,7 @@ from bigcodeflow.pipeline.retention import (
     size_text,
     totals,
 )
-from bigcodeflow.results.runs import STAGES, recorded_runs
+from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -67,8 +67,8 @@ def record(store: Store, name: str, days: float, keys: dict[str, str], /, **conf
 
 def whole_run(store: Store, name: str, days: float, /, **config: object) -> list[Path]:
     """A recorded run with all its artifacts, as old as its record."""
-    keys = {stage: f"{name}-{stage.replace('_', '-')}-{days:g}".replace(".", "-") for stage in STAGES}
-    folders = [artifact(store, STAGES[stage], key, days) for stage, key in keys.items()]
+    keys = {stage: f"{name}-{stage.replace('_', '-')}-{days:g}".replace(".", "-") for stage in STAGE_FOLDERS}
+    folders = [artifact(store, STAGE_FOLDERS[stage], key, days) for stage, key in keys.items()]
     return [record(store, name, days, keys, **config), *folders]
 
 
@@ -129,7 +129,7 @@ def test_records_stay_unless_asked_for(store: Store) -> None:
     assert {one.name.rpartition("/")[2].partition("-")[0] for one in gone if one.kind == "run record"} == {
         (NOW - timedelta(days=days)).strftime("%Y%m%dT%H%M%S.%f") for days in (300, 200)
     }
-    assert len([one for one in gone if one.kind == "artifact"]) == 2 * len(STAGES)
+    assert len([one for one in gone if one.kind == "artifact"]) == 2 * len(STAGE_FOLDERS)
     remove(settings(store), gone, NOW)
     assert [one.run for one in recorded_runs(store.root)] == ["other", "model", "model"]
     assert all(path.exists() for path in other)
@@ -245,11 +245,11 @@ def test_a_removal_that_is_killed_leaves_a_sound_store(store: Store, finished: i
     assert done.returncode == -9
     assert all(path.exists() for path in kept)
     for run in recorded_runs(store.root):
-        assert all(store.find(STAGES[stage], key) for stage, key in run.keys.items())
+        assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items())
     config = settings(store, keep_runs_per_name=1)
     remove(config, removable(config, NOW), NOW)
     assert removable(config, NOW) == []
-    assert len(list(store.root.glob("*/*/manifest.json"))) == len(STAGES)
+    assert len(list(store.root.glob("*/*/manifest.json"))) == len(STAGE_FOLDERS)
     assert not list(store.root.glob("*/*.old"))
 
 

@@ -15,7 +15,7 @@ from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import plan_batches
 from bigcodeflow.execution.worker_preflight import code_version, environment_here, require_code
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.stages import execution_stage
+from bigcodeflow.pipeline.stages import STAGES, stage_of
 from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [
@@ -186,7 +186,7 @@ def test_where_it_runs_is_no_part_of_a_key(starter_environment: InstalledEnviron
     ref = ArtifactRef(stage="s", key="k", rows=0, sha256="0")
     cluster = {"cluster": {"type": "dask_jobqueue.SLURMCluster", "jobs": 4}}
     keys = {
-        execution_stage(resolve(load_settings({"execution": execution}, "test")), ref, ref, ref).key
+        stage_of("execution", resolve(load_settings({"execution": execution}, "test")), dict.fromkeys(STAGES, ref)).key
         for execution in ({}, cluster, {"scheduler_address": "tcp://127.0.0.1:1"}, {"workers": 3})
     }
     assert len(keys) == 1

@@ -11,6 +11,16 @@ import pyarrow as pa
 
 from bigcodeflow.core.untrusted_text import storable
 
+#: Each artifact of a run and the folder of a store that it lies in; ground truths and samples share one, so that they
+#: share verdicts.
+STAGE_FOLDERS: Mapping[str, str] = {
+    "dataset": "dataset",
+    "generation": "generation",
+    "sanitizing": "sanitizing",
+    "ground_truth": "execution",
+    "execution": "execution",
+    "aggregation": "aggregation",
+}
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
 

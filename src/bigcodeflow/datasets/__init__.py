@@ -9,14 +9,11 @@ from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import TASKS, table_of
-from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS
-from bigcodeflow.datasets.files import SUFFIXES, FileSource, raise_problems, read_rows
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
-from bigcodeflow.datasets.rows import task_rows
-from bigcodeflow.datasets.source import ResolvedDataset, SourceRow, TaskSource
+from bigcodeflow.datasets.selection import select
+from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, task_rows, validate
 from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.datasets.validation import validate
-from bigcodeflow.datasets.views import select
 
 __all__ = [
     "DEFAULT_VERSION",
@@ -35,6 +32,7 @@ __all__ = [
     "validate_source",
 ]
 
+TaskSource = FileSource | HubSource
 #: Part of every dataset artifact's key; bump when this package makes other rows of the same source.
 VERSION = 1
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.datasets.source import ResolvedDataset
+from bigcodeflow.datasets.sources import ResolvedDataset
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import SamplesError
-from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS, hard_task_ids
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
 
 Value = str | int | float | bool
 

@@ -101,7 +101,7 @@ def import_results(
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, kept = run.config, open_store(run.config.store)
     refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
-    dataset = stages.perform(stages.dataset_stage(run), kept, listener)
+    dataset = stages.perform(stages.stage_of("dataset", run, {}), kept, listener)
     matched = match(
         found,
         kept.read(dataset).to_pylist(),
@@ -179,7 +179,8 @@ def _record(given: _Import, store: Store, listener: stages.Listener) -> Imported
     if truths is None:
         last = _metrics_stage(given, solutions, verdicts)
     else:
-        last = stages.aggregation_stage(run, dataset, solutions, truths, verdicts)
+        refs = {"dataset": dataset, "sanitizing": solutions, "ground_truth": truths, "execution": verdicts}
+        last = stages.stage_of("aggregation", run, refs)
     metrics = stages.perform(last, store, listener)
     artifacts = {
         "dataset": dataset.key,
@@ -193,7 +194,7 @@ def _record(given: _Import, store: Store, listener: stages.Listener) -> Imported
         # The file's name stands in for a model that nobody has named, which contradicts nothing.
         "model": None if given.told["model"] == given.results.stem else given.told["model"],
         "variant": given.matched.variant,
-        "tasks": stages.dataset_stage(run).settings,
+        "tasks": stages.stage_of("dataset", run, {}).settings,
         "samples": samples_stage.settings,
         "failed_ground_truths": None if failed is None else sorted(failed),
     }
@@ -247,7 +248,7 @@ def _answers(given: _Import, store: Store) -> list[dict[str, Any]]:
 
 def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
     """The programs as they are, said to be of an unknown sanitizer: 'none' would state that nobody took them out."""
-    plain = stages.sanitizing_stage(given.run, given.dataset, samples)
+    plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
     def compute(store: Store, progress: stages.Progress) -> stages.Computed:
         table, statistics = plain.compute(store, progress)

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.datasets.facts import BIGCODEBENCH_IDS, hard_task_ids
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
 from bigcodeflow.results.formatting import overall
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, split_mismatch

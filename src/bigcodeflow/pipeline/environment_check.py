@@ -1,6 +1,7 @@
 """Checks of a sandbox environment: what it can judge, whether its verdicts can be trusted, and how reliably."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from bigcodeflow.execution.environment_check import (
 )
 from bigcodeflow.execution.integrity.checks import Coverage
 from bigcodeflow.pipeline import stages
-from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef, open_store
 
 _MOST_NAMED = 5
@@ -115,8 +116,8 @@ class EnvironmentCheck:
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
         self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
         self._run = self._resolver(config)
-        self._dataset = self._perform(stages.dataset_stage(self._run))
-        self._truths = self._perform(stages.ground_truth_stage(self._run, self._dataset))
+        found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")
+        self._dataset, self._truths = found["dataset"], found["ground_truth"]
 
     @property
     def n_tasks(self) -> int:
@@ -171,13 +172,13 @@ class EnvironmentCheck:
         run = self._resolver(
             config.model_copy(update={"samples": config.samples.model_copy(update={"source": control})})
         )
-        samples = self._perform(stages.generation_stage(run, self._dataset))
-        solutions = self._perform(stages.sanitizing_stage(run, self._dataset, samples))
-        verdicts = self._perform(stages.execution_stage(run, self._dataset, solutions, self._truths))
-        return self._store.read(verdicts)
+        given = {"dataset": self._dataset, "ground_truth": self._truths}
+        return self._store.read(
+            stages.each_stage(partial(self._perform, run), target="execution", given=given)["execution"]
+        )
 
-    def _perform(self, stage: stages.Stage) -> ArtifactRef:
-        return stages.perform(stage, self._store, self._listener)
+    def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
+        return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)
 
 
 def shortcomings(

@@ -1,4 +1,4 @@
-"""What a finished run flattened for people: result files, the run record, and the catalog over the store."""
+"""What a finished run leaves for people: result files, the run record, and the catalog over the store."""
 
 import hashlib
 import itertools

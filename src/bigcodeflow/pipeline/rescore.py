@@ -9,7 +9,7 @@ from bigcodeflow.config import RunConfig, Sanitizer, Split, Subset, load_setting
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, merged
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import dataset_stage, finished_artifact, generation_stage
+from bigcodeflow.pipeline.stages import finished_artifact, stage_of
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 
@@ -96,9 +96,10 @@ def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:
     """Judging again must not cost anything: a model's answers have to be in the store."""
     if again.samples.source != "model":
         return
-    there, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
-    dataset = finished_artifact(dataset_stage(there), store)
-    if dataset is None or finished_artifact(generation_stage(there, dataset), store) is None:
+    resolved, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
+    dataset = finished_artifact(stage_of("dataset", resolved, {}), store)
+    samples = dataset and finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store)
+    if samples is None:
         raise ConfigError(
             f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "
             "split or way of asking, or the artifact is gone): use `bigcodeflow run`, which asks for what is not there"

@@ -14,17 +14,17 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import leaderboard, results
 from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import snapshot_paths
-from bigcodeflow.results.runs import STAGES, RecordedRun, recorded_runs
+from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import Store, StoredFolder, open_store
 
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 #: A record goes before the artifacts that it names.
 _ORDER: tuple[Kind, ...] = ("run record", "artifact", "unfinished work", "debris", "answers")
-_STAGE_FOLDERS = tuple(dict.fromkeys(STAGES.values()))
-_FOLDERS = (*_STAGE_FOLDERS, "quarantine")
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine")
 _ANSWERS = "answers"
 #: Held by a run of this machine that asks for answers.
 _ANSWERS_LOCK = "lock"
@@ -166,7 +166,7 @@ def _needed_artifacts(store: Store, runs: list[RecordedRun]) -> set[str]:
     if snapshot_paths(store.location):
         entries = leaderboard.find_snapshot(store.location, "latest").entries
         keys += [entry.run.artifacts for entry in entries if entry.run]
-    return {f"{STAGES[name]}/{key}" for one in keys for name, key in one.items() if name in STAGES}
+    return {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
 
 
 def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> tuple[Kind | None, str]:
@@ -184,7 +184,7 @@ def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> 
         return "unfinished work", "nobody has gone on with it"
     if key.endswith(_DEBRIS) or entry.torn:
         return "debris", "left by something that was killed"
-    if folder in _STAGE_FOLDERS and "." not in key and entry.name not in artifacts:
+    if folder in STAGE_FOLDERS.values() and "." not in key and entry.name not in artifacts:
         return "artifact", "no recorded run needs it"
     return None, ""
 

@@ -15,6 +15,7 @@ from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.templates import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.formatting import board_title, disambiguated, fits, named_model, title_of
 from bigcodeflow.store import Store, open_store
 
@@ -23,15 +24,6 @@ _FOLDER = "runs"
 CONTROLS = frozenset({"oracle", "stub", "cheat", "starter"})
 _LONGEST_VALUE = 24
 _MOST_CANDIDATES = 20
-#: Which stage's folder an artifact of a run lies in.
-STAGES: Mapping[str, str] = {
-    "dataset": "dataset",
-    "generation": "generation",
-    "sanitizing": "sanitizing",
-    "ground_truth": "execution",
-    "execution": "execution",
-    "aggregation": "aggregation",
-}
 
 
 class _Quarantine(BaseModel):
@@ -133,7 +125,7 @@ class RecordedRun:
     def path_if_kept(self, artifact: str) -> Path | None:
         """Parquet file of one of the run's artifacts; None where the run did not make it, or it is gone."""
         key = self.keys.get(artifact)
-        return self.store.part(STAGES[artifact], key) if key else None
+        return self.store.part(STAGE_FOLDERS[artifact], key) if key else None
 
 
 #: Names of a run, the kind that wins first.

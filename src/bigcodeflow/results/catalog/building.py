@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.describing import comment_on
 from bigcodeflow.results.catalog.sources import (
@@ -28,7 +29,7 @@ from bigcodeflow.results.catalog.sources import (
     types_of,
 )
 from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
-from bigcodeflow.results.runs import STAGES, RecordedRun, is_mismatched, recorded_runs
+from bigcodeflow.results.runs import RecordedRun, is_mismatched, recorded_runs
 from bigcodeflow.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -247,14 +248,16 @@ def _sorted_out(recorded: Sequence[RecordedRun], contents: _Contents) -> tuple[l
     reasons = {(one.artifact.stage, one.artifact.key): one.reason for one in contents.damaged}
     runs, left_out = [], []
     for run in sorted(recorded, key=lambda run: (run.started_at, run.record)):
-        lacking = {name: key for name, key in _keys_of(run).items() if (STAGES[name], key) not in contents.intact}
+        lacking = {
+            name: key for name, key in _keys_of(run).items() if (STAGE_FOLDERS[name], key) not in contents.intact
+        }
         if not lacking:
             runs.append(run)
         for name, key in lacking.items():
-            place = (STAGES[name], key)
+            place = (STAGE_FOLDERS[name], key)
             reason = f"cannot be read: {reasons[place]}" if place in reasons else "is gone"
             left_out.append(_left_out_row(run, name, key, reason))
-    concerned = {(STAGES[row["artifact"]], row["key"]) for row in left_out}
+    concerned = {(STAGE_FOLDERS[row["artifact"]], row["key"]) for row in left_out}
     left_out += [
         _left_out_row(None, stage, key, f"cannot be read: {reason}")
         for (stage, key), reason in reasons.items()
@@ -265,7 +268,7 @@ def _sorted_out(recorded: Sequence[RecordedRun], contents: _Contents) -> tuple[l
 
 def _keys_of(run: RecordedRun) -> dict[str, str]:
     """Keys by artifact; a record of another version may name ones that are not known here."""
-    return {name: run.keys[name] for name in STAGES if name in run.keys}
+    return {name: run.keys[name] for name in STAGE_FOLDERS if name in run.keys}
 
 
 def _left_out_row(run: RecordedRun | None, artifact: str, key: str, reason: str) -> dict[str, Any]:
@@ -292,7 +295,7 @@ def _artifact_row(artifact: Artifact) -> dict[str, Any]:
 def _run_file_rows(runs: Sequence[RecordedRun], contents: _Contents) -> Iterator[dict[str, Any]]:
     for run in runs:
         for name, key in _keys_of(run).items():
-            path = contents.intact[STAGES[name], key].path
+            path = contents.intact[STAGE_FOLDERS[name], key].path
             yield {**_owner(run), "artifact": name, "key": key, "file": str(path)}
 
 
@@ -303,7 +306,7 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
         "started_at": _utc(run.started_at),
         "finished_at": _utc(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),
-        **{f"{artifact}_key": run.keys.get(artifact) for artifact in STAGES},
+        **{f"{artifact}_key": run.keys.get(artifact) for artifact in STAGE_FOLDERS},
     }
 
 

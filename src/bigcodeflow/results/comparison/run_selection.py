@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
 from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.models import Reader, Row, reader, rows_of
-from bigcodeflow.results.runs import STAGES, RecordedRun, find_run, titles
+from bigcodeflow.results.runs import RecordedRun, find_run, titles
 
 _VARIANTS = get_args(Variant)
 _SANITIZERS = get_args(Sanitizer)
@@ -168,7 +169,7 @@ def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
 def _manifest_settings(run: RecordedRun) -> Mapping[str, Any]:
     """Empty where the manifest is gone: what cannot be known is then said to be unknown."""
     try:
-        manifest = run.store.folder(STAGES["execution"], run.keys["execution"]) / "manifest.json"
+        manifest = run.store.folder(STAGE_FOLDERS["execution"], run.keys["execution"]) / "manifest.json"
         settings = json.loads(manifest.read_text()).get("settings", {})
     except (OSError, ValueError, AttributeError):
         return {}

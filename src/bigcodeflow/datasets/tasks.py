@@ -1,17 +1,94 @@
-"""What can be wrong with a task, found for all rows at once and without running any of them."""
+"""From a source's rows to rows of the tasks table: what can be wrong with them, and columns that are filled in.
 
+Nothing of a task is run. Derived columns are filled in where the source has none.
+"""
+
+import ast
+import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import HUB_COLUMNS
-from bigcodeflow.datasets.rows import TEXT_COLUMNS, read_libs, text_list
-from bigcodeflow.datasets.source import SourceRow
+from bigcodeflow.core.untrusted_text import REFUSALS
+from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_quietly
 
+TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
+UNKNOWN_LIBRARY_DOMAIN = "General"
+
+#: Every task id of BigCodeBench, whichever part of it a source carries.
+BIGCODEBENCH_IDS = frozenset(f"BigCodeBench/{number}" for number in range(1140))
 _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
-# What the text of a hostile or broken program can raise when it is compiled.
-_COMPILE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+
+
+@cache
+def hard_task_ids() -> frozenset[str]:
+    """The 148 ids of BigCodeBench-Hard."""
+    return frozenset(json.loads(shipped("data/bigcodebench/hard_task_ids.json").read_text(encoding="utf-8")))
+
+
+@cache
+def library_domains() -> Mapping[str, str]:
+    """The benchmark authors' table of top-level library names and their domains."""
+    table = json.loads(shipped("data/bigcodebench/library_domains.json").read_text(encoding="utf-8"))
+    return MappingProxyType(table)
+
+
+def domains_of(libraries: Iterable[str]) -> list[str]:
+    """Distinct domains of the libraries, sorted; an unknown library counts as General."""
+    table = library_domains()
+    return sorted({table.get(library.split(".")[0], UNKNOWN_LIBRARY_DOMAIN) for library in libraries})
+
+
+def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
+    """Rows of the TASKS schema in source order.
+
+    Args:
+        rows: rows that validation found nothing wrong with.
+    """
+    return [_task_row(position, row.values) for position, row in enumerate(rows)]
+
+
+def read_libs(value: object) -> list[str]:
+    """Library names from a list, or from the text of one as the hub stores it.
+
+    Raises:
+        ValueError: the value is neither, or holds something other than text.
+    """
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise ValueError("not the text of a list") from None
+    return text_list(value)
+
+
+def text_list(value: object) -> list[str]:
+    """The value, when it is a list of text.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("not a list of text")
+    return value
+
+
+def _task_row(position: int, values: dict[str, Any]) -> dict[str, Any]:
+    libs = read_libs(values["libs"])
+    own_domains, own_tests, own_hard = (values.get(name) for name in ("domains", "expected_tests", "hard"))
+    return {
+        **{name: values[name] for name in TEXT_COLUMNS},
+        "position": position,
+        "libs": libs,
+        "domains": domains_of(libs) if own_domains is None else sorted(set(own_domains)),
+        "hard": values["task_id"] in hard_task_ids() if own_hard is None else own_hard,
+        "expected_tests": (expected_test_ids(values["test"]) or ()) if own_tests is None else sorted(set(own_tests)),
+    }
 
 
 def validate(rows: Sequence[SourceRow]) -> list[str]:
@@ -110,7 +187,7 @@ def _compile_problem(text: str) -> str:
             compile(parse_quietly(text), "<task>", "exec", dont_inherit=True)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
-    except _COMPILE_ERRORS as error:
+    except REFUSALS as error:
         return f"{type(error).__name__}: {error}"
     return ""
 

@@ -11,6 +11,7 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
@@ -26,9 +27,11 @@ from bigcodeflow.results.formatting import (
     several_samples,
 )
 from bigcodeflow.store import open_store
-from tasks.breakdown import failure_rows, library_rows
 
 _MOST_TASKS_NAMED = 50
+_MOST_LIBRARIES = 10
+_KIND = ["variant", "sanitizer"]
+_CAUSE = ["status", "failure_kind"]
 
 Row = dict[str, Any]
 
@@ -50,8 +53,9 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     page = result_page(title, metrics, unjudgeable, outputs, failures=failures, report=report)
     create_markdown_artifact(page, key="result", description=f"Result of {title}")
     for row in score_rows(metrics):
-        told = [row["variant"], row["sanitizer"], row["score"], row["value"]]
-        get_run_logger().info("%s: %s", title, ", ".join([*told, *_interval_words(row)]))
+        texts = [row["variant"], row["sanitizer"], row["score"], row["value"]]
+        texts += [f"95 % interval {row['95 % interval']}"] if row["95 % interval"] else []
+        get_run_logger().info("%s: %s", title, ", ".join(texts))
     if report:
         get_run_logger().info("%s: report %s", title, report)
 
@@ -89,6 +93,59 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
     ]
 
 
+def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
+    """One row a variant, sanitizer, status and cause that samples did not pass with, most frequent first.
+
+    Args:
+        verdicts: variant, sanitizer, status and failure_kind of a table in VERDICTS schema.
+    """
+    counts = verdicts.group_by([*_KIND, *_CAUSE]).aggregate([([], "count_all")]).to_pylist()
+    totals: dict[tuple[str, str], int] = {}
+    for row in counts:
+        totals[_kind(row)] = totals.get(_kind(row), 0) + row["count_all"]
+    failed = [row for row in counts if row["status"] != "pass"]
+    failed.sort(key=lambda row: (_kind(row), -row["count_all"], row["status"], row["failure_kind"]))
+    return [
+        {
+            **{name: row[name] for name in _KIND},
+            "status": _words(row["status"]),
+            "cause": _words(row["failure_kind"]),
+            "samples": f"{row['count_all']:,}",
+            "share": percent(row["count_all"] / totals[_kind(row)]),
+        }
+        for row in failed
+    ]
+
+
+def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
+    """The libraries whose tasks cost the score most, at the smallest k; a task counts in each of its libraries.
+
+    Args:
+        metrics: rows of a METRICS table.
+    """
+    scores = [
+        row
+        for row in metrics
+        if row["slice_kind"] == "library" and row["metric"] == "pass@k" and not math.isnan(row["value"])
+    ]
+    smallest = min((row["k"] for row in scores), default=0)
+    lost = [(row["n_tasks"] * (1 - row["value"]), row) for row in scores if row["k"] == smallest]
+    lost.sort(key=lambda pair: (_kind(pair[1]), -pair[0], pair[1]["slice"]))
+    shown: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for tasks_lost, row in lost:
+        rows = shown.setdefault(_kind(row), [])
+        if tasks_lost > 0 and len(rows) < _MOST_LIBRARIES:
+            rows.append(
+                {
+                    **{name: row[name] for name in _KIND},
+                    "library": row["slice"],
+                    "tasks": f"{row['n_tasks']:,}",
+                    f"pass@{smallest}": percent(row["value"]),
+                }
+            )
+    return [row for rows in shown.values() for row in rows]
+
+
 def result_page(
     title: str,
     metrics: pa.Table,
@@ -105,13 +162,13 @@ def result_page(
         metrics: a table in METRICS schema.
         unjudgeable: tasks whose ground truth does not pass.
         outputs: the run's result files.
-        failures: as :func:`tasks.breakdown.failure_rows` gives them.
+        failures: as :func:`failure_rows` gives them.
         report: the run's HTML report.
     """
-    rows = metrics.to_pylist()
+    rows, scores = metrics.to_pylist(), Table.of_records(score_rows(metrics))
     parts = [
         f"# {title}",
-        _table(score_rows(metrics)) or "No pass@k: every requested k is larger than the number of samples of a task.",
+        scores.to_markdown() or "No pass@k: every requested k is larger than the number of samples of a task.",
         *_not_judged(rows),
         *notes(rows),
         *_section("Several samples a task", _several_sample_rows(rows)),
@@ -137,14 +194,10 @@ def _several_sample_rows(rows: Sequence[Row]) -> list[dict[str, str]]:
     ]
 
 
-def _interval_words(row: dict[str, str]) -> list[str]:
-    return [f"95 % interval {row['95 % interval']}"] if row["95 % interval"] else []
-
-
 def _section(title: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
     if rows:
         yield f"## {title}"
-        yield _table(rows)
+        yield Table.of_records(rows).to_markdown()
 
 
 def _report(report: Path | None, outputs: Outputs) -> Iterator[str]:
@@ -180,8 +233,9 @@ def _not_judged(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _table(rows: Sequence[dict[str, str]]) -> str:
-    if not rows:
-        return ""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+def _kind(row: Row) -> tuple[str, str]:
+    return row["variant"], row["sanitizer"]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -6,7 +6,7 @@ from typing import Any
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.datasets.facts import UNKNOWN_LIBRARY_DOMAIN, library_domains
+from bigcodeflow.datasets.tasks import UNKNOWN_LIBRARY_DOMAIN, library_domains
 
 _Row = dict[str, Any]
 _RANGE = re.compile(r"(?:.*/)?(\d+)\s*-\s*(?:.*/)?(\d+)")

@@ -1,11 +1,11 @@
-"""Task files on disk: Parquet, JSONL and JSONL.gz in the hub dataset's columns."""
+"""Task files on disk, in the columns of the hub dataset, and what every source of tasks has in common."""
 
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,13 +13,31 @@ import pyarrow.parquet as pq
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
-from bigcodeflow.datasets.source import ResolvedDataset, SourceRow
 from bigcodeflow.store import file_sha256
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 _PROBLEMS_SHOWN = 20
 #: Columns that Python's parser reads; a file may hold others of any size.
 _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs")
+
+
+class ResolvedDataset(NamedTuple):
+    """A source pinned to one content, before any of it was read."""
+
+    fingerprint: dict[str, str]
+    """What identifies the content: hub, version and commit, or file_sha256."""
+    describe: str
+    """One line for people; says so where a cached copy stands in for the hub."""
+    files: tuple[str, ...]
+    """The task files: paths within the hub repository at that commit, or the one local path."""
+
+
+class SourceRow(NamedTuple):
+    """One task as its source states it."""
+
+    place: str
+    """Where it stands, such as 'tasks.jsonl, line 7'."""
+    values: dict[str, Any]
 
 
 class FileSource(NamedTuple):

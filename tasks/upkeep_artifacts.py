@@ -1,0 +1,167 @@
+"""What sweeps, the leaderboard, environment checks and retention show in the Prefect UI."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.logging import get_run_logger
+
+from bigcodeflow.core.table import Table
+from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
+from bigcodeflow.leaderboard import Changes, Ranking, change_line, entry_line, rankings
+from bigcodeflow.leaderboard.rankings import interval_of, points, score
+from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
+from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
+from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
+from bigcodeflow.pipeline.sweeps import MemberResult, SweepConfig, result_rows
+from bigcodeflow.results.formatting import board_title
+from tasks.progress import artifact_key
+
+#: Ranks of each ranking that the UI shows beside all of our own.
+_TOP = 20
+#: Rows of retention's table; a store may hold many thousands of artifacts, and an artifact of Prefect 512 KB.
+_MOST_ROWS = 500
+
+
+def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> None:
+    """Attach the table of results, the table of failures where there are any, and the whole as one page."""
+    key = artifact_key("sweep", config.name)
+    create_table_artifact(result_rows(results), key=key, description=f"Results of sweep {config.name}")
+    failures = [{"run": result.name, "why": result.error} for result in results if result.outcome == "failed"]
+    if failures:
+        description = f"Runs of sweep {config.name} that failed; retry the sweep for these alone"
+        create_table_artifact(failures, key=f"{key}-failures", description=description)
+    create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=f"Sweep {config.name}")
+
+
+def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
+    """The sweep as Markdown: how many ran, were reused and failed, the table, and where the files lie."""
+    counts = {outcome: sum(result.outcome == outcome for result in results) for outcome in ("ran", "reused", "failed")}
+    summary = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
+    parts = [
+        f"# Sweep {config.name}",
+        f"{len(results):,} runs: {summary}.",
+        Table.of_records(result_rows(results)).to_markdown(),
+    ]
+    failed = [f"- **{result.name}**: {result.error}" for result in results if result.outcome == "failed"]
+    if failed:
+        parts += ["## Failed", "\n".join(failed), "Retry this run, or run the sweep again: only these run."]
+    return "\n\n".join([*parts, f"The table as a file: `{file.absolute()}`"]) + "\n"
+
+
+def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
+    """Attach the rankings under one key that stays, so that its latest version is the leaderboard of now."""
+    rows = [row for ranking in rankings(update.snapshot.entries) for row in _rows(ranking)]
+    description = f"Leaderboard of {config.store}: the first {_TOP} ranks of each ranking, and all of ours"
+    create_table_artifact(rows, key="leaderboard", description=description)
+    page = "\n\n".join(_page(update)) + "\n"
+    create_markdown_artifact(page, key="leaderboard-changes", description="What is new on the leaderboard")
+    for change in update.changes.regressions if update.changes else ():
+        get_run_logger().warning("regression: %s", change_line(change))
+    for refusal in update.refusals:
+        get_run_logger().info("left out: %s", refusal)
+
+
+def _rows(ranking: Ranking) -> Iterator[dict[str, str]]:
+    for rank in ranking.ranks:
+        entry = rank.entry
+        if rank.position <= _TOP or entry.origin == "ours":
+            yield {
+                "board": board_title(ranking.subset, ranking.split),
+                "rank": str(rank.position),
+                "model": entry.title,
+                "setting": entry.setting,
+                "pass@1": score(entry.pass_at_1),
+                "95 % interval": interval_of(entry),
+                "origin": entry.origin,
+                "less published": points(rank.difference_points),
+            }
+
+
+def _page(update: LeaderboardUpdate) -> Iterator[str]:
+    yield f"# Leaderboard {update.snapshot.name}"
+    yield from _changes(update.changes) if update.changes else ["The first snapshot: there is nothing to compare with."]
+    if update.refusals:
+        yield "## Runs that cannot be shown\n\n" + _list(str(refusal) for refusal in update.refusals)
+    if update.published is not None:
+        written = _list(f"`{path}`" for path in update.published.written) or "Nothing: the hub shows this already."
+        yield f"## On the hub\n\n{written}"
+    yield "## Files\n\n" + _list(f"`{path.absolute()}`" for path in update.files)
+
+
+def _changes(changes: Changes) -> Iterator[str]:
+    others = [change for change in changes.changed if not change.regression]
+    for heading, lines in (
+        ("Regressions", [change_line(change) for change in changes.regressions]),
+        ("Changed", [change_line(change) for change in others]),
+        ("New", [entry_line(entry) for entry in changes.new]),
+        ("Gone", [entry_line(entry) for entry in changes.gone]),
+    ):
+        if lines:
+            yield f"## {heading}\n\n{_list(lines)}"
+    yield f"{changes.unchanged:,} entries are unchanged."
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def show_check(
+    config: EnvironmentCheckConfig,
+    n_tasks: int,
+    *,
+    imports: Imports,
+    unjudgeable: Sequence[UnjudgeableTask],
+    controls: Sequence[ControlResult],
+    repeated: Repeated | None,
+) -> None:
+    """Attach the checks as a table, and everything that was found as one page."""
+    key = artifact_key("environment", config.environment)
+    checks = [
+        _check("libraries that can be imported", imports.modules - len(imports.failures), imports.modules),
+        _check("tasks that can be judged", n_tasks - len(unjudgeable), n_tasks),
+        *(_check(f"control: {one.control}", one.held, one.tasks, sound=not one.offences) for one in controls),
+    ]
+    if repeated is not None:
+        reliable = len(repeated.rows) - len(repeated.suspects)
+        title = f"tasks that never failed in {repeated.executions:,} executions"
+        checks.append(_check(title, reliable, len(repeated.rows)))
+    create_table_artifact(checks, key=key, description=f"Check of environment {config.environment}")
+    tables = [
+        ("Libraries that cannot be imported", [{"library": k, "error": v} for k, v in imports.failures.items()]),
+        ("Tasks that cannot be judged", [_unjudgeable(task) for task in unjudgeable]),
+        ("Tasks in quarantine", [_suspect(row) for row in repeated.suspects] if repeated else []),
+    ]
+    lines = "\n".join(f"- {line}" for result in controls for line in wording(result))
+    parts = [f"# Environment {config.environment}", Table.of_records(checks).to_markdown(), "## Controls", lines]
+    parts += [f"## {title}\n\n{Table.of_records(rows).to_markdown()}" for title, rows in tables if rows]
+    description = f"Environment {config.environment}: what it can judge"
+    create_markdown_artifact("\n\n".join(parts) + "\n", key=f"{key}-result", description=description)
+
+
+def _check(title: str, held: int, total: int, *, sound: bool | None = None) -> dict[str, str]:
+    held_all = held == total if sound is None else sound
+    return {"check": title, "holds for": f"{held:,} of {total:,}", "verdict": "sound" if held_all else "wanting"}
+
+
+def _unjudgeable(task: UnjudgeableTask) -> dict[str, str]:
+    return {"task": task.task_id, "status": task.status, "needs": task.reason, "evidence": task.evidence}
+
+
+def _suspect(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "task": row["task_id"],
+        "passes": f"{row['passes']:,} of {row['executions']:,}",
+        "statuses": ", ".join(row["statuses"]),
+        "needs": row["reason"],
+        "evidence": row["evidence"],
+    }
+
+
+def show_removed(config: RetentionConfig, found: Sequence[Removable]) -> None:
+    """Attach what went, or would go, as a table: the largest first."""
+    rows = removed_rows(found)[:_MOST_ROWS]
+    described = f"{'Would go' if config.dry_run else 'Went'} from {config.store}: {totals(found)}"
+    create_table_artifact(rows, key="retention", description=described)
+    get_run_logger().info("%s", described)
