@@ -15,6 +15,7 @@ from bigcodeflow.environments.images import build_image, environment_of, image_t
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.remote import docker_engine as ours
 from bigcodeflow.execution.remote import owners
+from bigcodeflow.execution.remote.transports import HostRefusedError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 _MACHINE = {"NCPU": 8, "MemTotal": 16 << 30, "Runtimes": {"runc": {}, "crun": {}}}
@@ -71,7 +72,7 @@ def test_containers_share_cores_and_nine_tenths_of_the_memory() -> None:
 def test_a_container_with_less_memory_than_a_sample_may_use_is_refused() -> None:
     """It would end what the limits allow; one container that has all of a small machine is as the machine itself."""
     for options in ({"containers": 4}, {"memory_mib": 4000}):
-        with pytest.raises(ours.EngineError, match=r"one sample may use 4096: raise execution\.docker\.memory"):
+        with pytest.raises(HostRefusedError, match=r"one sample may use 4096: raise execution\.docker\.memory"):
             ours.share_of(_config(**options), 2, _MACHINE)
     assert ours.share_of(_config(), 2, _MACHINE | {"MemTotal": 2 << 30}).memory_mib == 1843
 
@@ -80,7 +81,7 @@ def test_a_runtime_is_one_that_the_engine_knows() -> None:
     """None is the engine's own."""
     ours.require_runtime("", _MACHINE)
     ours.require_runtime("crun", _MACHINE)
-    with pytest.raises(ours.EngineError, match="runtime is runsc, and the engine knows crun, runc: install it"):
+    with pytest.raises(HostRefusedError, match="runtime is runsc, and the engine knows crun, runc: install it"):
         ours.require_runtime("runsc", _MACHINE)
 
 

@@ -3,7 +3,6 @@
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -54,30 +53,21 @@ class RunProgress:
     """How far an evaluation is; written by its thread, read by the page."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stages: dict[str, str] = {}
+        self.stages: dict[str, str] = {}
+        """State of each stage so far, by its title."""
 
     def begin(self, title: str) -> stages.Progress:
         """A stage has work to do."""
-        self._note(title, "begins")
+        self.stages[title] = "begins"
 
         def move(finished: int, total: int, note: str = "") -> None:
-            self._note(title, f"{finished:,} of {total:,}" + (f" ({note})" if note else ""))
+            self.stages[title] = f"{finished:,} of {total:,}" + (f" ({note})" if note else "")
 
         return move
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """A stage's artifact is there."""
-        self._note(title, f"{ref.rows:,} rows" + (", known before" if reused else ""))
-
-    def stages(self) -> list[tuple[str, str]]:
-        """Title and state of each stage so far."""
-        with self._lock:
-            return list(self._stages.items())
-
-    def _note(self, title: str, text: str) -> None:
-        with self._lock:
-            self._stages[title] = text
+        self.stages[title] = f"{ref.rows:,} rows" + (", known before" if reused else "")
 
 
 class Evaluations:

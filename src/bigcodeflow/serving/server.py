@@ -3,7 +3,7 @@
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import uvicorn
@@ -48,15 +48,14 @@ def serve(
         ConfigError: the address cannot be had.
         SandboxUnavailableError: this machine gives no sandbox.
     """
-    with listening(host, port) as listener:
-        pool = ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)
-        try:
-            service = Service(pool, pool.check(ExecutionMode(settings.limits)), settings)
-            url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
-            with quiet_signals():
-                ServiceServer(make_app(service), service, lambda: ready(url, pool.slots)).run([listener])
-        finally:
-            pool.close()
+    with (
+        listening(host, port) as listener,
+        closing(ExecutorPool(environment, cores=cores, slots_per_core=slots_per_core)) as pool,
+    ):
+        service = Service(pool, pool.check(ExecutionMode(settings.limits)), settings)
+        url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
+        with quiet_signals():
+            ServiceServer(make_app(service), service, lambda: ready(url, pool.slots)).run([listener])
 
 
 class ServiceServer(uvicorn.Server):

@@ -11,7 +11,8 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field, fields
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -41,28 +42,27 @@ _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+def _option(default: Any, description: str) -> Any:
+    return field(default=default, metadata={"help": description})
+
+
 @dataclass(frozen=True, slots=True)
 class SpaceSettings:
-    """What one space allows."""
+    """What one space is and allows: the options of its command line."""
 
-    host: str = "127.0.0.1"
-    port: int = 7860
-    key_variable: str = "BIGCODEFLOW_SERVICE_KEY"
-    """Environment variable with the key that is asked for; without one the space listens on loopback only."""
-    calls: int = 64
-    """Batches of machines that are answered at the same time, each of ``most_items``."""
-    queue: int = 64
-    """Batches, and events of the page, that wait beside these; a further one is told to come later."""
-    most_mib: int = 64
-    """Size of an upload or a batch."""
-    most_items: int = 1000
-    """Items of a batch."""
-    most_seconds: float = 3600.0
-    """Time limit that an item may ask for."""
-    most_memory_mib: int = 32 * 1024
-    """Memory that an item may ask for."""
-    store: str = "results/store"
-    """Where the page's runs are kept."""
+    environment: str = _option("bigcodebench", "sandbox environment that programs run in")
+    host: str = _option("127.0.0.1", "address to listen on; beyond loopback a key is needed")
+    port: int = _option(7860, "port to listen on")
+    key_variable: str = _option("BIGCODEFLOW_SERVICE_KEY", "environment variable with the key that is asked for")
+    cores: int = _option(0, "cores to keep busy; 0 takes all")
+    slots_per_core: int = _option(8, "items in flight for each core")
+    calls: int = _option(64, "batches of machines, as large as they may be, that are taken at the same time")
+    queue: int = _option(64, "batches that wait beside these, and events of the page that wait")
+    most_mib: int = _option(64, "size of an upload or a batch")
+    most_items: int = _option(1000, "items of one batch")
+    most_seconds: float = _option(3600.0, "time limit that an item may ask for")
+    most_memory_mib: int = _option(32 * 1024, "memory that an item may ask for")
+    store: str = _option("results/store", "folder of artifacts, for the page's runs")
 
     @property
     def key(self) -> str:
@@ -191,58 +191,41 @@ def make_space(service: Service, settings: SpaceSettings) -> "FastAPI":
     return app
 
 
-def serve(pool: ExecutorPool, settings: SpaceSettings) -> None:
+def serve(settings: SpaceSettings) -> None:
     """Serve until a signal says that it is enough; what is running then is ended.
 
     Raises:
         SandboxUnavailableError: this machine cannot isolate what would be executed.
-        ConfigError: it would listen beyond loopback without a key, or the address cannot be had.
+        ConfigError: the address cannot be had.
     """
-    try:
-        require_key_or_loopback(settings)
-        with listening(settings.host, settings.port) as listener, quiet_signals():
-            service = Service(pool, pool.check(ExecutionMode(LimitsConfig())), settings.serving)
-            server = ServiceServer(
-                make_space(service, settings),
-                service,
-                lambda: logger.warning("the space listens on %s", settings.url),
-                lifespan="on",
-                proxy_headers=True,
-                timeout_graceful_shutdown=_STOP_SECONDS,
-            )
-            server.run([listener])
-    finally:
-        pool.close()
-
-
-def _parser() -> argparse.ArgumentParser:
-    default = SpaceSettings()
-    parser = argparse.ArgumentParser(prog="python -m bigcodeflow.serving.space", description=__doc__)
-    add = parser.add_argument
-    add("--environment", default="bigcodebench", help="sandbox environment that programs run in")
-    add("--host", default=default.host, help="address to listen on; beyond loopback a key is needed")
-    add("--port", type=int, default=default.port)
-    add("--key-variable", default=default.key_variable, help="environment variable with the key that is asked for")
-    add("--cores", type=int, default=0, help="cores to keep busy; 0 takes all")
-    add("--slots-per-core", type=int, default=8, help="items in flight for each core")
-    add("--calls", type=int, default=default.calls, help="batches of machines that are answered at the same time")
-    add("--queue", type=int, default=default.queue, help="batches that wait beside these")
-    add("--most-mib", type=int, default=default.most_mib, help="size of an upload or a batch")
-    add("--most-items", type=int, default=default.most_items, help="items of one batch")
-    add("--most-seconds", type=float, default=default.most_seconds, help="time limit that an item may ask for")
-    add("--most-memory-mib", type=int, default=default.most_memory_mib, help="memory that an item may ask for")
-    add("--store", default=default.store, help="folder of artifacts, for the page's runs")
-    return parser
+    environment = find_environment(settings.environment)
+    with (
+        listening(settings.host, settings.port) as listener,
+        closing(ExecutorPool(environment, cores=settings.cores, slots_per_core=settings.slots_per_core)) as pool,
+        quiet_signals(),
+    ):
+        service = Service(pool, pool.check(ExecutionMode(LimitsConfig())), settings.serving)
+        ServiceServer(
+            make_space(service, settings),
+            service,
+            lambda: logger.warning("the space listens on %s", settings.url),
+            lifespan="on",
+            proxy_headers=True,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        ).run([listener])
 
 
 def main() -> int:
     """Serve as the command line says; 1 where that cannot be."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    options = vars(_parser().parse_args())
-    environment, cores, slots = (options.pop(name) for name in ("environment", "cores", "slots_per_core"))
+    parser = argparse.ArgumentParser(prog="python -m bigcodeflow.serving.space", description=__doc__)
+    for option in fields(SpaceSettings):
+        name, default = f"--{option.name.replace('_', '-')}", option.default
+        parser.add_argument(name, type=type(default), default=default, help=option.metadata["help"])
+    settings = SpaceSettings(**vars(parser.parse_args()))
     try:
-        pool = ExecutorPool(find_environment(environment), cores=cores, slots_per_core=slots)
-        serve(pool, SpaceSettings(**options))
+        require_key_or_loopback(settings)
+        serve(settings)
     except BigCodeFlowError as error:
         logger.error("%s", error)  # noqa: TRY400 - a user's mistake is one line
         return 1

@@ -116,7 +116,7 @@ async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: An
 
 
 def _progress_text(progress: RunProgress) -> str:
-    lines = [f"- **{title}**: {text}" for title, text in progress.stages()]
+    lines = [f"- **{title}**: {text}" for title, text in list(progress.stages.items())]
     return "\n".join(lines) or "Begins as soon as the evaluation before it has ended."
 
 

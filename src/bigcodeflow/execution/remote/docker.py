@@ -4,7 +4,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, cast
 
 from bigcodeflow.config import ExecutionConfig
@@ -16,12 +16,10 @@ from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.docker_engine import (
     DockerEngine,
-    EngineDownError,
-    EngineError,
     container_settings,
+    engine_errors,
     require_runtime,
     share_of,
-    spoken,
 )
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
 
@@ -45,7 +43,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         with DockerEngine.connect(config.docker.url) as engine:
             require_runtime(config.docker.runtime, engine.info())
             image = engine.image(name)
-    except EngineError as error:
+    except (HostLostError, HostRefusedError) as error:
         raise SandboxUnavailableError(f"backend docker: {error}") from error
     if image is None:
         raise EnvironmentUnusableError(
@@ -68,14 +66,14 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
         return container_settings(engine, info, image=image, environment=environment.name, config=config, share=share)
 
     def open_transport() -> ContainerTransport:
-        with _refusals(), ExitStack() as stack:
+        with ExitStack() as stack:
             engine = stack.enter_context(DockerEngine.connect(config.docker.url))
-            link = ContainerTransport(engine, settings(engine))
-            stack.pop_all()  # from here on the link's
-        return link
+            transport = ContainerTransport(engine, settings(engine))
+            stack.pop_all()  # from here on the transport's
+        return transport
 
     def remove_orphans() -> None:
-        with _refusals(), DockerEngine.connect(config.docker.url) as engine:
+        with DockerEngine.connect(config.docker.url) as engine:
             engine.remove_orphans()
 
     return RemoteBackend(
@@ -88,27 +86,11 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
     )
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What an engine says, in the words of a host.
-
-    Raises:
-        HostLostError: no engine answers.
-        HostRefusedError: it does not do what is asked.
-    """
-    try:
-        yield
-    except EngineDownError as error:
-        raise HostLostError(str(error)) from error
-    except EngineError as error:
-        raise HostRefusedError(str(error)) from error
-
-
 class ContainerTransport:
     """One container with a host; ended by closing it, by the engine, or by the end of this process."""
 
     def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
-        """Create, attach and start; the engine's connection belongs to the link from here on.
+        """Create, attach and start; the engine's connection belongs to the transport from here on.
 
         Raises:
             HostLostError: the engine could not do that.
@@ -120,13 +102,13 @@ class ContainerTransport:
         self._id = self.label = ""
         self._socket: socket.socket | None = None
         try:
-            with spoken("create a container"):
+            with engine_errors("create a container"):
                 self._id = str(self._client.create_container_from_config(dict(settings))["Id"])
             self.label = f"container {self._id[:12]}"
-            with spoken("start a container"):
+            with engine_errors("start a container"):
                 self._attach()
                 self._client.start(self._id)
-        except EngineError as error:
+        except (HostLostError, HostRefusedError) as error:
             self.close()
             raise HostLostError(str(error)) from error
 
@@ -176,11 +158,11 @@ class ContainerTransport:
         if self._closed:
             return ""
         code = self._engine.exit_code(self._id)
-        told = f" with exit {code}" if code else ""
+        text = f" with exit {code}" if code else ""
         if code == str(_KILLED):
-            told += ", killed by somebody or for its memory (execution.docker.memory_mib)"
+            text += ", killed by somebody or for its memory (execution.docker.memory_mib)"
         last = self._stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return told + "".join(f": {line}" for line in last)
+        return text + "".join(f": {line}" for line in last)
 
     def close(self) -> None:
         """End the container and all in it."""

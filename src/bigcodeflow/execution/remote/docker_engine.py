@@ -12,9 +12,9 @@ from docker.errors import DockerException, NotFound  # type: ignore[import-untyp
 from docker.utils import kwargs_from_env, version_lt  # type: ignore[import-untyped]
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.execution.remote import owners
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 
 #: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
 _OLDEST_API = "1.40"
@@ -28,14 +28,6 @@ _TEMPORARY_MIB = 1024
 _ULIMITS = {"core": 0, "nofile": 16_384}
 _LABEL = "bigcodeflow.owner"
 _HOST = ("python", "-m", "bigcodeflow.execution.remote.host")
-
-
-class EngineError(BigCodeFlowError):
-    """An engine that is not there, or does not do what is asked."""
-
-
-class EngineDownError(EngineError):
-    """An engine that does not answer; it may later."""
 
 
 class Share(NamedTuple):
@@ -57,32 +49,33 @@ class DockerEngine:
         """Reach the engine at an address; empty takes DOCKER_HOST, or Docker's own socket.
 
         Raises:
-            EngineDownError: nothing answers there.
-            EngineError: it cannot be used.
+            HostLostError: nothing answers there.
+            HostRefusedError: it cannot be used.
         """
-        told = {"base_url": _OWN_SOCKET} | kwargs_from_env() | ({"base_url": url} if url else {})
-        if told["base_url"].startswith("unix://"):
-            told.pop("tls", None)
+        options = {"base_url": _OWN_SOCKET} | kwargs_from_env() | ({"base_url": url} if url else {})
+        url = options["base_url"]
+        if url.startswith("unix://"):
+            options.pop("tls", None)
         try:
-            _probe(told["base_url"])
-            engine = cls(docker.APIClient(version="auto", timeout=_CALL_SECONDS, **told), told["base_url"])
+            _probe(url)
+            engine = cls(docker.APIClient(version="auto", timeout=_CALL_SECONDS, **options), url)
         except (DockerException, requests.RequestException, OSError, ValueError) as error:
-            raise EngineDownError(
-                f"no container engine answers at {told['base_url']} ({_brief(error)}): start Docker or Podman, or set "
+            raise HostLostError(
+                f"no container engine answers at {url} ({_brief(error)}): start Docker or Podman, or set "
                 "execution.docker.url"
             ) from error
         try:
             engine._require_usable()
-        except EngineError:
+        except HostRefusedError:
             engine.close()
             raise
         return engine
 
     def _require_usable(self) -> None:
         if self.version.get("Os") != "linux":
-            raise EngineError(f"the engine runs {self.version.get('Os')} containers, and sandboxes need linux")
+            raise HostRefusedError(f"the engine runs {self.version.get('Os')} containers, and sandboxes need linux")
         if version_lt(self.version["ApiVersion"], _OLDEST_API):
-            raise EngineError(
+            raise HostRefusedError(
                 f"the engine speaks version {self.version['ApiVersion']} of Docker's API, and {_OLDEST_API} is needed: "
                 "update it to Docker 20.10, Podman 4 or newer"
             )
@@ -96,14 +89,14 @@ class DockerEngine:
         """Refuse to go on without an image that another machine's engine may have had.
 
         Raises:
-            EngineError: it is not here.
+            HostRefusedError: it is not here.
         """
         if self.image(name) is None:
-            raise EngineError(f"the engine has no image {name}: build it there, or push and pull it")
+            raise HostRefusedError(f"the engine has no image {name}: build it there, or push and pull it")
 
     def image(self, name: str) -> Mapping[str, Any] | None:
-        """What the engine tells of an image; None where it has none of that name or id."""
-        with spoken("inspect the image"):
+        """What the engine says of an image; None where it has none of that name or id."""
+        with engine_errors("inspect the image"):
             try:
                 found: Mapping[str, Any] = self.client.inspect_image(name)
             except NotFound:
@@ -111,14 +104,14 @@ class DockerEngine:
         return found
 
     def info(self) -> Mapping[str, Any]:
-        """What the engine tells of itself and its machine."""
-        with spoken("tell of itself"):
+        """What the engine says of itself and its machine."""
+        with engine_errors("describe itself"):
             found: Mapping[str, Any] = self.client.info()
         return found
 
     def remove_orphans(self) -> None:
         """Remove containers whose owner, a process of this machine, was killed before it could start them."""
-        with spoken("list containers"):
+        with engine_errors("list containers"):
             found = self.client.containers(all=True, filters={"label": _LABEL})
         for container in found:
             machine, _, process = container["Labels"][_LABEL].partition("/")
@@ -132,7 +125,7 @@ class DockerEngine:
             self.client.remove_container(container, force=True)
 
     def exit_code(self, container: str) -> str:
-        """How a container ended that the engine has removed since, from its events; empty where it does not tell."""
+        """How a container ended that the engine has removed since, from its events; empty where it does not say."""
         try:
             _probe(self._url)
             until = int(time.time() + _SECONDS_TO_DIE)
@@ -164,30 +157,30 @@ def _probe(url: str) -> None:
 
 
 @contextmanager
-def spoken(doing: str) -> Iterator[None]:
+def engine_errors(action: str) -> Iterator[None]:
     """Turn the errors of Docker's client into ours.
 
     Raises:
-        EngineDownError: the engine does not answer.
-        EngineError: it answers with an error.
+        HostLostError: the engine does not answer.
+        HostRefusedError: it answers with an error.
     """
     try:
         yield
     except DockerException as error:
-        raise EngineError(f"the engine could not {doing}: {_brief(error)}") from error
+        raise HostRefusedError(f"the engine could not {action}: {_brief(error)}") from error
     except (requests.RequestException, OSError) as error:
-        raise EngineDownError(f"the engine could not {doing}: {_brief(error)}") from error
+        raise HostLostError(f"the engine could not {action}: {_brief(error)}") from error
 
 
 def require_runtime(runtime: str, info: Mapping[str, Any]) -> None:
     """Refuse a runtime that the engine does not know.
 
     Raises:
-        EngineError: it is not among the engine's.
+        HostRefusedError: it is not among the engine's.
     """
     known = sorted(info.get("Runtimes") or {})
     if runtime and runtime not in known:
-        raise EngineError(
+        raise HostRefusedError(
             f"execution.docker.runtime is {runtime}, and the engine knows {', '.join(known)}: install it and name it "
             "in the engine's configuration, or leave execution.docker.runtime empty"
         )
@@ -199,16 +192,16 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
     Args:
         config: how many there are.
         cores: what all of them may keep busy.
-        info: what the engine tells of its machine, which need not be this one.
+        info: what the engine says of its machine, which need not be this one.
 
     Raises:
-        EngineError: a container would have less memory than one sample may use, and end what the limits allow.
+        HostRefusedError: a container would have less memory than one sample may use, and end what the limits allow.
     """
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
     divided = config.docker.memory_mib or containers > 1  # else it is as on any machine that is small
     if divided and memory_mib < config.limits.memory_mib:
-        raise EngineError(
+        raise HostRefusedError(
             f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
         )
@@ -270,11 +263,10 @@ def _security(engine: DockerEngine, info: Mapping[str, Any]) -> list[str]:
     if engine.is_podman:
         return ["no-new-privileges", f"seccomp={profile}", "unmask=ALL"]
     options = ["no-new-privileges", f"seccomp={profile.read_text()}"]
-    if any("apparmor" in told for told in info.get("SecurityOptions") or ()):
+    if any("apparmor" in option for option in info.get("SecurityOptions") or ()):
         options.append("apparmor=unconfined")  # Docker's own profile forbids every mount
     return options
 
 
 def _brief(error: Exception) -> str:
-    told = str(getattr(error, "explanation", "") or error)
-    return " ".join(told.split())[:300]
+    return " ".join(str(getattr(error, "explanation", "") or error).split())[:300]

@@ -125,14 +125,14 @@ def _pinned(template: str) -> str:
 
 
 def _asked(config: ExecutionConfig, reference: str) -> TemplateRecord:
-    """What the build's own host tells, kept for the next time: a build never changes."""
-    link = _opened(config.e2b, reference, config.environment, own_metadata(), lambda _seconds: None)
+    """What the build's own host says, kept for the next time: a build never changes."""
+    transport = _opened(config.e2b, reference, config.environment, own_metadata(), lambda _seconds: None)
     try:
         with translated():
-            size = link.sandbox.get_info()
-        found = Connection(link, config.limits, config.start).info.environment
+            size = transport.sandbox.get_info()
+        found = Connection(transport, config.limits, config.start).info.environment
     finally:
-        link.close()
+        transport.close()
     record = TemplateRecord(
         template_id=size.template_id,
         build_id=_build_id(reference),

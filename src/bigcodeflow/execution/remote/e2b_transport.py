@@ -1,13 +1,12 @@
-"""A link to one E2B sandbox: its host's standard streams, over the SDK."""
+"""A host in an E2B sandbox: its standard streams over the SDK, and what the SDK's errors mean for a run."""
 
 import logging
-import random
 import shlex
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 import httpx
 from connectrpc.errors import ConnectError
@@ -20,6 +19,7 @@ from e2b import (
     SandboxNotFoundException,
     ServiceBusyException,
 )
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
@@ -44,15 +44,14 @@ SDK_ERRORS = (
     ValueError,
     KeyError,
 )
-_PATIENCE_SECONDS = (0.5, 1.0, 2.0, 4.0)
+_RATE_LIMITED_ATTEMPTS = 8
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 4.0
 _LONGEST_MESSAGE = 200
 _FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
 
-Result = TypeVar("Result")
-
 
 class E2BTransport:
-    """A sandbox with a running host; the sandbox is extended as long as the link is open, and killed with it."""
+    """A sandbox with a running host; the sandbox is extended as long as the transport is open, and killed with it."""
 
     def __init__(
         self, sandbox: Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
@@ -63,7 +62,7 @@ class E2BTransport:
             sandbox: a new one.
             environment: name of the environment in it.
             timeout_seconds: after which E2B kills it, unless it is extended.
-            ended: told once how many seconds it was held.
+            ended: called once with the seconds that it was held.
 
         Raises:
             HostLostError: the host does not start.
@@ -77,14 +76,14 @@ class E2BTransport:
         self._outbox = Outbox(self._post)
         try:
             with translated():
-                self._host = unhurried(lambda: _started_host(sandbox, environment))
+                self._host = retry_rate_limited(lambda: _started_host(sandbox, environment))
         except BaseException:
             self.close()
             raise
         threading.Thread(target=self._extend, name=f"extend-{sandbox.sandbox_id}", daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        """Hand over whole lines; what several threads say at the same time goes in one call.
+        """Hand over whole lines; what several threads send at the same time goes in one call.
 
         Raises:
             HostLostError: the sandbox or its host is gone.
@@ -100,7 +99,7 @@ class E2BTransport:
         try:
             yield from whole_lines(self._output())
         except SDK_ERRORS as error:
-            raise HostLostError(f"its stream broke off ({words(error)})") from error
+            raise HostLostError(f"its stream broke off ({one_line(error)})") from error
         last_words = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
         raise HostLostError(f"its host ended{last_words}")
 
@@ -117,7 +116,7 @@ class E2BTransport:
                 "%s could not be killed and will end by itself within %d s: %s",
                 self.label,
                 self._timeout_seconds,
-                words(error),
+                one_line(error),
             )
         self._ended(time.monotonic() - self._begun)
 
@@ -132,9 +131,9 @@ class E2BTransport:
         for start in range(0, len(data), _BYTES_PER_CALL):
             piece = data[start : start + _BYTES_PER_CALL]
             try:
-                unhurried(lambda piece=piece: self._host.send_stdin(piece))  # type: ignore[misc]
+                retry_rate_limited(lambda piece=piece: self._host.send_stdin(piece))
             except SDK_ERRORS as error:
-                raise HostLostError(f"{self.label} takes no input ({words(error)})") from error
+                raise HostLostError(f"{self.label} takes no input ({one_line(error)})") from error
 
     def _extend(self) -> None:
         """Keep the sandbox; three tries fit into its time-out."""
@@ -144,13 +143,13 @@ class E2BTransport:
             except SandboxNotFoundException:
                 return  # its stream has ended as well, and says so
             except SDK_ERRORS as error:
-                logger.info("%s could not be extended: %s", self.label, words(error))
+                logger.info("%s could not be extended: %s", self.label, one_line(error))
                 if isinstance(error, SandboxException) and error.status_code == _BAD_REQUEST:
                     return  # as old as the plan lets a sandbox become; its items will begin again in another
 
 
 class Outbox:
-    """Hands over what several threads have to say, in order and in few calls; used by all of them at once."""
+    """Hands over what several threads send, in order and in few calls; used by all of them at once."""
 
     def __init__(self, post: Callable[[bytes], None]) -> None:
         """Begin empty.
@@ -159,9 +158,8 @@ class Outbox:
             post: hands bytes over; called by one thread at a time, and not again after it failed.
         """
         self._post = post
-        self._waiting: list[bytes] = []
-        self._put = self._posted = 0
-        self._adding, self._posting = threading.Lock(), threading.Lock()
+        self._waiting: deque[bytes] = deque()
+        self._posting = threading.Lock()
         self._failed: HostLostError | None = None
 
     def put(self, data: bytes) -> None:
@@ -170,24 +168,18 @@ class Outbox:
         Raises:
             HostLostError: they, or something before them, could not be.
         """
-        with self._adding:
-            self._waiting.append(data)
-            self._put += 1
-            mine = self._put
+        self._waiting.append(data)
         with self._posting:
             if self._failed:
                 raise self._failed
-            if self._posted >= mine:
+            batch = b"".join(self._waiting.popleft() for _ in range(len(self._waiting)))
+            if not batch:
                 return  # they went along with another thread's
-            with self._adding:
-                batch, self._waiting = self._waiting, []
-                last = self._put
             try:
-                self._post(b"".join(batch))
+                self._post(batch)
             except HostLostError as error:
                 self._failed = error
                 raise
-            self._posted = last
 
 
 def _started_host(sandbox: Sandbox, environment: str) -> CommandHandle[None]:
@@ -206,14 +198,14 @@ class TemplateAbsentError(HostRefusedError):
     """There is no such template, or not for this key."""
 
 
-def words(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """An error of the SDK in one line of bounded length."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]
 
 
 def meaning_of(error: Exception, *, template: str = "") -> ExecutionError:
     """What an error of the SDK means: HostLostError may be mended by another try, HostRefusedError is not."""
-    text = words(error)
+    text = one_line(error)
     status = getattr(error, "status_code", None)
     if isinstance(error, AuthenticationException):
         return HostRefusedError(
@@ -247,15 +239,12 @@ def translated(*, template: str = "") -> Iterator[None]:
         raise meaning_of(error, template=template) from error
 
 
-def unhurried(call: Callable[[], Result]) -> Result:
-    """What a call to a sandbox gives, which is made again while E2B limits the rate.
-
-    The SDK repeats calls to the control plane itself, and those to a sandbox never. An answer 429 says that nothing was
-    done; after any other failure nobody knows, and a second call might do the same twice.
-    """
-    for seconds in _PATIENCE_SECONDS:
-        try:
-            return call()
-        except RateLimitException:
-            time.sleep(seconds * random.uniform(0.5, 1.0))  # noqa: S311 -- only spreads the tries
-    return call()
+#: Repeats a call to a sandbox while E2B limits the rate. The SDK repeats calls to the control plane itself, and those
+#: to a sandbox never. An answer 429 says that nothing was done; after any other failure nobody knows, and a second call
+#: might do the same twice.
+retry_rate_limited = Retrying(
+    retry=retry_if_exception_type(RateLimitException),
+    wait=wait_random_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
+    stop=stop_after_attempt(_RATE_LIMITED_ATTEMPTS),
+    reraise=True,
+)
