@@ -3,7 +3,7 @@
     python benchmarks/empty_samples.py [--environment bigcodebench] [--samples 60]
 
 Prints medians over the samples: CPU time of the sample as the kernel counts it, from its fork to its end; the part that
-the harness counts as the tests' own; wall time as the worker sees it, its cell included; CPU time of the worker.
+the harness counts as the tests' own; wall time as the worker sees it, its namespaces included; CPU time of the worker.
 """
 
 import argparse

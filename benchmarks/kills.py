@@ -32,7 +32,7 @@ from bigcodeflow.execution.ledger import Ledger
 
 #: Of a hundred kills, so many hit a zygote and a worker; the others hit samples.
 SHARES = {"zygote": 8, "worker": 2}
-#: PID namespaces around a process: the machine's, the outer sandbox's, the supervisor's, and for a sample its cell's.
+#: PID namespaces around a process: the machine's, the outer sandbox's, the supervisor's, and for a sample its own.
 NAMESPACES_OF_ZYGOTE, NAMESPACES_OF_SAMPLE = 3, 4
 
 

@@ -110,7 +110,7 @@ def _kill_one(text: str) -> Callable[[], bool]:
     [
         ("cold", "--die-with-parent", 3),
         ("warm", "--die-with-parent", 2),  # everything that is kept warm
-        ("warm", "supervisor.py", 6),  # the supervisor, a zygote, a cell or a sample
+        ("warm", "supervisor.py", 6),  # the supervisor, a zygote, sample namespaces or a sample
         ("warm", "multiprocessing.spawn", 2),
     ],
 )

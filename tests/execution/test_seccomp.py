@@ -166,7 +166,7 @@ _WEARING = """
 import ctypes, errno, json, mmap, multiprocessing, os, signal, socket, sqlite3, subprocess, sys, tempfile, threading
 sys.path.insert(0, sys.argv[1])
 import seccomp
-seccomp.install(seccomp.program())
+seccomp.prepare(seccomp.program())()
 libc = ctypes.CDLL(None, use_errno=True)
 
 def code(action):
@@ -247,7 +247,7 @@ def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> N
 @pytest.mark.skipif(not seccomp.available(), reason="this kernel filters no system calls")
 def test_a_filter_that_the_kernel_refuses_is_told() -> None:
     """A damaged filter is an error, never a process that runs without."""
-    program = "from bigcodeflow.sandbox import seccomp\nseccomp.install(b'\\xff' * 8)"
+    program = "from bigcodeflow.sandbox import seccomp\nseccomp.prepare(b'\\xff' * 8)()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "OSError: [Errno 22] the kernel does not take the seccomp filter" in done.stderr
 

@@ -6,7 +6,7 @@ kernel for a list of what is good. The filter is a second wall; namespaces, the 
 mounts hold without it. It takes away what reaches far into the kernel, above all new user namespaces, in which a
 program would be root again.
 
-Outside, ``bwrap --seccomp`` takes the bytes of ``program()``; inside, ``install()`` puts them on the calling process.
+Outside, ``bwrap --seccomp`` takes the bytes of ``program()``; inside, what ``prepare()`` returns puts them on a thread.
 Layouts and constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.
 """
 
@@ -29,94 +29,46 @@ _ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
 _X32_BIT = 0x4000_0000
 """Set in the numbers of a second set of calls on x86_64, which would otherwise walk around the filter."""
 
-REFUSED: dict[str, tuple[int, int | None]] = {
-    # name: (number on x86_64, number on aarch64); None: the architecture never had it.
+
+def _calls(*rows: str) -> dict[str, tuple[int, int | None]]:
+    """Rows of 'name, number on x86_64, number on aarch64', by name; '-': the architecture never had it."""
+    calls = [call.split() for row in rows for call in row.split(",")]
+    return {name: (int(x86_64), None if aarch64 == "-" else int(aarch64)) for name, x86_64, aarch64 in calls}
+
+
+REFUSED = _calls(
     # New namespaces and mounts: a program that is root in a user namespace of its own reaches all of these.
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "move_mount": (429, 429),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
+    "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51",
+    "move_mount 429 429, open_tree 428 428, open_tree_attr 467 467, fsopen 430 430, fsconfig 431 431",
+    "fsmount 432 432, fspick 433 433, mount_setattr 442 442",
     # Other processes' memory and descriptors.
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "kcmp": (312, 272),
-    "pidfd_getfd": (438, 438),
+    "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272, pidfd_getfd 438 438",
     # Doors into the kernel with a long record of holes.
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "vmsplice": (278, 75),
-    "modify_ldt": (154, None),
-    "lookup_dcookie": (212, 18),
-    "open_by_handle_at": (304, 265),
-    "fanotify_init": (300, 262),
-    "nfsservctl": (180, 42),
-    "uselib": (134, None),
-    "_sysctl": (156, None),
+    "bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426",
+    "io_uring_register 427 427, vmsplice 278 75, modify_ldt 154 -, lookup_dcookie 212 18",
+    "open_by_handle_at 304 265, fanotify_init 300 262, nfsservctl 180 42, uselib 134 -, _sysctl 156 -",
     # Keys belong to a user, not to a namespace.
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
+    "add_key 248 217, request_key 249 218, keyctl 250 219",
     # The machine itself: kernel, modules, swap, accounts, quotas, hardware.
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "create_module": (174, None),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "get_kernel_syms": (177, None),
-    "query_module": (178, None),
-    "reboot": (169, 142),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "syslog": (103, 116),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-    "vhangup": (153, 58),
+    "kexec_load 246 104, kexec_file_load 320 294, create_module 174 -, init_module 175 105, finit_module 313 273",
+    "delete_module 176 106, get_kernel_syms 177 -, query_module 178 -, reboot 169 142, swapon 167 224",
+    "swapoff 168 225, acct 163 89, quotactl 179 60, quotactl_fd 443 443, syslog 103 116, iopl 172 -",
+    "ioperm 173 -, vhangup 153 58",
     # Clock and names.
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "clock_adjtime": (305, 266),
-    "adjtimex": (159, 171),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-}
+    "settimeofday 164 170, clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, sethostname 170 161",
+    "setdomainname 171 162",
+)
 """Calls that fail with EPERM whatever their arguments are."""
 
-_ABSENT: dict[str, tuple[int, int | None]] = {
-    "clone3": (435, 435),  # its flags lie in memory; libc then takes clone, whose flags can be looked at
-    "memfd_secret": (447, 447),
+_ABSENT = _calls(
+    # The flags of clone3 lie in memory; libc then takes clone, whose flags can be looked at.
+    "clone3 435 435, memfd_secret 447 447",
     # System V's memory, queues and semaphores stay when no process uses them, and so are on nobody's account.
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-}
+    "shmget 29 194, msgget 68 186, semget 64 190",
+)
 """Calls that fail with ENOSYS, as on a kernel without them, so that libraries take another way."""
 
-_EXAMINED = {
-    "clone": (56, 220),
-    "ioctl": (16, 29),
-    "personality": (135, 92),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
-}
+_EXAMINED = _calls("clone 56 220, ioctl 16 29, personality 135 92, socket 41 198, socketpair 53 199")
 """Calls that are refused with certain arguments only."""
 
 _NEW_NAMESPACES = 0x7E02_0000
@@ -160,28 +112,22 @@ def program(machine: str = "") -> bytes | None:
     code = _load(_AT_ARCHITECTURE) + _unless_equal(_ARCHITECTURES[machine], _return(_KILL_PROCESS))
     code += _load(_AT_NUMBER)
     if machine == "x86_64":
-        code += _when(_JUMP_AT_LEAST, _X32_BIT, _refuse(errno.EPERM))
+        code += _when(_JUMP_AT_LEAST, _X32_BIT, _return(_ERROR | errno.EPERM))
     for table, error in ((REFUSED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
         for numbers in table.values():
             number = numbers[column]
             if number is not None:
-                code += _when_equal(number, _refuse(error))
-    for name, known in _EXAMINED.items():
-        code += _when_equal(known[column], _examine(name))
+                code += _when_equal(number, _return(_ERROR | error))
+    for name, numbers in _EXAMINED.items():
+        code += _when_equal(numbers[column] or 0, _examine(name))
     return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _return(_ALLOW))
 
 
-def install(filter_program: bytes) -> None:
-    """Put a filter on the calling thread and on everything that it will start, for good.
-
-    Raises:
-        OSError: the kernel does not take it.
-    """
-    prepare(filter_program)()
-
-
 def prepare(filter_program: bytes) -> Callable[[], None]:
-    """A function that installs the filter, with everything done beforehand that takes time or imports."""
+    """A function that puts the filter on the calling thread and on everything that it will start, for good.
+
+    Everything that takes time or imports is done beforehand. The function raises OSError where the kernel refuses.
+    """
     header = _Program(len(filter_program) // _INSTRUCTION.size, filter_program)
     prctl, last_error, word = ctypes.CDLL(None, use_errno=True).prctl, ctypes.get_errno, ctypes.c_ulong
     filtering = (_PR_SET_SECCOMP, word(_SECCOMP_MODE_FILTER), ctypes.byref(header))
@@ -211,18 +157,18 @@ class _Program(ctypes.Structure):
 def _examine(name: str) -> _Code:
     """What is done about a call after a look at the low words of its arguments, which is all that the kernel uses."""
     if name == "clone":
-        verdict = _load_argument(0) + _when(_JUMP_ANY_BIT, _NEW_NAMESPACES, _refuse(errno.EPERM))
+        verdict = _load_argument(0) + _when(_JUMP_ANY_BIT, _NEW_NAMESPACES, _return(_ERROR | errno.EPERM))
     elif name == "ioctl":
         verdict = _load_argument(1)
         for request in _TERMINAL_REQUESTS:
-            verdict += _when_equal(request, _refuse(errno.EPERM))
+            verdict += _when_equal(request, _return(_ERROR | errno.EPERM))
     elif name == "personality":
-        verdict = _load_argument(0) + _unless_equal(_QUERY_PERSONALITY, _refuse(errno.EPERM))
+        verdict = _load_argument(0) + _unless_equal(_QUERY_PERSONALITY, _return(_ERROR | errno.EPERM))
     else:
         verdict = _load_argument(0)
         for family in _SOCKET_FAMILIES:
             verdict += _when_equal(family, _return(_ALLOW))
-        return verdict + _refuse(errno.EAFNOSUPPORT)
+        return verdict + _return(_ERROR | errno.EAFNOSUPPORT)
     return verdict + _return(_ALLOW)
 
 
@@ -245,10 +191,6 @@ def _when_equal(value: int, then: _Code) -> _Code:
 
 def _unless_equal(value: int, then: _Code) -> _Code:
     return [(_JUMP_EQUAL, len(then), 0, value), *then]
-
-
-def _refuse(error: int) -> _Code:
-    return _return(_ERROR | error)
 
 
 def _return(action: int) -> _Code:
