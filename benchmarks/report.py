@@ -29,7 +29,7 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.report.writing import MAX_BYTES
+from bigcodeflow.report.writer import MAX_BYTES
 from bigcodeflow.results import aggregate
 from bigcodeflow.store import Store, open_store
 

@@ -14,8 +14,8 @@ POINTS = [
     for place, run in enumerate(RUNS)
 ]
 SHARES = [{"run": run, "part": part, "value": 5.0, "count": 3} for run in RUNS for part in NAMES]
-RANGES = [{"name": name, "value": 5.0, "low": -1.0, "high": 9.0, "told": f"told {NAME} {name}"} for name in NAMES]
-PAIRS = [{"row": RUNS[0], "column": RUNS[1], "value": 3.0, "short": "+3.0*", "told": f"{RUNS[0]} is better"}]
+RANGES = [{"name": name, "value": 5.0, "low": -1.0, "high": 9.0, "note": f"note {NAME} {name}"} for name in NAMES]
+PAIRS = [{"row": RUNS[0], "column": RUNS[1], "value": 3.0, "short": "+3.0*", "note": f"{RUNS[0]} is better"}]
 SPECS = {
     "intervals": charts.intervals(POINTS, title="score", names=NAMES),
     "heat map": charts.heat_map(POINTS, title="score", names=NAMES, runs=RUNS),
@@ -23,7 +23,7 @@ SPECS = {
     "matrix": charts.matrix(PAIRS, title="differences", rows=RUNS, columns=RUNS),
     "stacked shares": charts.stacked_shares(SHARES, title="share", runs=RUNS, parts=NAMES),
     "curve": charts.curve(POINTS, title="score", x_title="k"),
-    "histogram": charts.histogram([{"name": name, "count": 2} for name in NAMES], title="tasks", x_title="rate"),
+    "histogram": charts.histogram(dict.fromkeys(NAMES, 2), title="tasks", x_title="rate"),
     "scatter": charts.scatter(POINTS, title="score", x_title="cost"),
 }
 

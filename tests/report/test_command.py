@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.store import report
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.table import Table
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.report.sections import Column, Section
+from bigcodeflow.report.sections import Section
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_compare_writes_the_same_page_about_its_own_comparison(recorded, tmp_pat
 
 
 def test_further_sections_are_in_the_file(one_run, tmp_path):
-    """A comparison's section is shown beside the report's own."""
-    section = Section("comparison", "A section of another part", "", [Column("pair")], [["a, b"]])
+    """A section of another part is shown beside the report's own."""
+    section = Section("comparison", "A section of another part", "", Table.of(["pair"], [["a, b"]]))
     written = write_report(select_runs(one_run.root, ["first"]), tmp_path / "report.html", sections=[section])
     assert b"A section of another part" in written.path.read_bytes()

@@ -6,8 +6,7 @@ import re
 import pytest
 import vl_convert
 
-from bigcodeflow.report import judged, overview, select_runs, write_report
-from bigcodeflow.report.comparison import MOST_PAIRS
+from bigcodeflow.report import comparisons, overview, select_runs, write_report
 from bigcodeflow.results.comparison import Method, compare
 
 
@@ -26,7 +25,7 @@ def record(recorded, lines, *, texts=None, **more):
 
 def sections(runs):
     """By name; the comparison is the one that a report makes."""
-    made = judged.sections_of(judged.compared(runs, judged.lead_sides(runs)))
+    made = comparisons.comparison_sections(comparisons.compared(runs, comparisons.lead_runs(runs)))
     return {section.name: section for section in made}
 
 
@@ -42,9 +41,7 @@ def drawn(section):
 
 def cells(section):
     """Rows as text by heading."""
-    names = [column.name for column in section.columns]
-    words = [[cell if isinstance(cell, str) else cell["text"] for cell in row] for row in section.rows]
-    return [dict(zip(names, row, strict=True)) for row in words]
+    return section.table.to_records()
 
 
 def test_two_runs_have_their_difference_with_interval_and_verdict(recorded):
@@ -66,7 +63,7 @@ def test_three_runs_have_a_matrix_and_ratings(recorded):
     """Every pair stands in the matrix with a star where it is significant; ratings have intervals of ratings and ranks."""
     runs = record(recorded, {"poor": "-" * 12, "fair": "+-" * 6, "good": "+" * 12})
     found = sections(runs)
-    [first, _, last] = found["significance"].rows
+    [first, _, last] = map(list, found["significance"].table.rows)
     assert first == ["good · full · complete", "", "+50.0", "+100.0 *"]
     assert last == ["poor · full · complete", "-100.0 *", "-50.0", ""]
     assert "+100.0*" in drawn(found["significance"])
@@ -96,7 +93,7 @@ def test_a_sweep_is_drawn_against_its_best_run_and_listed_whole(recorded):
     """Of seven runs the table has all 21 pairs, the chart six; slices of so many runs are left to fewer."""
     runs = record(recorded, {f"m{n}": "+" * (2 * n) + "-" * (14 - 2 * n) for n in range(7)})
     found = sections(runs)
-    assert len(found["differences"].rows) == 21 > MOST_PAIRS
+    assert len(found["differences"].table.rows) == 21 > comparisons.MOST_PAIRS
     names = {point["name"] for point in found["differences"].chart["data"]["values"]}
     assert names == {f"m6 vs m{n}" for n in range(6)}
     assert "differences-by-slice" not in found
@@ -137,7 +134,7 @@ def test_what_a_comparison_must_say_stands_above_it(recorded):
     """Unjudged samples and other shortcomings become notes of the page."""
     runs = record(recorded, {"a": "+-+!", "b": "--++"})
     assert any(
-        "1 samples of a · full · complete were not judged" in note for note in sections(runs)["differences"].notes
+        "1 samples of a · full · complete were not judged" in note for note in sections(runs)["differences"].table.notes
     )
 
 
@@ -183,17 +180,17 @@ def test_a_grid_of_words_has_a_table_and_no_curve(recorded):
 def test_rates_are_those_of_all_samples(recorded):
     """A run that was compared and one that was not have the same row; what is not known is a dash."""
     runs = record(recorded, {"a": "+-!-", "b": "++++"})
-    sides = judged.lead_sides(runs)
-    alone = judged.rates(sides, None)
+    sides = comparisons.lead_runs(runs)
+    alone = comparisons.rates(sides, None)
     assert cells(alone)[0]["not judged"] == "25.0 %"
     assert cells(alone)[0]["refused"] == "-"
-    assert alone.rows == judged.rates(sides, compare(sides, method=Method(rounds=100))).rows
+    assert cells(alone) == cells(comparisons.rates(sides, compare(sides, method=Method(rounds=100))))
 
 
 def test_traits_part_one_runs_tasks(recorded):
     """Hard and the rest, number of libraries and quarters by length, each with its interval over its tasks."""
     runs = record(recorded, {"a": "+-" * 12})
-    section = judged.traits(runs, judged.lead_sides(runs))
+    section = comparisons.traits(runs, comparisons.lead_runs(runs))
     rows = {row["what"]: row for row in cells(section)}
     assert (rows["hard"]["score"], rows["not hard"]["score"]) == ("100.0 %", "0.0 %")
     assert rows["libraries: 2"]["tasks"] == "8"
@@ -210,11 +207,11 @@ def test_variants_of_a_run_are_paired(recorded):
     for row in run.rows["verdicts"]:
         row["status"] = "pass" if row["variant"] == "calibrated" else "fail"
     recorded.record(run)
-    [row] = cells(judged.variants(select_runs(recorded.root, ["run"])))
+    [row] = cells(comparisons.variants(select_runs(recorded.root, ["run"])))
     assert row["difference, points"] == "+100.0"
     assert row["run"] == "some-model · full · complete"
     assert row["pair"] == "calibrated, parity vs raw, parity"
-    assert judged.variants(record(recorded, {"a": "+-"})) is None
+    assert comparisons.variants(record(recorded, {"a": "+-"})) is None
 
 
 def test_quarantined_tasks_are_named_in_the_page(recorded):
@@ -230,7 +227,7 @@ def test_tasks_that_all_solve_and_that_none_solves_are_two_lists(recorded):
     assert [row["task"] for row in cells(found["all-solved"])] == ["Demo/0"]
     assert [row["task"] for row in cells(found["unsolved"])] == ["Demo/2"]
     assert "1 of 5 common tasks" in found["unsolved"].lead
-    assert found["all-solved"].rows[0][0]["href"] == "#view=samples&q=Demo%2F0"
+    assert found["all-solved"].table.rows[0][0].href == "#view=samples&q=Demo%2F0"
     none = sections(record(recorded, {"c": "+", "d": "-"}))
-    assert [none[name].rows for name in ("all-solved", "unsolved")] == [[], []]
+    assert [none[name].table.rows for name in ("all-solved", "unsolved")] == [[], []]
     assert "0 of 1 common tasks" in none["all-solved"].lead

@@ -1,13 +1,12 @@
 import re
 
-import pyarrow as pa
 import pytest
 import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.report import overview, select_runs, tables
-from bigcodeflow.report.sections import table_section
+from bigcodeflow.report import overview, select_runs
+from bigcodeflow.report.runs import opened, rows_of
 
 
 def _sweep(recorded, n_models, *, n_tasks=20, **record):
@@ -29,14 +28,15 @@ def _drawn(section):
 def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
     """One row a score; an unjudged sample makes it provisional, in the row and in a note."""
     section = overview.scores(select_runs(one_run.root, ["first"]))
-    [row] = section.rows
-    cells = dict(zip([column.name for column in section.columns], row, strict=True))
-    assert cells["value"] == {"text": "50.0 % provisional", "tone": "warn"}
+    shown = section.as_json()
+    [row] = shown["rows"]
+    cells = dict(zip([heading for heading, _ in shown["columns"]], row, strict=True))
+    assert cells["value"] == {"text": "50.0 % provisional", "tone": "warning"}
     assert cells["95 % interval"] == "0.3 to 99.7"
     assert cells["judgeable"] == "100.0 % of 1"
     assert cells["ground truths"] == "66.7 %"
     assert cells["not judged"] == {"text": "1", "tone": "bad"}
-    assert any("provisional" in note for note in section.notes)
+    assert any("provisional" in note for note in shown["notes"])
 
 
 @pytest.mark.parametrize("n_models", [2, 9])
@@ -58,7 +58,7 @@ def test_failures_lead_to_their_samples(recorded):
     """Every count is a link to exactly the samples that it counts."""
     runs = _sweep(recorded, 1)
     section = overview.failure_kinds(runs)
-    [row] = section.rows
+    [row] = section.as_json()["rows"]
     assert row[1] == {
         "text": "assertion",
         "href": f"#view=samples&run={runs[0].recorded.record}&kind=assertion",
@@ -70,10 +70,10 @@ def test_failures_lead_to_their_samples(recorded):
 def test_every_task_has_its_solve_rate(recorded):
     """The histogram counts every task once; the table has them all, those that are solved by none first."""
     runs = _sweep(recorded, 3)
-    with tables.opened(runs) as connection:
-        section = overview.solve_rates(tables.rows_of(connection, "solve_rates", {"runs": [0, 1, 2]}))
+    with opened(runs) as connection:
+        section = overview.solve_rates(rows_of(connection, "solve_rates", runs=[0, 1, 2]))
     assert sum(entry["count"] for entry in section.chart["data"]["values"]) == 20
-    assert [(row[0]["text"], row[1]) for row in section.rows] == [
+    assert [(row[0].value, row[1]) for row in section.table.rows] == [
         *((f"Demo/{n}", "0.0 %") for n in range(5, 20)),
         *((f"Demo/{n}", "33.3 %") for n in (3, 4)),
         *((f"Demo/{n}", "66.7 %") for n in (1, 2)),
@@ -86,8 +86,8 @@ def test_every_task_has_its_solve_rate(recorded):
 
 def test_one_sample_of_one_run_has_no_solve_rates(one_run):
     """A rate that can only be 0 or 1 says no more than the score."""
-    with tables.opened(select_runs(one_run.root, ["first"])) as connection:
-        assert overview.solve_rates(tables.rows_of(connection, "solve_rates", {"runs": [0]})) is None
+    with opened(select_runs(one_run.root, ["first"])) as connection:
+        assert overview.solve_rates(rows_of(connection, "solve_rates", runs=[0])) is None
 
 
 def test_more_samples_make_a_curve_over_k(recorded):
@@ -99,9 +99,9 @@ def test_more_samples_make_a_curve_over_k(recorded):
     recorded.record(run, k=(1, 2))
     runs = select_runs(recorded.root, ["run"])
     section = overview.pass_at_k(runs)
-    assert [row[0] for row in section.rows] == ["pass@1", "pass@2"]
+    assert [row[0] for row in section.table.rows] == ["pass@1", "pass@2"]
     assert "pass@k" in _drawn(section)
-    assert [row[0] for row in overview.reliability(runs).rows] == [
+    assert [row[0] for row in overview.reliability(runs).table.rows] == [
         "avg@N", "Bayes@N, credible interval", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
     ]  # fmt: skip
 
@@ -120,10 +120,10 @@ def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
             run.sample(f"Demo/{number}", usage={"cost_usd": cost, "completion_tokens": 10, "prompt_tokens": 5})
         recorded.record(run, run=name, model=name)
     runs = select_runs(recorded.root, ["part", "all", "too"])
-    with tables.opened(runs) as connection:
-        section = overview.usage(runs, tables.rows_of(connection, "usage"))
-    column = [column.name for column in section.columns].index("cost, USD")
-    assert [row[column] for row in section.rows] == ["≥ 0.50", "0.75", "2.00"]
+    with opened(runs) as connection:
+        section = overview.usage(runs, rows_of(connection, "usage"))
+    column = [column.heading for column in section.table.columns].index("cost, USD")
+    assert [row[column] for row in section.table.rows] == ["≥ 0.50", "0.75", "2.00"]
     assert [point["run"] for point in section.chart["data"]["values"]] == [
         f"{name} · full · complete" for name in ("all", "too")
     ]
@@ -138,36 +138,20 @@ def test_what_nobody_measured_is_no_amount(recorded):
     run.rows["verdicts"][0]["cpu_seconds"] = float("nan")
     recorded.record(run)
     runs = select_runs(recorded.root, ["run"])
-    with tables.opened(runs) as connection:
-        [row] = tables.rows_of(connection, "usage")
+    with opened(runs) as connection:
+        [row] = rows_of(connection, "usage")
         section = overview.usage(runs, [row])
     assert row["judging_cpu_seconds"] is None
-    assert "judging, CPU h" not in [column.name for column in section.columns]
+    assert "judging, CPU h" not in [column.heading for column in section.table.columns]
 
 
 @given(st.floats(min_value=0, max_value=1))
 def test_every_solve_rate_has_its_bin(rate):
     """None and all have bins of their own; every other rate lies within its bin's ends."""
-    name = overview._bin_of(rate)
+    name = overview.solve_rate_bin(rate)
     if rate in (0, 1):
         assert name == ("100" if rate else "0")
     else:
         low, high = map(int, name.split(" to "))
         assert low / 100 <= rate * (1 + 1e-12) + 1e-12
         assert rate <= high / 100
-
-
-def test_a_ready_table_becomes_a_section():
-    """Comparisons hand over a table; numbers are worded, lists joined, nulls empty."""
-    table = pa.table(
-        {"first_model": ["a"], "p_value": [0.01234567], "n": [1140], "tasks": [["x", "y"]], "note": [None]}
-    )
-    section = table_section("comparison", "Comparison", "", table)
-    assert [tuple(column) for column in section.columns] == [
-        ("first model", "text"),
-        ("p value", "number"),
-        ("n", "number"),
-        ("tasks", "text"),
-        ("note", "text"),
-    ]
-    assert section.rows == [["a", "0.01235", "1,140", "x, y", ""]]

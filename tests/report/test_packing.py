@@ -6,7 +6,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.report.packing import TEXT_LIMITS, head, pack, tail
+from bigcodeflow.report.samples import TEXT_LIMITS, head, pack, tail
 
 VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20)
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.report.packing import TEXT_LIMITS
-from bigcodeflow.report.page import asset, charting_library, render_page
-from bigcodeflow.report.samples import PackedSamples
+from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples
+from bigcodeflow.report.writer import SCRIPTS, asset, charting_library, render_page
 
 HOSTILE = "</script><!--<script>\u2028&quot;<img src=x onerror=alert(1)>{{packs}}"
 NOTHING = PackedSamples("", [], TEXT_LIMITS[0])
@@ -78,8 +77,6 @@ def test_nothing_in_the_page_points_outside(page):
 
 def test_our_scripts_write_no_markup():
     """What models wrote reaches the document as text only: no sink for markup or code is used."""
-    source = "\n".join(
-        asset(name) for name in ("dom.js", "data.js", "code.js", "overview.js", "detail.js", "samples.js", "main.js")
-    )
+    source = "\n".join(map(asset, SCRIPTS))
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|javascript:"
     assert re.findall(sinks, source) == []

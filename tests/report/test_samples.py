@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.report import select_runs, tables
+from bigcodeflow.report import select_runs
+from bigcodeflow.report.runs import opened
 from bigcodeflow.report.samples import cause_of, exception_line, pack_samples
 from tests.report.conftest import TRACE, failing_test
 
@@ -22,7 +23,7 @@ def _unpack(packed):
 
 
 def _packed(recorded, *names, max_bytes=ROOMY):
-    with tables.opened(select_runs(recorded.root, names)) as connection:
+    with opened(select_runs(recorded.root, names)) as connection:
         return pack_samples(connection, max_bytes=max_bytes)
 
 

@@ -89,7 +89,7 @@ def test_a_run_of_another_split_is_named_marked_and_refused(bigcodeflow: Command
     with pytest.raises(ArtifactError, match=told):
         entry_of(find_run(stored, "wrong"))
     assert split_mismatch(find_run(stored, "good")) == ""
-    [note] = scores(select_runs(stored, ["wrong"])).notes
+    [note] = scores(select_runs(stored, ["wrong"])).table.notes
     assert told in note
 
 

@@ -4,20 +4,23 @@ Values are shares in percent. Orders stand as domains of scales, not as sorts, o
 no expression holds data, so a model's name can only ever be text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from bigcodeflow.core.display_text import elided
 
 Spec = dict[str, Any]
 
-#: More runs than that are told apart by place (a heat map), not by colour.
+#: More runs than that are told apart by position (a heat map), not by colour.
 MOST_COLOURS = 6
 _ROW_HEIGHT = 26
-_PERCENT = {"type": "quantitative", "axis": {"tickCount": 5}}
+_PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
 #: Characters of a name that a chart has room for; the page sets fewer on a phone.
 _NAME_LENGTH = 52
 _SHORT_NAME = 28
+_DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
+_WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
+_THIN_WHISKER: Spec = {"type": "rule", "opacity": 0.5}
 
 
 def _elided(length: str, text: str = "datum.label") -> str:
@@ -28,16 +31,16 @@ def _elided(length: str, text: str = "datum.label") -> str:
 
 def _elided_pair() -> str:
     """The same for each side of 'A vs B'."""
-    first, second = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{place}]") for place in (0, 1))
+    first, second = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{side}]") for side in (0, 1))
     return f"length(split(datum.label, ' vs ')) == 2 ? {first} + ' vs ' + {second} : {_elided('nameLength')}"
 
 
-_LABELS = {
+_LABELS: Spec = {
     "title": None, "labelPadding": 8, "ticks": False, "domain": False, "grid": False,
     "labelExpr": _elided("nameLength"),
 }  # fmt: skip
-_TOP_LABELS = {**_LABELS, "labelAngle": -40, "labelLimit": 150, "orient": "top", "labelExpr": _elided("18")}
-_LEGEND = {"title": None, "labelExpr": _elided("nameLength")}
+_TOP_LABELS: Spec = {**_LABELS, "labelAngle": -40, "labelLimit": 150, "orient": "top", "labelExpr": _elided("18")}
+_LEGEND: Spec = {"title": None, "labelExpr": _elided("nameLength")}
 
 
 class ScorePoint(TypedDict):
@@ -52,67 +55,32 @@ class ScorePoint(TypedDict):
     high: float | None
     tasks: int
     x: NotRequired[float]
-    """Place on the horizontal axis of a curve or a scatter."""
+    """Position on the horizontal axis of a curve or a scatter."""
 
 
 class RangePoint(TypedDict):
-    """A number with its 95 % interval, and what it says in words."""
+    """A number with its 95 % interval, and a note for the tooltip, and for the legend where several differ."""
 
     name: str
     value: float
     low: float | None
     high: float | None
-    told: str
-
-
-class PairCell(TypedDict):
-    """The difference of two runs, in points of 100."""
-
-    row: str
-    column: str
-    value: float
-    short: str
-    told: str
-
-
-class SharePoint(TypedDict):
-    """A part of a whole, in percent."""
-
-    run: str
-    part: str
-    value: float
-    count: int
+    note: str
 
 
 def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str]) -> Spec:
     """A dot with a whisker for each point, one row a name in the given order; runs stand side by side in a row."""
     runs = list(dict.fromkeys(point["run"] for point in points))
     several = len(runs) > 1 and len(names) < len(points)
-    encoding: Spec = {
-        "y": {"field": "name", "type": "nominal", "scale": {"domain": list(names)}, "axis": _LABELS},
-        "tooltip": _score_tooltip(),
-    }
+    encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _score_tooltip()}
     if several:
         encoding["yOffset"] = {"field": "place", "type": "ordinal", "sort": "ascending"}
-        encoding["color"] = {"field": "run", "type": "nominal", "scale": {"domain": runs}, "legend": _LEGEND}
-    scale = {"domain": [0, 100]}
+        encoding["color"] = _nominal("run", runs, legend=_LEGEND)
     return {
         **_base([{**point, "place": runs.index(point["run"])} for point in points], title),
         "height": len(names) * (_ROW_HEIGHT if not several else 8 + 9 * len(runs)),
         "encoding": encoding,
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
-                "encoding": {
-                    "x": {"field": "low", **_PERCENT, "scale": scale, "title": title},
-                    "x2": {"field": "high"},
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {"x": {"field": "value", **_PERCENT, "scale": scale}},
-            },
-        ],
+        "layer": _dots_with_whiskers(title, {"domain": [0, 100]}),
     }
 
 
@@ -121,93 +89,25 @@ def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], 
     return {
         **_base([{**point, "short": f"{point['value']:.0f}"} for point in points], title),
         "height": len(runs) * _ROW_HEIGHT,
-        "encoding": {
-            "y": {"field": "run", "type": "nominal", "scale": {"domain": list(runs)}, "axis": _LABELS},
-            "x": {
-                "field": "name",
-                "type": "nominal",
-                "scale": {"domain": list(names)},
-                "axis": _TOP_LABELS,
-            },
-            "tooltip": _score_tooltip(),
-        },
-        "layer": [
-            {
-                "mark": {"type": "rect"},
-                "encoding": {
-                    "color": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "scale": {"scheme": "teals", "domain": [0, 100]},
-                        "legend": None,
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 11},
-                "encoding": {
-                    "text": {"field": "short"},
-                    "color": {"condition": {"test": "datum.value > 55", "value": "#fff"}, "value": "#123"},
-                },
-            },
-        ],
+        **_coloured_cells(
+            ("run", runs),
+            ("name", names),
+            scale={"scheme": "teals", "domain": [0, 100]},
+            dark="datum.value > 55",
+            tooltip=_score_tooltip(),
+        ),
     }
 
 
-def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
-    """A dot with a whisker for each point, a row each in the given order, perhaps with a line at 0 to be read against.
+def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
+    """A cell for each pair of names, coloured by the difference of row and column; significant ones have a star.
 
-    Certain and uncertain ones differ in colour and in form, where there are both.
+    Args:
+        cells: row, column, value in points of 100, short (the text in the cell) and note.
+        title: what the values are.
+        rows: names in the order of the rows.
+        columns: names in the order of the columns.
     """
-    rows = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": [point["name"] for point in points]},
-        "axis": {**_LABELS, "labelExpr": _elided_pair()},
-    }
-    told = list(dict.fromkeys(point["told"] for point in points))
-    kinds: Spec = {}
-    if zero and len(told) > 1:
-        kinds = {
-            name: {"field": "told", "type": "nominal", "scale": {"domain": told}, "legend": _LEGEND}
-            for name in ("color", "shape")
-        }
-    scale = {"zero": zero, "nice": True}
-    tooltip = [
-        _text("name"),
-        _number("value", title),
-        _number("low", "95 % from"),
-        _number("high", "to"),
-        _text("told"),
-    ]
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
-            "encoding": {
-                "x": {"field": "low", **_PERCENT, "scale": scale, "title": title},
-                "x2": {"field": "high"},
-                "y": rows,
-                "tooltip": tooltip,
-                **{name: kind for name, kind in kinds.items() if name == "color"},
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-            "encoding": {
-                "x": {"field": "value", **_PERCENT, "scale": scale},
-                "y": rows,
-                "tooltip": tooltip,
-                **kinds,
-            },
-        },
-    ]
-    if zero:
-        layers.append({"mark": {"type": "rule", "strokeDash": [4, 3], "aria": False}, "encoding": {"x": {"datum": 0}}})
-    return {**_base(points, title), "height": len(points) * _ROW_HEIGHT, "layer": layers}
-
-
-def matrix(cells: Sequence[PairCell], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
-    """A cell for each pair of names, coloured by the difference of row and column; significant ones have a star."""
     most = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
     return {
         **_base(cells, title),
@@ -215,60 +115,62 @@ def matrix(cells: Sequence[PairCell], *, title: str, rows: Sequence[str], column
         "width": {"step": 44},
         "height": {"step": _ROW_HEIGHT},
         "autosize": {"type": "pad"},
-        "encoding": {
-            "y": {"field": "row", "type": "nominal", "scale": {"domain": list(rows)}, "axis": _LABELS},
-            "x": {
-                "field": "column",
-                "type": "nominal",
-                "scale": {"domain": list(columns)},
-                "axis": _TOP_LABELS,
-            },
-            "tooltip": [_text("row"), _text("column"), _number("value", title, "+.1f"), _text("told")],
-        },
-        "layer": [
-            {
-                "mark": {"type": "rect"},
-                "encoding": {
-                    "color": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "scale": {"scheme": "blueorange", "reverse": True, "domain": [-most, most]},
-                        "legend": None,
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 11},
-                "encoding": {
-                    "text": {"field": "short"},
-                    "color": {
-                        "condition": {"test": f"abs(datum.value) > {0.6 * most:.3f}", "value": "#fff"},
-                        "value": "#123",
-                    },
-                },
-            },
-        ],
+        **_coloured_cells(
+            ("row", rows),
+            ("column", columns),
+            scale={"scheme": "blueorange", "reverse": True, "domain": [-most, most]},
+            dark=f"abs(datum.value) > {0.6 * most:.3f}",
+            tooltip=[_nominal("row"), _nominal("column"), _number("value", title, "+.1f"), _nominal("note")],
+        ),
     }
 
 
-def stacked_shares(points: Sequence[SharePoint], *, title: str, runs: Sequence[str], parts: Sequence[str]) -> Spec:
-    """A bar a run, made of parts in the given order."""
-    order = {part: place for place, part in enumerate(parts)}
+def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
+    """A dot with a whisker for each point, a row each in the given order, perhaps with a line at 0 to be read against.
+
+    Points with different notes differ in colour and in form.
+    """
+    rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _elided_pair()})
+    ends = (_number("low", "95 % from"), _number("high", "to"))
+    tooltip = [_nominal("name"), _number("value", title), *ends, _nominal("note")]
+    layers = _dots_with_whiskers(title, {"zero": zero, "nice": True}, y=rows, tooltip=tooltip)
+    notes = list(dict.fromkeys(point["note"] for point in points))
+    if zero and len(notes) > 1:
+        note = _nominal("note", notes, legend=_LEGEND)
+        layers[0]["encoding"] |= {"color": note}
+        layers[1]["encoding"] |= {"color": note, "shape": note}
+    if zero:
+        layers.append(_layer({"type": "rule", "strokeDash": [4, 3], "aria": False}, x={"datum": 0}))
+    return {**_base(points, title), "height": len(points) * _ROW_HEIGHT, "layer": layers}
+
+
+def stacked_shares(
+    points: Sequence[Mapping[str, Any]], *, title: str, runs: Sequence[str], parts: Sequence[str]
+) -> Spec:
+    """A bar a run, made of parts in the given order.
+
+    Args:
+        points: run, part, value in percent, and count of samples.
+        title: what the values are.
+        runs: names in the order of the bars.
+        parts: names in the order within a bar.
+    """
+    order = {part: number for number, part in enumerate(parts)}
     return {
         **_base([{**point, "order": order[point["part"]]} for point in points], title),
         "height": len(runs) * _ROW_HEIGHT,
         "mark": {"type": "bar", "height": {"band": 0.72}},
         "encoding": {
-            "y": {"field": "run", "type": "nominal", "scale": {"domain": list(runs)}, "axis": _LABELS},
+            "y": _nominal("run", runs, axis=_LABELS),
             "x": {"field": "value", **_PERCENT, "title": title},
             "order": {"field": "order"},
-            "color": {
-                "field": "part",
-                "type": "nominal",
-                "scale": {"domain": list(parts)},
-                "legend": {"title": None, "orient": "bottom"},
-            },
-            "tooltip": [_text("run"), _text("part"), _number("value", "share, %"), _number("count", "samples", ",d")],
+            "color": _nominal("part", parts, legend={"title": None, "orient": "bottom"}),
+            "tooltip": [
+                _nominal("run"),
+                _nominal("part"),
+                _number("value", "share, %"),
+                _number("count", "samples", ",d"),
+            ],
         },
     }
 
@@ -281,41 +183,19 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
         "height": 260,
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": {"values": ticks, "grid": False}},
-            "color": {"field": "run", "type": "nominal", "legend": {**_LEGEND, "orient": "bottom"}},
+            "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
             "tooltip": [_number("x", x_title, "~g"), *_score_tooltip()],
         },
         "layer": [
-            {
-                "mark": {"type": "rule", "opacity": 0.5},
-                "encoding": {"y": _score_axis("low", title), "y2": {"field": "high"}},
-            },
-            {"mark": {"type": "line", "point": {"size": 60}}, "encoding": {"y": _score_axis("value", title)}},
+            _layer(_THIN_WHISKER, y=_score_axis("low", title), y2={"field": "high"}),
+            _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title)),
         ],
-    }
-
-
-def histogram(counts: Sequence[Spec], *, title: str, x_title: str) -> Spec:
-    """A column for each ``name``, in the given order, as high as its ``count``."""
-    return {
-        **_base(counts, title),
-        "height": 220,
-        "mark": {"type": "bar"},
-        "encoding": {
-            "x": {
-                "field": "name",
-                "type": "nominal",
-                "scale": {"domain": [entry["name"] for entry in counts]},
-                "title": x_title,
-                "axis": {"labelAngle": 0, "labelOverlap": True},
-            },
-            "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
-            "tooltip": [{"field": "name", "title": x_title}, _number("count", title, ",d")],
-        },
     }
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A named dot with a whisker for each run, over the amount ``x``."""
+    value = _score_axis("value", title)
     return {
         **_base([{**point, "short": elided(point["run"], _SHORT_NAME)} for point in points], title),
         "height": 280,
@@ -324,16 +204,27 @@ def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
             "tooltip": [_number("x", x_title, ",.2f"), *_score_tooltip()],
         },
         "layer": [
-            {
-                "mark": {"type": "rule", "opacity": 0.5},
-                "encoding": {"y": _score_axis("low", title), "y2": {"field": "high"}},
-            },
-            {"mark": {"type": "point", "filled": True, "size": 80}, "encoding": {"y": _score_axis("value", title)}},
-            {
-                "mark": {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180},
-                "encoding": {"y": _score_axis("value", title), "text": {"field": "short"}},
-            },
+            _layer(_THIN_WHISKER, y=_score_axis("low", title), y2={"field": "high"}),
+            _layer({"type": "point", "filled": True, "size": 80}, y=value),
+            _layer(
+                {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}, y=value, text={"field": "short"}
+            ),
         ],
+    }
+
+
+def histogram(counts: Mapping[str, int], *, title: str, x_title: str) -> Spec:
+    """A column for each name, in the given order, as high as its count."""
+    axis = {"labelAngle": 0, "labelOverlap": True}
+    return {
+        **_base([{"name": name, "count": count} for name, count in counts.items()], title),
+        "height": 220,
+        "mark": {"type": "bar"},
+        "encoding": {
+            "x": _nominal("name", list(counts), title=x_title, axis=axis),
+            "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
+            "tooltip": [{"field": "name", "title": x_title}, _number("count", title, ",d")],
+        },
     }
 
 
@@ -347,14 +238,46 @@ def _base(values: Sequence[Any], title: str) -> Spec:
     }
 
 
+def _layer(mark: Spec, **encoding: Any) -> Spec:
+    return {"mark": mark, "encoding": encoding}
+
+
+def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
+    """Layers of whiskers from low to high, and of dots at value; ``shared`` is encoded in both."""
+    low = {"field": "low", **_PERCENT, "scale": scale, "title": title}
+    return [
+        _layer(_WHISKER, x=low, x2={"field": "high"}, **shared),
+        _layer(_DOT, x={"field": "value", **_PERCENT, "scale": scale}, **shared),
+    ]
+
+
+def _coloured_cells(
+    rows: tuple[str, Sequence[str]], columns: tuple[str, Sequence[str]], *, scale: Spec, dark: str, tooltip: list[Spec]
+) -> Spec:
+    """Cells coloured by value and labelled by short; ``dark`` tests whether a cell needs a white label."""
+    colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
+    label = {"condition": {"test": dark, "value": "#fff"}, "value": "#123"}
+    return {
+        "encoding": {
+            "y": _nominal(*rows, axis=_LABELS),
+            "x": _nominal(*columns, axis=_TOP_LABELS),
+            "tooltip": tooltip,
+        },
+        "layer": [
+            _layer({"type": "rect"}, color=colour),
+            _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label),
+        ],
+    }
+
+
 def _score_axis(field: str, title: str) -> Spec:
     return {"field": field, **_PERCENT, "title": title, "scale": {"zero": False}}
 
 
 def _score_tooltip() -> list[Spec]:
     return [
-        _text("run"),
-        _text("name"),
+        _nominal("run"),
+        _nominal("name"),
         _number("value", "score, %"),
         _number("low", "95 % from"),
         _number("high", "to"),
@@ -362,8 +285,9 @@ def _score_tooltip() -> list[Spec]:
     ]
 
 
-def _text(field: str) -> Spec:
-    return {"field": field, "type": "nominal"}
+def _nominal(field: str, order: Sequence[str] = (), **more: Any) -> Spec:
+    scale = {"scale": {"domain": list(order)}} if order else {}
+    return {"field": field, "type": "nominal", **scale, **more}
 
 
 def _number(field: str, title: str, shape: str = ".1f") -> Spec:

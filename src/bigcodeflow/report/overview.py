@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.report import charts
-from bigcodeflow.report.charts import ScorePoint, SharePoint
-from bigcodeflow.report.points import POINT_COLUMNS, point_rows, score_point, slice_chart
-from bigcodeflow.report.sections import Cell, Column, Section, samples_link
-from bigcodeflow.report.selection import ReportedRun
+from bigcodeflow.report.charts import ScorePoint
+from bigcodeflow.report.runs import ReportedRun
+from bigcodeflow.report.sections import Section, numbers, point_table, samples_link, score_point, slice_chart
 from bigcodeflow.results.formatting import identity, interval, notes, overall, percent, several_samples
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import split_mismatch
@@ -16,7 +17,16 @@ from bigcodeflow.results.runs import split_mismatch
 MOST_LIBRARIES = 24
 #: A library of fewer tasks has an interval of 60 points and more: no reading.
 _FEWEST_TASKS = 5
-_BINS = 10
+_BINS = [f"{low} to {low + 10}" for low in range(0, 100, 10)]
+_SCORE_COLUMNS: tuple[str | Column, ...] = (
+    "run", "variant", "sanitizer", "score",
+    *numbers("value", "95 % interval", "not judged", "judgeable", "ground truths", "quarantine", "tasks", "samples"),
+)  # fmt: skip
+_USAGE_COLUMNS: tuple[str | Column, ...] = (
+    "run",
+    *numbers("answers", "tokens sent", "tokens received", "of these reasoning", "cost, USD", "median answer, s"),
+    *numbers("judging, CPU h", "run took"),
+)
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
@@ -29,26 +39,16 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     lead = "Share of tasks solved, with its 95 % interval over tasks."
     if len(runs) > 1:
         lead += " Whether one run is better than another is the word of the paired test, see Differences."
-    return Section(
-        "scores",
-        "Scores",
-        lead,
-        [
-            Column("run"), Column("variant"), Column("sanitizer"), Column("score"), Column("value", "number"),
-            Column("95 % interval", "number"), Column("not judged", "number"), Column("judgeable", "number"),
-            Column("ground truths", "number"), Column("quarantine", "number"), Column("tasks", "number"),
-            Column("samples", "number"),
-        ],
-        [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)],
-        charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None,
-        [f"{run.label}: {note}" for run in runs for note in (*_other_split(run), *_unjudged(run), *notes(run.metrics))],
-    )  # fmt: skip
+    rows = [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)]
+    warnings = [f"{run.label}: {warning}" for run in runs for warning in (*_warnings(run), *notes(run.metrics))]
+    chart = charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None
+    return Section("scores", "Scores", lead, Table.of(_SCORE_COLUMNS, rows, notes=warnings), chart)
 
 
 def records(runs: Sequence[ReportedRun]) -> Section:
     """Which record of the store each run is."""
-    rows: list[list[Cell]] = [
-        [
+    rows = [
+        (
             samples_link(run.label, run=run.recorded.record),
             ", ".join(f"{variant}, {sanitizer}" for variant, sanitizer in run.kinds),
             run.recorded.subset,
@@ -56,12 +56,12 @@ def records(runs: Sequence[ReportedRun]) -> Section:
             f"{run.recorded.started_at:%Y-%m-%d %H:%M}",
             run.recorded.run,
             run.recorded.record,
-        ]
+        )
         for run in runs
     ]
-    names = ("run", "judged as", "subset", "split", "began, UTC", "name", "record")
+    headings = ("run", "judged as", "subset", "split", "began, UTC", "name", "record")
     lead = "Where the numbers come from: the records of the store, which every command takes as names of runs."
-    return Section("records", "Records", lead, [Column(name) for name in names], rows)
+    return Section("records", "Records", lead, Table.of(headings, rows))
 
 
 def tiles(run: ReportedRun) -> list[dict[str, str]]:
@@ -69,15 +69,14 @@ def tiles(run: ReportedRun) -> list[dict[str, str]]:
     found = []
     for row in _lead_scores(run, smallest_k([run])):
         provisional = ", provisional" if _count(run, "infra_error_count", row) else ""
-        words = f"{interval(row)} with 95 % confidence{provisional}"
-        found.append({"value": percent(row["value"]), "name": f"pass@{row['k']}", "note": words})
+        note = f"{interval(row)} with 95 % confidence{provisional}"
+        found.append({"value": percent(row["value"]), "name": f"pass@{row['k']}", "note": note})
     for row in overall(run.metrics, "ground_truth_rate"):
         if not math.isnan(row["value"]):
             passed = f"{round(row['value'] * row['n_tasks']):,} of {row['n_tasks']:,} pass here"
             found.append({"value": percent(row["value"]), "name": "ground truths", "note": passed})
     for row in run.of_lead("sample_count"):
-        left = _count(run, "infra_error_count", row)
-        note = f"of {row['n_tasks']:,} tasks; {left:,} not judged"
+        note = f"of {row['n_tasks']:,} tasks; {_count(run, 'infra_error_count', row):,} not judged"
         found.append({"value": f"{row['n_samples']:,}", "name": "samples", "note": note})
     return found
 
@@ -88,14 +87,9 @@ def pass_at_k(runs: Sequence[ReportedRun]) -> Section | None:
     if len({row["k"] for _, row in rows}) < 2:  # noqa: PLR2004 - a curve needs two points
         return None
     points: list[ScorePoint] = [{**_point(f"pass@{row['k']}", run.label, row), "x": row["k"]} for run, row in rows]
-    return Section(
-        "pass-at-k",
-        "More samples",
-        "Share of tasks that at least one of k samples solves.",
-        POINT_COLUMNS,
-        point_rows(points),
-        charts.curve(points, title="pass@k, %", x_title="k"),
-    )
+    chart = charts.curve(points, title="pass@k, %", x_title="k")
+    lead = "Share of tasks that at least one of k samples solves."
+    return Section("pass-at-k", "More samples", lead, point_table(points), chart)
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Section | None:
@@ -106,26 +100,22 @@ def reliability(runs: Sequence[ReportedRun]) -> Section | None:
         for name, row in several_samples(run.metrics)
         if (row["variant"], row["sanitizer"]) == run.kinds[0]
     ]
-    if not points:
-        return None
     lead = (
         "avg@N: share of samples that pass. Bayes@N: the same as estimated for these very tasks, with a credible "
         "interval. pass^k: all of k samples pass. G-Pass@k: at least τ · k of them do. mG-Pass@k: its mean over τ "
         "from 0.5 to 1."
     )
-    return Section("reliability", "Reliability", lead, POINT_COLUMNS, point_rows(points))
+    return Section("reliability", "Reliability", lead, point_table(points)) if points else None
 
 
 def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:
     """Scores by domain or library, best known first: those with most tasks; a task counts in each of its slices."""
     k = smallest_k(runs)
-    fewest = [min(_FEWEST_TASKS, max(_n_tasks(run) // 10, 1)) for run in runs]
-    rows = [
-        (run, row)
-        for run, few in zip(runs, fewest, strict=True)
-        for row in _lead_scores(run, k, kind)
-        if row["n_tasks"] >= few
-    ]
+    rows = []
+    for run in runs:
+        n_tasks = max((row["n_tasks"] for row in run.of_lead("sample_count")), default=0)
+        fewest = min(_FEWEST_TASKS, max(n_tasks // 10, 1))
+        rows += [(run, row) for row in _lead_scores(run, k, kind) if row["n_tasks"] >= fewest]
     if not rows:
         return None
     sizes: dict[str, int] = {}
@@ -138,43 +128,31 @@ def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most
     chart = slice_chart(drawn, title=f"pass@{k}, %", names=shown, runs=ranked(runs))
     if len(shown) < len(names):
         lead += f" The chart has the {len(shown)} with most tasks; the table has all {len(names)}."
-    order = {name: place for place, name in enumerate(names)}
-    points.sort(key=lambda point: order[point["name"]])
-    return Section(f"by-{kind}", title, lead, POINT_COLUMNS, point_rows(points), chart)
+    points.sort(key=lambda point: names.index(point["name"]))
+    return Section(f"by-{kind}", title, lead, point_table(points), chart)
 
 
 def failure_kinds(runs: Sequence[ReportedRun]) -> Section | None:
     """What became of the samples that did not pass."""
-    counts = [(run, row) for run in runs for row in run.of_lead("sample_count", "failure_kind")]
     totals: dict[str, float] = {}
-    for _, row in counts:
-        totals[row["slice"]] = totals.get(row["slice"], 0) + row["value"]
+    points, rows = [], []
+    for run in runs:
+        for row in run.of_lead("sample_count", "failure_kind"):
+            kind, share = row["slice"].replace("_", " "), row["value"] / row["n_samples"]
+            totals[kind] = totals.get(kind, 0) + row["value"]
+            # Not 100 * share: 55.00000000000001 would lengthen the axis.
+            value = 100 * row["value"] / row["n_samples"]
+            points.append({"run": run.label, "part": kind, "value": value, "count": int(row["value"])})
+            link = samples_link(kind, run=run.recorded.record, kind=row["slice"])
+            rows.append((run.label, link, f"{row['value']:,.0f}", percent(share)))
     if not totals:
         return None
     parts = sorted(totals, key=lambda part: (-totals[part], part))
-    points: list[SharePoint] = [
-        {
-            "run": run.label,
-            "part": row["slice"].replace("_", " "),
-            "value": 100 * row["value"] / row["n_samples"],
-            "count": int(row["value"]),
-        }
-        for run, row in counts
-    ]
-    rows: list[list[Cell]] = [
-        [
-            run.label,
-            samples_link(row["slice"].replace("_", " "), run=run.recorded.record, kind=row["slice"]),
-            f"{row['value']:,.0f}",
-            percent(row["value"] / row["n_samples"]),
-        ]
-        for run, row in counts
-    ]
-    worded = [part.replace("_", " ") for part in parts]
-    chart = charts.stacked_shares(points, title="share of samples, %", runs=ranked(runs), parts=worded)
+    chart = charts.stacked_shares(points, title="share of samples, %", runs=ranked(runs), parts=parts)
     lead = "Samples that did not pass, by cause, as a share of all samples of the run. The table leads to each of them."
-    columns = [Column("run"), Column("cause"), Column("samples", "number"), Column("share", "number")]
-    return Section("failure-kinds", "Failures", lead, columns, rows, chart)
+    return Section(
+        "failure-kinds", "Failures", lead, Table.of(["run", "cause", *numbers("samples", "share")], rows), chart
+    )
 
 
 def solve_rates(rates: Sequence[Row]) -> Section | None:
@@ -185,29 +163,34 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
     """
     if not rates or max(row["n_samples"] for row in rates) < 2:  # noqa: PLR2004 - of one sample all rates are 0 or 1
         return None
-    counts = dict.fromkeys(_bin_names(), 0)
+    counts = dict.fromkeys(("0", *_BINS, "100"), 0)
     for row in rates:
-        counts[_bin_of(row["solve_rate"])] += 1
-    unsolved, solved = (sum(row["solve_rate"] == rate for row in rates) for rate in (0, 1))
-    rows: list[list[Cell]] = [
-        [
+        counts[solve_rate_bin(row["solve_rate"])] += 1
+    rows = [
+        (
             samples_link(row["task_id"], q=row["task_id"]),
             percent(row["solve_rate"]),
             ", ".join(row["libs"]),
             f"{row['n_samples']:,}",
-        ]
+        )
         for row in rates
     ]
     lead = (
-        f"How large a share of runs solves a task. {unsolved:,} of {len(rates):,} tasks are solved by none: they "
-        f"measure nothing here, or their tests are wrong. {solved:,} are solved in every sample. The table has "
+        f"How large a share of runs solves a task. {counts['0']:,} of {len(rates):,} tasks are solved by none: they "
+        f"measure nothing here, or their tests are wrong. {counts['100']:,} are solved in every sample. The table has "
         "all, those that none solves first."
     )
-    chart = charts.histogram(
-        [{"name": name, "count": count} for name, count in counts.items()], title="tasks", x_title="solve rate, %"
+    table = Table.of(["task", *numbers("solve rate"), "libraries", *numbers("samples")], rows)
+    return Section(
+        "solve-rates", "Difficulty", lead, table, charts.histogram(counts, title="tasks", x_title="solve rate, %")
     )
-    columns = [Column("task"), Column("solve rate", "number"), Column("libraries"), Column("samples", "number")]
-    return Section("solve-rates", "Difficulty", lead, columns, rows, chart)
+
+
+def solve_rate_bin(rate: float) -> str:
+    """The column of the histogram; tasks that none or all solve have columns of their own."""
+    if rate in (0, 1):
+        return "100" if rate else "0"
+    return _BINS[min(len(_BINS) - 1, int(rate * len(_BINS)))]
 
 
 def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
@@ -217,7 +200,7 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
         runs: the runs.
         used: rows of usage.sql, one a run in the same order.
     """
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     points: list[ScorePoint] = []
     k = smallest_k(runs)
     for run, row in zip(runs, used, strict=True):
@@ -225,35 +208,30 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
         score = next(iter(_lead_scores(run, k)), None)
         if row["cost_usd"] is not None and row["n_with_cost"] == row["n_answers"] and score:
             points.append({**_point(run.label, run.label, score), "x": row["cost_usd"]})
-    columns = [
-        Column("run"), Column("answers", "number"), Column("tokens sent", "number"),
-        Column("tokens received", "number"), Column("of these reasoning", "number"), Column("cost, USD", "number"),
-        Column("median answer, s", "number"), Column("judging, CPU h", "number"), Column("run took", "number"),
-    ]  # fmt: skip
     chart = charts.scatter(points, title=f"pass@{k}, %", x_title="cost, USD") if len(points) > 1 else None
     lead = (
         "What the answers took, as the providers reported it, and what judging them took. Empty: not known; "
         "≥: not known of all answers."
     )
-    known = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    return Section(
-        "usage",
-        "Tokens, cost and time",
-        lead,
-        [columns[place] for place in known],
-        [[row[place] for place in known] for row in rows],
-        chart,
-    )
-
-
-def _point(name: str, run: str, row: Row) -> ScorePoint:
-    ends = None if row["ci_low"] is None or row["ci_high"] is None else (row["ci_low"], row["ci_high"])
-    return score_point(name, run, row["value"], ends, row["n_tasks"])
+    known = [number for number in range(len(_USAGE_COLUMNS)) if any(row[number] for row in rows)]
+    table = Table.of([_USAGE_COLUMNS[number] for number in known], [[row[number] for number in known] for row in rows])
+    return Section("usage", "Tokens, cost and time", lead, table, chart)
 
 
 def smallest_k(runs: Sequence[ReportedRun]) -> int:
     """The k that charts show: of the scores that there are, pass@1 wherever a run has it."""
     return min((row["k"] for run in runs for row in run.of_lead("pass@k")), default=1)
+
+
+def ranked(runs: Sequence[ReportedRun]) -> list[str]:
+    """Labels, best score first; a run without a score is last."""
+    k = smallest_k(runs)
+    values = {run.label: max((row["value"] for row in _lead_scores(run, k)), default=-1.0) for run in runs}
+    return sorted(values, key=lambda label: -values[label])
+
+
+def _point(name: str, run: str, row: Row) -> ScorePoint:
+    return score_point(name, run, row["value"], (row["ci_low"], row["ci_high"]), row["n_tasks"])
 
 
 def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]:
@@ -262,33 +240,27 @@ def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]
     return [row for row in rows if row["k"] == k and not math.isnan(row["value"])]
 
 
-def _score_rows(run: ReportedRun) -> Iterator[list[Cell]]:
+def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
     judgeable = {identity(row): row for row in overall(run.metrics, "pass@k_judgeable")}
     truths = next(overall(run.metrics, "ground_truth_rate"), None)
     for row in overall(run.metrics, "pass@k"):
         other = judgeable.get(identity(row))
         left = _count(run, "infra_error_count", row)
-        yield [
+        excluded, kept = (_count(run, f"{name}_task_count", row) for name in ("excluded", "quarantined"))
+        yield (
             samples_link(run.label, run=run.recorded.record),
             row["variant"],
             row["sanitizer"],
             f"pass@{row['k']}",
-            {"text": f"{percent(row['value'])} provisional", "tone": "warn"} if left else percent(row["value"]),
+            Cell(f"{percent(row['value'])} provisional", "warning") if left else percent(row["value"]),
             interval(row),
-            {"text": f"{left:,}", "tone": "bad"} if left else "0",
+            Cell(left, "bad") if left else left,
             f"{percent(other['value'])} of {other['n_tasks']:,}" if other else "",
             percent(truths["value"]) if truths else "",
-            _quarantine(run, row),
-            f"{row['n_tasks']:,}",
-            f"{row['n_samples']:,}",
-        ]
-
-
-def _quarantine(run: ReportedRun, row: Row) -> str:
-    excluded, kept = (_count(run, f"{word}_task_count", row) for word in ("excluded", "quarantined"))
-    if excluded:
-        return f"{excluded:,} left out"
-    return f"{kept:,} counted" if kept else "0"
+            f"{excluded:,} left out" if excluded else f"{kept:,} counted" if kept else "0",
+            row["n_tasks"],
+            row["n_samples"],
+        )
 
 
 def _count(run: ReportedRun, metric: str, row: Row) -> int:
@@ -297,13 +269,9 @@ def _count(run: ReportedRun, metric: str, row: Row) -> int:
     return int(next((other["value"] for other in found), 0))
 
 
-def _other_split(run: ReportedRun) -> Iterator[str]:
-    mismatch = split_mismatch(run.recorded)
-    if mismatch:
+def _warnings(run: ReportedRun) -> Iterator[str]:
+    if mismatch := split_mismatch(run.recorded):
         yield f"{mismatch}; the numbers are not those of its split: run it again."
-
-
-def _unjudged(run: ReportedRun) -> Iterator[str]:
     for row in overall(run.metrics, "infra_error_count"):
         if row["value"]:
             yield (
@@ -312,16 +280,14 @@ def _unjudged(run: ReportedRun) -> Iterator[str]:
             )
 
 
-def _usage_row(run: ReportedRun, row: Row) -> list[Cell]:
+def _usage_row(run: ReportedRun, row: Row) -> list[str]:
     recorded = run.recorded
     seconds = ((recorded.finished_at or recorded.started_at) - recorded.started_at).total_seconds()
     some_tokens = row["n_with_tokens"] != row["n_answers"]
     return [
         run.label,
         _amount(row["n_answers"]),
-        _amount(row["prompt_tokens"], at_least=some_tokens),
-        _amount(row["completion_tokens"], at_least=some_tokens),
-        _amount(row["reasoning_tokens"], at_least=some_tokens),
+        *(_amount(row[f"{kind}_tokens"], at_least=some_tokens) for kind in ("prompt", "completion", "reasoning")),
         _amount(row["cost_usd"], shape=",.2f", at_least=row["n_with_cost"] != row["n_answers"]),
         _amount(row["latency_seconds"], shape=",.1f"),
         _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f"),
@@ -338,24 +304,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, hours = round(seconds / 60), seconds / 3600
     return f"{minutes} min" if minutes < 120 else f"{hours:.1f} h"  # noqa: PLR2004 - two hours
-
-
-def ranked(runs: Sequence[ReportedRun]) -> list[str]:
-    """Labels, best score first; a run without a score is last."""
-    k = smallest_k(runs)
-    values = {run.label: max((row["value"] for row in _lead_scores(run, k)), default=-1.0) for run in runs}
-    return sorted(values, key=lambda label: -values[label])
-
-
-def _n_tasks(run: ReportedRun) -> int:
-    return max((row["n_tasks"] for row in run.of_lead("sample_count")), default=0)
-
-
-def _bin_names() -> list[str]:
-    return ["0", *(f"{100 * i // _BINS} to {100 * (i + 1) // _BINS}" for i in range(_BINS)), "100"]
-
-
-def _bin_of(rate: float) -> str:
-    if rate in (0, 1):
-        return "100" if rate else "0"
-    return _bin_names()[1 + min(_BINS - 1, int(rate * _BINS))]

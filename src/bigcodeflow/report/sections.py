@@ -2,21 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 from urllib.parse import urlencode
 
-import pyarrow as pa
+from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.report import charts
+from bigcodeflow.report.charts import ScorePoint, Spec
 
-Cell = str | dict[str, str]
-"""Text, or text with 'href' (a place in this page) and 'tone' (good, bad, warn)."""
-
-
-class Column(NamedTuple):
-    """A table's column: its heading, and whether its cells are text or numbers, which stand at the right."""
-
-    name: str
-    kind: Literal["text", "number"] = "text"
+_NO_TABLE = Table((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,55 +22,88 @@ class Section:
     title: str
     lead: str
     """A sentence or two that say how to read it."""
-    columns: Sequence[Column] = ()
-    rows: Sequence[Sequence[Cell]] = ()
+    table: Table = _NO_TABLE
+    """Its notes are warnings, which stand above everything else."""
     chart: Mapping[str, Any] | None = None
     """A Vega-Lite specification; the table beneath it then opens on demand."""
-    notes: Sequence[str] = ()
-    """Warnings that stand above everything else."""
     board: str = ""
     """Subset and split that it is about, where a report has several."""
 
     def as_json(self) -> dict[str, Any]:
-        """The section as the page reads it."""
-        # Not asdict, which copies every cell of tables with thousands of rows.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """The section as the page reads it; a cell is text, or text with 'href' (a place in the page) and 'tone'."""
+        columns = self.table.columns
+        cells = (zip(columns, row, strict=True) for row in self.table.rows)
+        return {
+            "name": self.name,
+            "title": self.title,
+            "lead": self.lead,
+            "columns": [(column.heading, "number" if column.align == "right" else "text") for column in columns],
+            "rows": [[_cell(*pair) for pair in row] for row in cells],
+            "chart": self.chart,
+            "notes": self.table.notes,
+            "board": self.board,
+        }
 
     def of_board(self, board: str) -> Self:
         """The same section as one of those about a board."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
 
 
-def table_section(name: str, title: str, lead: str, table: pa.Table) -> Section:
-    """A section that shows a ready table as it is, such as the pairs of a comparison.
-
-    Numbers keep four significant digits; a list's members are joined by commas; null is an empty cell.
-    """
-    columns = [
-        Column(entry.name.replace("_", " "), "number" if _is_number(entry.type) else "text") for entry in table.schema
-    ]
-    rows = [[_worded(value) for value in row.values()] for row in table.to_pylist()]
-    return Section(name, title, lead, columns, rows)
+def _cell(column: Column, cell: Any) -> str | dict[str, str]:
+    text = column.text(cell)
+    if not isinstance(cell, Cell):
+        return text
+    return {"text": text} | {name: value for name, value in (("href", cell.href), ("tone", cell.tone)) if value}
 
 
-def samples_link(text: str, **filters: str) -> dict[str, str]:
+def numbers(*headings: str) -> list[Column]:
+    """Columns that stand at the right."""
+    return [Column(heading, "right") for heading in headings]
+
+
+def samples_link(text: str, **filters: str) -> Cell:
     """A cell that opens the samples that fit the filters: q (words), run, status, kind."""
-    return {"text": text, "href": f"#{urlencode({'view': 'samples', **filters})}"}
+    return Cell(text, href=f"#{urlencode({'view': 'samples', **filters})}")
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+def interval_text(low: float | None, high: float | None) -> str:
+    """Both ends, one digit after the point; empty where they are unknown."""
+    return "" if low is None or high is None else f"{low:.1f} to {high:.1f}"
 
 
-def _worded(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(_worded(member) for member in value)
-    return str(value)
+def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:
+    """A score for a chart.
+
+    Args:
+        name: row of the chart.
+        run: colour of the chart.
+        value: a share in 0..1.
+        ends: of its 95 % interval, where there is one.
+        n_tasks: tasks behind it.
+    """
+    low, high = (None if end is None else 100 * end for end in ends or (None, None))
+    if low is None or high is None:
+        low = high = None
+    return {"name": name, "run": run, "value": 100 * value, "low": low, "high": high, "tasks": n_tasks}
+
+
+def point_table(points: Sequence[ScorePoint]) -> Table:
+    """The points of a chart as the table beneath it."""
+    rows = [
+        (
+            point["name"],
+            point["run"],
+            f"{point['value']:.1f} %",
+            interval_text(point["low"], point["high"]),
+            f"{point['tasks']:,}",
+        )
+        for point in points
+    ]
+    return Table.of(["what", "run", *numbers("score", "95 % interval", "tasks")], rows)
+
+
+def slice_chart(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
+    """Scores on slices: dots with whiskers for as many runs as colours can tell apart, a heat map for more."""
+    if len(runs) > charts.MOST_COLOURS:
+        return charts.heat_map(points, title=title, names=names, runs=runs)
+    return charts.intervals(points, title=title, names=names)

@@ -1,0 +1,369 @@
+"""Sections that set runs, variants and traits of tasks beside one another, made from the runs' verdicts."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.report import charts
+from bigcodeflow.report.charts import RangePoint, ScorePoint, Spec
+from bigcodeflow.report.overview import smallest_k
+from bigcodeflow.report.runs import ReportedRun
+from bigcodeflow.report.sections import (
+    Section,
+    interval_text,
+    numbers,
+    point_table,
+    samples_link,
+    score_point,
+    slice_chart,
+)
+from bigcodeflow.results.comparison import (
+    By,
+    ComparedRun,
+    Comparison,
+    Grid,
+    GridRun,
+    Method,
+    Pair,
+    RunRef,
+    compare,
+    load_runs,
+)
+from bigcodeflow.results.comparison.common_tasks import slices_of
+from bigcodeflow.results.comparison.pairs import compare_pairs, pair_verdict
+from bigcodeflow.results.comparison.run_metrics import Rates, Score, rates_of, scores_of
+from bigcodeflow.results.comparison.text_tables import (
+    Names,
+    behind_cells,
+    chance_cells,
+    difference_cells,
+    matrix_table,
+    pair_name,
+    points,
+    rates_table,
+    rating_cells,
+    setting_value,
+    short_names,
+)
+from bigcodeflow.results.formatting import percent
+
+#: More pairs than that are drawn against the best run only; the table has all.
+MOST_PAIRS = 15
+_MOST_SLICES = 30
+#: A slice of fewer tasks has an interval of 60 points and more: no reading.
+_FEWEST_TASKS = 5
+#: Slices that a report compares runs on; libraries are too many to be drawn.
+_COMPARED_BY = (By.subset, By.domain, By.libraries, By.length)
+_TRAITS = {By.subset: "{}", By.libraries: "libraries: {}", By.length: "prompt length, quarter {}"}
+_PAIR_COLUMNS: tuple[str | Column, ...] = (
+    "pair", "score", *numbers("difference, points", "95 % interval", "tasks", "better on", "p", "p (Holm)"), "verdict",
+)  # fmt: skip
+_HOW = (
+    "The difference of two runs on the same tasks, with its 95 % interval over tasks. Whether it is more than chance "
+    "is the word of the paired test: a run is better where p (Holm), which counts all pairs, is below 0.05."
+)
+
+
+def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
+    """Each run in its first variant and sanitizer, which stands for it in charts.
+
+    Raises:
+        ArtifactError: an artifact that a run recorded is gone or cannot be read.
+    """
+    return load_runs([RunRef(run.recorded, run.label, *run.kinds[0]) for run in runs])
+
+
+def compared(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Comparison | ArtifactError | None:
+    """The comparison of the runs of one board, or why there is none; None for a single run.
+
+    Runs come in the order of their scores. Slices are compared for as many runs as colours can tell apart.
+
+    Args:
+        runs: the runs.
+        leads: the same as ``lead_runs`` gives them.
+    """
+    if len(leads) < 2:  # noqa: PLR2004 - a comparison
+        return None
+    k = sorted({row["k"] for run in runs for row in run.of_lead("pass@k")}) or [1]
+    try:
+        return compare(_best_first(leads), k=k, by=_COMPARED_BY if len(leads) <= charts.MOST_COLOURS else ())
+    except ArtifactError as error:
+        return error
+
+
+def comparison_sections(found: Comparison | ArtifactError | None) -> list[Section]:
+    """The comparison, or why runs stand beside one another and are not compared."""
+    if found is None:
+        return []
+    if isinstance(found, ArtifactError):
+        return [Section("differences", "Differences", f"Not compared: {found}.")]
+    parts = (_matrix(found), _ratings(found), _slices(found), _grids(found), _decided(found))
+    return [_differences(found), *(section for part in parts for section in part)]
+
+
+def rates(leads: Sequence[ComparedRun], comparison: Comparison | None) -> Section:
+    """How often answers were cut off or refused, and samples timed out, tampered or were not judged."""
+    known: dict[tuple[str, int], Rates] = {
+        (row.label, row.n_samples): row for row in (comparison.rates if comparison else ())
+    }
+    # A comparison that was made before need not be paid for twice; its runs may be others of the same name.
+    found = [known.get((run.label, sum(task.n_given for task in run.tasks.values()))) for run in leads]
+    unknown = iter(rates_of([run for row, run in zip(found, leads, strict=True) if row is None]))
+    table = rates_table([row or next(unknown) for row in found])
+    lead = (
+        "Truncated: the token limit cut the answer off. Refused: the provider or the model declined. Shares of all "
+        "samples of the run; - is not known."
+    )
+    return Section("rates", "Cut off, refused, timed out", lead, table)
+
+
+def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
+    """Scores by Hard and the rest, number of libraries, and length of the prompt."""
+    k = smallest_k(runs)
+    drawn: list[ScorePoint] = []
+    for by, words in _TRAITS.items():
+        for run in leads:
+            every = list(run.tasks.values())
+            for name, task_ids in slices_of(every, by):
+                [score] = scores_of(run, task_ids, [k])
+                if score.n_tasks and len(task_ids) < len(every):
+                    drawn.append(_score_point(words.format(name), run.label, score))
+    if not drawn:
+        return None
+    names = list(dict.fromkeys(point["name"] for point in drawn))
+    chart = slice_chart(drawn, title=f"pass@{k}, %", names=names, runs=[run.label for run in _best_first(leads)])
+    lead = (
+        "Scores by the tasks' traits: BigCodeBench-Hard against the rest, number of libraries, and quarters of the "
+        "tasks by the length of their prompt, 1 being the shortest."
+    )
+    return Section("traits", "Hard, libraries, length", lead, point_table(drawn), chart)
+
+
+def variants(runs: Sequence[ReportedRun]) -> Section | None:
+    """How far a run's variants and sanitizers differ on the same samples, for runs that have several."""
+    rows: list[Sequence[Any]] = []
+    for run in runs:
+        if len(run.kinds) > 1:
+            labels = {
+                f"{run.label} · {variant} · {sanitizer}": (variant, sanitizer) for variant, sanitizer in run.kinds
+            }
+            kinds = load_runs([RunRef(run.recorded, label, *kind) for label, kind in labels.items()])
+            tasks = [task_id for task_id in kinds[0].tasks if task_id not in run.recorded.excluded]
+            pairs = compare_pairs(kinds, [("all", tasks)], kind="all", k=smallest_k([run]), method=Method())
+            names = {label: ", ".join(kind) for label, kind in labels.items()}
+            rows += [(run.label, *row) for row in _pair_rows(pairs, names)]
+    lead = (
+        "The same answers judged in several ways. Calibrated less raw is what omitted imports and constants cost, "
+        "robust less parity what the original's sanitizer loses. p (Holm) counts the pairs of one run."
+    )
+    return Section("variants", "Variants", lead, Table.of(["run", *_PAIR_COLUMNS], rows)) if rows else None
+
+
+def _best_first(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
+    """By the share of samples that pass."""
+
+    def share(run: ComparedRun) -> float:
+        shares = [task.share for task in run.tasks.values() if task.n_judged]
+        return sum(shares) / len(shares) if shares else 0.0
+
+    return sorted(runs, key=lambda run: (-share(run), run.label))
+
+
+def _score_point(name: str, run: str, score: Score) -> ScorePoint:
+    return score_point(name, run, score.value, score.interval, score.n_tasks)
+
+
+def _pair_rows(pairs: Sequence[Pair], names: Names) -> list[Sequence[Any]]:
+    """Rows of a table of _PAIR_COLUMNS."""
+    return [
+        (
+            pair_name(pair, names),
+            f"pass@{pair.k}",
+            *difference_cells(pair),
+            *behind_cells(pair),
+            *chance_cells(pair),
+            _verdict(pair, names),
+        )
+        for pair in pairs
+    ]
+
+
+def _verdict(pair: Pair, names: Names) -> Cell | str:
+    return Cell(pair_verdict(pair, names), "good") if pair.significant else pair_verdict(pair)
+
+
+def _differences(found: Comparison) -> Section:
+    k, names = found.k[0], short_names(found)
+    pairs = [pair for pair in found.pairs if pair.k == k]
+    lead = f"{_HOW} {len(found.task_ids):,} common tasks."
+    if len(pairs) > MOST_PAIRS and found.ranked:
+        best = max((score for score in found.scores if score.k == k), key=lambda score: score.value).label
+        pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
+        lead += f" The chart has the pairs with {best}, whose score is the highest; the table has all."
+    table = Table.of(_PAIR_COLUMNS, _pair_rows(found.pairs, names), notes=found.notes)
+    chart = _whiskers([(pair_name(pair, names), pair) for pair in pairs], k)
+    return Section("differences", "Differences", lead, table, chart)
+
+
+def _whiskers(named: Sequence[tuple[str, Pair]], k: int) -> Spec | None:
+    drawn: list[RangePoint] = [
+        {
+            "name": name,
+            "value": 100 * pair.difference,
+            "low": 100 * pair.interval.low,
+            "high": 100 * pair.interval.high,
+            "note": "significant" if pair.significant else "not significant",
+        }
+        for name, pair in named
+        if pair.interval
+    ]
+    return charts.whiskers(drawn, title=f"pass@{k}, first less second, points", zero=True) if drawn else None
+
+
+def _matrix(found: Comparison) -> Iterator[Section]:
+    if len(found.subjects) < 3 or not found.ranked:  # noqa: PLR2004 - a matrix of two says no more than the pair
+        return
+    names = short_names(found)
+    cells = [
+        {
+            "row": row,
+            "column": names[column],
+            "value": 100 * sign * pair.difference,
+            "short": points(sign * pair.difference) + ("*" if pair.significant else ""),
+            "note": pair_verdict(pair, names),
+        }
+        for pair in found.pairs
+        if pair.k == found.k[0] and pair.interval
+        for row, column, sign in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
+    ]
+    labelled = matrix_table(found)
+    rows = [subject.label for subject in found.subjects]
+    columns = [names[label] for label in rows]
+    title = f"pass@{found.k[0]}, row less column, points"
+    chart = charts.matrix(cells, title=title, rows=rows, columns=columns) if cells else None
+    table = Table.of(["run", *numbers(*columns)], labelled.rows)
+    lead = f"{labelled.title} (Holm 1979), which counts all pairs."
+    yield Section("significance", "Who beats whom", lead, table, chart)
+
+
+def _ratings(found: Comparison) -> Iterator[Section]:
+    half, excluded = found.ratings, found.ratings_without_ties
+    if half is None or excluded is None:
+        return
+    labels = [subject.label for subject in found.subjects]
+    drawn: list[RangePoint] = []
+    rows: list[Sequence[Any]] = []
+    for number in sorted(range(len(labels)), key=lambda number: (half.rows[number].rank, labels[number])):
+        row, label = half.rows[number], labels[number]
+        low, high = row.interval
+        drawn.append({"name": label, "value": row.rating, "low": low, "high": high, "note": f"rank {row.rank}"})
+        rows.append((row.rank, label, *rating_cells(half, number), *rating_cells(excluded, number)))
+    rated = numbers("rating", "95 % interval", "ranks", "without ties", "95 % interval", "ranks")
+    lead = (
+        "Bradley-Terry ratings on Elo's scale, mean 1000, with 95 % intervals of ratings and ranks from "
+        f"{half.rounds:,} bootstrap rounds over tasks. A tie is half a win; without ties as in the benchmark's paper."
+    )
+    for which, ratings in (("Ties as half", half), ("Without ties", excluded)):
+        if ratings.regularised:
+            lead += f" {which}: no finite rating fits a model that never lost, so one tie was added to each pair."
+        elif ratings.regularised_rounds:
+            lead += (
+                f" {which}: in all {ratings.rounds:,} bootstrap rounds one tie was added to each pair: "
+                "some have no finite rating else."
+            )
+    chart = charts.whiskers(drawn, title="rating", zero=False)
+    yield Section("ratings", "Ratings", lead, Table.of(["rank", "run", *rated], rows), chart)
+
+
+def _slices(found: Comparison) -> Iterator[Section]:
+    if not found.slices:
+        return
+    names = short_names(found)
+    rows = [
+        (
+            f"{pair.slice_kind}: {pair.slice}",
+            pair_name(pair, names),
+            *difference_cells(pair),
+            *behind_cells(pair),
+            chance_cells(pair)[1],
+            _verdict(pair, names),
+        )
+        for pair in found.slices
+    ]
+    chart = None
+    if len(found.subjects) == 2:  # noqa: PLR2004 - the whiskers of several pairs would hide one another
+        large = [pair for pair in found.slices if pair.n_tasks >= min(_FEWEST_TASKS, len(found.task_ids))]
+        shown = sorted(large, key=lambda pair: -pair.n_tasks)[:_MOST_SLICES]
+        chart = _whiskers([(f"{pair.slice_kind}: {pair.slice}", pair) for pair in large if pair in shown], found.k[0])
+    lead = (
+        f"Where the runs differ in pass@{found.k[0]}: by Hard, domain, number of libraries and prompt length, as far "
+        "as asked for. Slices may overlap; those with fewer tasks have wider intervals. p (Holm) counts all slices of "
+        "a kind."
+    )
+    measured = numbers("difference, points", "95 % interval", "tasks", "better on", "p (Holm)")
+    table = Table.of(["slice", "pair", *measured, "verdict"], rows)
+    yield Section("differences-by-slice", "Differences by slice", lead, table, chart)
+
+
+def _grids(found: Comparison) -> Iterator[Section]:
+    for number, grid in enumerate(found.grids):
+        parameters = [name.replace("_", " ") for name in grid.parameters]
+        rows = [
+            (
+                *map(setting_value, setting.values),
+                setting.label,
+                f"pass@{score.k}",
+                percent(score.value),
+                interval_text(100 * score.interval.low, 100 * score.interval.high) if score.interval else "",
+                score.n_tasks,
+            )
+            for setting in grid.settings
+            for score in setting.scores
+        ]
+        lead = f"{grid.model}, one setting beside the other, on the {len(found.task_ids):,} common tasks."
+        title = ", ".join(parameters).capitalize() + ("" if len(found.grids) == 1 else f" of {grid.model}")
+        table = Table.of([*parameters, "run", "score", *numbers("value", "95 % interval", "tasks")], rows)
+        # A section's name holds no digits: grid-a, …, grid-z, grid-aa, grid-ab.
+        letter = chr(ord("a") + number % 26)
+        yield Section(f"grid-{letter * (1 + number // 26)}", title, lead, table, _grid_curve(grid, found.k[0]))
+
+
+def _grid_curve(grid: Grid, k: int) -> Spec | None:
+    """Scores over the number that varies most, a line for each setting of the others; None where none is a number."""
+    values = [
+        {setting.values[index] for setting in grid.settings if isinstance(setting.values[index], int | float)}
+        for index in range(len(grid.parameters))
+    ]
+    varied = max(range(len(values)), key=lambda index: len(values[index]))
+    if len(values[varied]) < 2:  # noqa: PLR2004 - a curve needs two points
+        return None
+    drawn: list[ScorePoint] = []
+    for setting in grid.settings:
+        x = setting.values[varied]
+        for score in setting.scores:
+            if score.k == k and isinstance(x, int | float):
+                line = _other_parameters(grid, setting, varied) or grid.model
+                drawn.append({**_score_point(setting.label, line, score), "x": float(x)})
+    return charts.curve(drawn, title=f"pass@{k}, %", x_title=grid.parameters[varied].replace("_", " "))
+
+
+def _other_parameters(grid: Grid, setting: GridRun, varied: int) -> str:
+    """What tells a line of the curve apart."""
+    pairs = enumerate(zip(grid.parameters, setting.values, strict=True))
+    return ", ".join(
+        f"{name.replace('_', ' ')} {setting_value(value)}" for index, (name, value) in pairs if index != varied
+    )
+
+
+def _decided(found: Comparison) -> Iterator[Section]:
+    """The tasks that tell no run from another, those that all solve apart from those that none does."""
+    solved = "Every run solves these tasks in at least one judged sample: they tell none from another."
+    unsolved = "No run solves these tasks in any judged sample: they are hard for all, or their tests are wrong."
+    for name, title, task_ids, words in (
+        ("all-solved", "Solved by all", found.solved_by_all, solved),
+        ("unsolved", "Solved by none", found.unsolved_by_all, unsolved),
+    ):
+        lead = f"{words} {len(task_ids):,} of {len(found.task_ids):,} common tasks."
+        rows = [[samples_link(task_id, q=task_id)] for task_id in task_ids]
+        yield Section(name, title, lead, Table.of(["task"] if rows else [], rows))

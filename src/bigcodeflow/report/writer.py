@@ -1,0 +1,219 @@
+"""From recorded runs to one HTML file that asks nothing of any network."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import bigcodeflow
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.report import comparisons, overview
+from bigcodeflow.report import runs as report_runs
+from bigcodeflow.report.runs import ReportedRun
+from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples, TextLimit, pack_samples
+from bigcodeflow.report.sections import Section
+from bigcodeflow.results.comparison import Comparison
+from bigcodeflow.store import write_atomically
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: What mail and chat let through, and a phone opens without a pause.
+MAX_BYTES = 15_000_000
+#: Read as one script, each after what it uses.
+SCRIPTS = ("dom.js", "data.js", "code.js", "overview.js", "detail.js", "samples.js", "main.js")
+_ASSETS = Path(__file__).with_name("assets")
+_VEGA_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+
+class WrittenReport(NamedTuple):
+    """A report's file, and what had to be left out of it."""
+
+    path: Path
+    size_bytes: int
+    text_limit: TextLimit
+    """Texts of samples are cut to so many characters."""
+    texts_were_cut: bool
+    """The size asked for more cutting than a report without a bound has."""
+
+
+def write_report(
+    runs: Sequence[ReportedRun],
+    out: Path,
+    *,
+    comparison: Comparison | None = None,
+    sections: Sequence[Section] = (),
+    max_bytes: int = MAX_BYTES,
+) -> WrittenReport:
+    """Write one self-contained HTML file about the runs, whole or not at all.
+
+    It loads nothing from anywhere: scripts, styles, charts and every sample are inside.
+
+    Args:
+        runs: at least one, as :func:`bigcodeflow.report.select_runs` finds them.
+        out: the file.
+        comparison: of these runs, where one was made already; else two or more runs of a board are compared here.
+        sections: more for the overview.
+        max_bytes: texts of samples are cut until the file is no larger.
+
+    Raises:
+        ArtifactError: no run, an artifact that is gone, or a file that cannot be written.
+    """
+    if not runs:
+        raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
+    with report_runs.opened(runs) as connection:
+        tasks = report_runs.rows_of(connection, "tasks_of_index")
+        summary = {
+            "title": runs[0].label if len(runs) == 1 else f"{len(runs)} runs",
+            "version": bigcodeflow.__version__,
+            "written_at": datetime.now(UTC).isoformat(timespec="minutes"),
+            "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
+            "runs": [_run(run) for run in runs],
+            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
+            "tasks": {name: [task[name] for task in tasks] for name in ("task_id", "libs", "domains", "hard")},
+            "limit": TEXT_LIMITS[0]._asdict(),
+        }
+        library = charting_library()
+        empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library))
+        # A pack's element costs some bytes of its own.
+        packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks))
+    content = render_page({**summary, "limit": packed.limit._asdict()}, packed, library)
+    try:
+        write_atomically(out, content)
+    except OSError as error:
+        raise ArtifactError(f"{out}: cannot be written ({error.strerror}): name another file with --out") from error
+    return WrittenReport(out, len(content), packed.limit, packed.limit != TEXT_LIMITS[0])
+
+
+def _run(run: ReportedRun) -> dict[str, Any]:
+    recorded = run.recorded
+    return {
+        "label": run.label,
+        "record": recorded.record,
+        "run": recorded.run,
+        "model": recorded.model,
+        "split": recorded.split,
+        "subset": recorded.subset,
+        "quarantined": sorted(recorded.quarantined),
+        "started_at": recorded.started_at.isoformat(timespec="minutes"),
+    }
+
+
+def _sections(
+    runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
+) -> list[Section]:
+    """Board by board, as scores of different prompts or tasks have no common order."""
+    boards: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        boards.setdefault(run.recorded.board, []).append(index)
+    if len(boards) == 1:
+        return [*_of_board(runs, range(len(runs)), connection, comparison), overview.records(runs)]
+    of_boards = (
+        section.of_board(board)
+        for board, indexes in boards.items()
+        for section in _of_board(runs, indexes, connection, comparison)
+    )
+    return [*comparisons.comparison_sections(comparison), *of_boards, overview.records(runs)]
+
+
+def _of_board(
+    every: Sequence[ReportedRun], indexes: Sequence[int], connection: "DuckDBPyConnection", given: Comparison | None
+) -> list[Section]:
+    """The sections about the runs of one board; where a comparison was given, no other one is made."""
+    lead = "A task counts in each of its"
+    runs = [every[index] for index in indexes]
+    leads = comparisons.lead_runs(runs)
+    made = comparisons.compared(runs, leads) if given is None else given if len(runs) == len(every) else None
+    used = report_runs.rows_of(connection, "usage")
+    found = [
+        overview.scores(runs),
+        comparisons.variants(runs),
+        *comparisons.comparison_sections(made),
+        overview.pass_at_k(runs),
+        overview.reliability(runs),
+        overview.by_slice(runs, "domain", "Domains", f"{lead} domains."),
+        overview.by_slice(runs, "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
+        comparisons.traits(runs, leads),
+        overview.failure_kinds(runs),
+        comparisons.rates(leads, made if isinstance(made, Comparison) else None),
+        overview.solve_rates(report_runs.rows_of(connection, "solve_rates", runs=list(indexes))),
+        overview.usage(runs, [used[index] for index in indexes]),
+    ]
+    return [section for section in found if section is not None]
+
+
+def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str) -> bytes:
+    """The whole file as UTF-8.
+
+    Untrusted text is in it as JSON whose markup characters are escaped, or inside base64. The content security policy
+    forbids requests, and every script but the two whose hashes it names; the page's own scripts set text, not markup.
+
+    Args:
+        summary: all that the overview shows, able to be JSON.
+        packed: the samples.
+        library: as :func:`charting_library` gives it.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2.utils import htmlsafe_json_dumps
+
+    environment = Environment(loader=FileSystemLoader(_ASSETS), autoescape=True, undefined=StrictUndefined)
+    style = asset("report.css")
+    script = _isolated("\n".join(asset(name) for name in SCRIPTS))
+    policy = (
+        f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types default"
+    )
+    page = environment.get_template("page.html").render(
+        policy=policy,
+        title=f"{summary['title']} · bigcodeflow report",
+        style=style,
+        # With its markup characters escaped, so that no value can end the element that it stands in.
+        summary=htmlsafe_json_dumps(summary, separators=(",", ":"), allow_nan=False),
+        packs={"index": packed.listed} | {f"task-{number}": pack for number, pack in enumerate(packed.tasks)},
+        library=library,
+        script=script,
+    )
+    return page.encode()
+
+
+def asset(name: str) -> str:
+    """Text of one of the page's files."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def charting_library() -> str:
+    """Vega, Vega-Lite and Vega-Embed (BSD 3-Clause) as one script, fit to stand inside a script element.
+
+    Bundling takes 2 s of CPU, so the script is kept in the user's cache for the next report.
+    """
+    of = hashlib.sha256(f"{metadata.version('vl-convert-python')} {_VEGA_SNIPPET}".encode()).hexdigest()
+    kept = cache_folder() / "charts" / f"vega-{of[:16]}.js"
+    try:
+        return _isolated(kept.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        pass
+    import vl_convert  # costs 0.2 s
+
+    bundle = vl_convert.javascript_bundle(_VEGA_SNIPPET)
+    with suppress(OSError):  # a cache that cannot be written costs time, and nothing else
+        write_atomically(kept, bundle.encode())
+    return _isolated(bundle)
+
+
+def _isolated(source: str) -> str:
+    """The source with names of its own, and without the texts that end or change a script element.
+
+    Those occur in strings and patterns only, where an escape means the same.
+    """
+    inside = re.sub(r"<(?=/script|!--)", r"\\x3c", source, flags=re.IGNORECASE)
+    return f"(() => {{\n'use strict';\n{inside}\n}})();"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
