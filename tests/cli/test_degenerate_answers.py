@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, Command
-from tests.degenerate import answers_within, degenerate_texts
+from tests.doubles.degenerate_texts import answers_within, degenerate_texts
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(900)]
 

@@ -24,7 +24,7 @@ from bigcodeflow.results.inspection.writing import story_markdown
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.statements import placeholder
-from tests.degenerate import GOOD, answers_within, degenerate_texts
+from tests.doubles.degenerate_texts import GOOD, answers_within, degenerate_texts
 
 _PROMPT = "import os\nfrom random import choice\ndef task_func(x):"
 _TASK = {

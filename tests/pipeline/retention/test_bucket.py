@@ -11,7 +11,7 @@ from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
-from tests.retention.test_retention import SCHEMAS
+from tests.pipeline.retention.test_retention import SCHEMAS
 from tests.store.s3 import new_bucket
 
 
