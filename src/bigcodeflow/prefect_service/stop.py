@@ -109,8 +109,9 @@ def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -
     notify(f"cancelling {len(runs)} runs: {', '.join(run['name'] for run in runs)} …")
     for run in runs:
         server.set_state(run["id"], "CANCELLING", "`bigcodeflow down` stopped the service. Retry it after `up`.")
-    deadline = time.monotonic() + _CANCEL_SECONDS
-    while time.monotonic() < deadline and _at_work(server, record):
+    ids, deadline = {run["id"] for run in runs}, time.monotonic() + _CANCEL_SECONDS
+    # The worker reports the cancellation once the process has ended; stopped in between, the run would be Crashed.
+    while time.monotonic() < deadline and any(run["id"] in ids for run in server.unfinished_runs(record.worker_name)):
         time.sleep(_POLL_SECONDS)
 
 
