@@ -1,4 +1,8 @@
-"""Settings of Sphinx, which builds the documentation site from these pages: ``make docs``."""
+"""Settings of Sphinx, which builds a site from these pages.
+
+    pip install sphinx furo myst-parser
+    python -m sphinx -W --keep-going -c docs -b html . results/docs
+"""
 
 import bigcodeflow
 
