@@ -1,7 +1,6 @@
-"""Settings of Sphinx, which builds a site from these pages.
+"""Settings of Sphinx, which builds a site from these pages: ``python -m sphinx -W -c docs -b html . results/docs``.
 
-    pip install sphinx furo myst-parser
-    python -m sphinx -W --keep-going -c docs -b html . results/docs
+Needs sphinx, furo and myst-parser, which are not locked yet.
 """
 
 import bigcodeflow
