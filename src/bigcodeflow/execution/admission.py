@@ -34,11 +34,7 @@ class Admission:
     """The gate of one worker; used by all its threads."""
 
     def __init__(self, cores: float) -> None:
-        """Open the gate.
-
-        Args:
-            cores: cores that the samples of this worker may keep busy.
-        """
+        """Open the gate."""
         self._cores = cores
         self._running: set[_Running] = set()
         self._changed = threading.Condition()

@@ -78,9 +78,6 @@ def make_backend(config: ExecutionConfig, environment: Environment, *, cores: fl
     """The backend that the configuration names, with its fallback.
 
     Args:
-        config: which, and how.
-        environment: what ``execution_environment`` gave.
-        cores: cores that its samples may keep busy.
         isolated: false runs samples as bare processes on this machine.
 
     Raises:

@@ -144,11 +144,6 @@ def execute_items(
     Each verdict is in the ledger folder when this returns, an infra_error where it persisted.
 
     Args:
-        items: what is to be executed.
-        config: how.
-        environment: where.
-        ledger_folder: of the stage.
-        policy: what is executed more than once.
         progress: called during the first round.
         cluster: one that is kept for what follows; without it, and in further rounds, one is started and ended here.
 

@@ -69,7 +69,7 @@ class UnjudgeableTask(NamedTuple):
 
 
 def unjudgeable_tasks(ground_truths: pa.Table) -> list[UnjudgeableTask]:
-    """Tasks of a VERDICTS table of ground truths that do not pass, with the reason as far as it can be told."""
+    """Tasks of a VERDICTS table of ground truths that do not pass, with the reason as far as it is known."""
     return [explain(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
 
 
@@ -171,7 +171,6 @@ def check_never_passes(
     """A control that must pass nowhere: an honest failure, tampering, a crash and a limit are all in order.
 
     Args:
-        control: what people call it.
         verdicts: rows of the VERDICTS schema, one a task.
         tasks: rows of the TASKS schema.
         judgeable: tasks whose ground truth passes; elsewhere a control that was not judged is no news.

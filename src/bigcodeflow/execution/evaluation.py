@@ -1,7 +1,7 @@
 """From solutions to verdicts: what has to run, what is already known, and the finished table."""
 
 import sys
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -61,16 +61,13 @@ def plan_ground_truths(
 
     Args:
         tasks: rows of the TASKS schema.
-        config: limits and variants.
-        environment: where they will run.
         costs: what executions of a task have taken so far, by task_id.
     """
-    expected = expectations(costs)
-    planned = []
-    for task in tasks.to_pylist():
-        item = _item(_own_program(task), task, ANY_IMPORT, expected, config=config, environment=environment)
-        planned.append(Planned(task["task_id"], 0, "calibrated", "none", item))
-    return planned
+    item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
+    return [
+        Planned(task["task_id"], 0, "calibrated", "none", item_of(_own_program(task), task, ANY_IMPORT))
+        for task in tasks.to_pylist()
+    ]
 
 
 def plan_solutions(
@@ -88,26 +85,20 @@ def plan_solutions(
         tasks: rows of the TASKS schema.
         ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths: the durations to expect, and the imports that
             fail in this environment whatever the program is.
-        config: limits and variants.
-        environment: where they will run.
     """
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
     missing = {row["task_id"]: _missing_imports(row, by_id) for row in ground_truth.to_pylist()}
-    costs = expectations(ground_truth=ground_truth)
+    item_of = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
     planned = []
     for row in solutions.to_pylist():
-        task = by_id[row["task_id"]]
+        task_id, sanitizer = row["task_id"], row["sanitizer"]
+        task, reason = by_id[task_id], _blocking_reason(row) if row["blocked"] else ""
         for variant in config.variants:
             program = executed_program(
-                code_prompt=task["code_prompt"],
-                solution=row["solution"],
-                variant=variant,
-                sanitizer=row["sanitizer"],
+                code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
             )
-            imports = missing.get(row["task_id"], frozenset())
-            item = _item(program, task, imports, costs, config=config, environment=environment)
-            reason = _reason(row) if row["blocked"] else ""
-            planned.append(Planned(row["task_id"], row["sample_index"], variant, row["sanitizer"], item, reason))
+            item = item_of(program, task, missing.get(task_id, frozenset()))
+            planned.append(Planned(task_id, row["sample_index"], variant, sanitizer, item, reason))
     return planned
 
 
@@ -119,36 +110,35 @@ def plan_references(
     Args:
         tasks: rows of the TASKS schema.
         ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
-        config: limits and variants.
-        environment: where they will run.
     """
     costs = expectations(ground_truth=ground_truth)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
-    def reference(task: dict[str, Any]) -> Reference:
-        def item_of(program: str | None, test: str) -> WorkItem:
-            program = _own_program(task) if program is None else program
-            return _item(program, task, frozenset(), costs, config=config, environment=environment, test=test)
+    def item_of(task: dict[str, Any], program: str | None, test: str) -> WorkItem:
+        program = _own_program(task) if program is None else program
+        return _item(program, task, frozenset(), costs=costs, config=config, environment=environment, test=test)
 
-        return Reference(task, item_of, stub_program(task["code_prompt"]))
-
-    return {task["task_id"]: reference(task) for task in tasks.to_pylist() if task["task_id"] in passing}
+    return {
+        task["task_id"]: Reference(task, partial(item_of, task), stub_program(task["code_prompt"]))
+        for task in tasks.to_pylist()
+        if task["task_id"] in passing
+    }
 
 
 def _item(
     program: str,
     task: dict[str, Any],
     missing_imports: frozenset[str],
-    costs: Expectations,
     *,
+    costs: Expectations,
     config: ExecutionConfig,
     environment: Environment,
-    test: str | None = None,
+    test: str = "",
 ) -> WorkItem:
-    cost, fact = costs.of(task), fact_of(task)
+    cost, fact = costs.of(task), fact_of(task)  # those of the task's own test, whichever text is executed
     return work_item(
         program=program,
-        task=task if test is None else task | {"test": test},
+        task=task | {"test": test} if test else task,
         missing_imports=missing_imports,
         environment_sha=environment.environment_sha,
         limits=config.limits,
@@ -184,15 +174,10 @@ def judge(
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
 
     Args:
-        planned: the rows to be.
-        config: how to execute.
-        environment: where.
         ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
         known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
         other_ledgers: ledgers of other unfinished runs, read only.
-        policy: what is executed more than once.
         checking: what passing samples are checked with; None: they are not checked.
-        progress: called with the distinct executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished.
@@ -249,8 +234,13 @@ def verdicts_of(
         return {}
     settled = [line for line in _ledger_lines(ledger_folder, wanted) if policy.settles(line)]
     verdicts = dict(known) | {line["verdict_key"]: line for line in settled}
-    report = _offset(progress, len(verdicts), len(wanted))
     todo = [item for key, item in wanted.items() if key not in verdicts]
+
+    def report(finished: int, _todo: int) -> None:
+        if progress:
+            progress(len(wanted) - len(todo) + finished, len(wanted))
+
+    report(0, 0)
     execute_items(
         todo,
         config=config,
@@ -274,17 +264,6 @@ def _ledger_lines(folder: Path, wanted: Container[str]) -> list[Verdict]:
     return [line for line in Ledger(folder).read() if line["verdict_key"] in wanted]
 
 
-def _offset(progress: Progress | None, done: int, total: int) -> Progress:
-    """A progress that counts on from what is done already."""
-
-    def report(finished: int, _todo: int) -> None:
-        if progress:
-            progress(done + finished, total)
-
-    report(0, 0)
-    return report
-
-
 def _execution_counts(ledger_folder: Path, wanted: Container[str]) -> dict[str, int]:
     final = [line["verdict_key"] for line in _ledger_lines(ledger_folder, wanted) if line["status"] != "infra_error"]
     return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
@@ -304,10 +283,7 @@ def contradiction_coverage(
     Args:
         tasks: rows of the TASKS schema.
         ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
-        config: how to execute.
-        environment: where.
         store: where the findings are kept, and the ledger while the work is unfinished.
-        progress: called with the executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished; what is finished is kept.
@@ -349,25 +325,16 @@ def _table(
     config: ExecutionConfig,
     environment: Environment,
 ) -> pa.Table:
-    def rows() -> Iterator[dict[str, Any]]:
-        sha = environment.environment_sha
-        for plan in planned:
-            if plan.blocked_by:
-                found = blocked_verdict(plan.item, plan.blocked_by, backend=config.backend, environment_sha=sha)
-            else:
-                found = verdicts[plan.item.verdict_key]
-            owner = {
-                "task_id": plan.task_id,
-                "sample_index": plan.sample_index,
-                "variant": plan.variant,
-                "sanitizer": plan.sanitizer,
-            }
-            yield found | owner
-
-    return table_of(rows(), schema=VERDICTS)
+    blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
+    rows = (
+        (blocked(plan.item, plan.blocked_by) if plan.blocked_by else verdicts[plan.item.verdict_key])
+        | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
+        for plan in planned
+    )
+    return table_of(rows, schema=VERDICTS)
 
 
-def _reason(row: dict[str, Any]) -> str:
+def _blocking_reason(row: dict[str, Any]) -> str:
     first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
     return f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
 

@@ -1,4 +1,4 @@
-"""Why a sample failed, told by the traceback of its first failing test, live or recorded.
+"""Why a sample failed, as the traceback of its first failing test shows, live or recorded.
 
 A kind never changes a score. Everything here reads text that a program may have shaped, so it can be misled about the
 kind, but it raises nothing and decides nothing else.
@@ -78,20 +78,7 @@ _KNOWN_ATTRIBUTES = frozenset(name for kind in (*_PLAIN, *_STDLIB_TYPES) for nam
 _ALIASES = frozenset("np pd plt sns nx tf sp sm dt mpl st torch keras scipy numpy pandas sklearn".split())  # noqa: SIM905 -- as above
 _STDLIB_MEMBERS = frozenset(
     name
-    for module in (
-        collections,
-        dt,
-        functools,
-        io,
-        itertools,
-        math,
-        pathlib,
-        random,
-        re,
-        statistics,
-        string,
-        typing,
-    )
+    for module in (collections, dt, functools, io, itertools, math, pathlib, random, re, statistics, string, typing)
     for name in dir(module)
     if not name.startswith("_")
 )
@@ -106,12 +93,12 @@ def setup_names(code_prompt: str) -> frozenset[str]:
 
 def bound_by(statements: Iterable[ast.stmt]) -> frozenset[str]:
     """Names that statements bind where they stand: imports, targets and definitions, without what is inside these."""
-    return frozenset().union(*(_bound_by(node) for part in statements for node in _without_inside(part)))
-
-
-def _bound_names(text: str) -> frozenset[str]:
-    """Names that statements of a text bind, at whatever depth; none of a text that cannot be parsed."""
-    return frozenset().union(*(_bound_by(node) for part in _parsed(text) for node in ast.walk(part)))
+    found = set[str]()
+    for part in statements:
+        # Of a definition only itself, since its arguments are bound nowhere else.
+        is_definition = isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        found |= _bound_by(part) if is_definition else set().union(*map(_bound_by, ast.walk(part)))
+    return frozenset(found)
 
 
 def _parsed(text: str) -> list[ast.stmt]:
@@ -119,12 +106,6 @@ def _parsed(text: str) -> list[ast.stmt]:
         return untrusted_text.parse(text).body
     except untrusted_text.REFUSALS:
         return []
-
-
-def _without_inside(statement: ast.stmt) -> Iterable[ast.AST]:
-    """The nodes of a statement; of a definition only itself, since its arguments are bound nowhere else."""
-    definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    return [statement] if definition else ast.walk(statement)
 
 
 def _bound_by(node: ast.AST) -> set[str]:
@@ -144,9 +125,6 @@ def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: 
     Args:
         trace: its traceback; lines of ``__test__.py`` count program and test as one text. Or the bare message.
         exception: names of its class and base classes, with blanks between.
-        program: the text that was executed.
-        test: the test's text, which followed.
-        setup: names that the task's code_prompt binds.
     """
     bases = exception.split()
     frames = own_frames(trace)
@@ -166,19 +144,18 @@ def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: 
 
 
 def _kind_in_test(trace: str, bases: list[str], *, before_call: bool) -> str:
-    told = message(trace)
     missing_name = "NameError" in bases and "UnboundLocalError" not in bases
-    if missing_name or ("AttributeError" in bases and _UNPATCHABLE.match(told)):
+    if missing_name or ("AttributeError" in bases and _UNPATCHABLE.match(message(trace))):
         return "missing_setup"
     return "exception" if before_call else "unusable_result"
 
 
-def _kind_in_program(told: str, bases: list[str], texts: "_Texts") -> str:
-    undefined = _UNDEFINED.search(told)
+def _kind_in_program(text: str, bases: list[str], texts: "_Texts") -> str:
+    undefined = _UNDEFINED.search(text)
     if "NameError" in bases and undefined:
         return "missing_setup" if texts.lacks_setup(undefined["name"]) else "exception"
     if "AttributeError" in bases or "TypeError" in bases:
-        signature, attribute = _SIGNATURE.match(told), _ATTRIBUTE.match(told)
+        signature, attribute = _SIGNATURE.match(text), _ATTRIBUTE.match(text)
         if signature and not texts.define(signature["callee"] or ""):
             return "wrong_api"
         if attribute and "AttributeError" in bases and _is_api(attribute, texts):
@@ -222,7 +199,7 @@ class _Texts:
         """Whether a name that the program uses unbound is one of code_prompt, a module's, a class or a constant."""
         if name in self._setup:
             return True
-        if name in _bound_names(self._program):
+        if any(name in _bound_by(node) for part in _parsed(self._program) for node in ast.walk(part)):
             return False
         module = name in _ALIASES or name in sys.stdlib_module_names
         member = bool(name in _STDLIB_MEMBERS and re.search(rf"(?<![\w.]){name}\s*[(.\[]", self._program))

@@ -26,7 +26,7 @@ class _Listing(NamedTuple):
 
 
 class ModuleFiles:
-    """Which dotted names are modules of an environment, told by its files alone.
+    """Which dotted names are modules of an environment, by its files alone.
 
     Names are looked up in listings of folders that exist. No path is made of a name, which is a model's text and may be
     longer than a file's name can be.

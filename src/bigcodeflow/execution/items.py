@@ -59,16 +59,10 @@ def work_item(
 
     Args:
         program: the whole program text, calibrated where that is wanted.
-        task: a row of the tasks table.
         missing_imports: imports whose failure is the environment's fault.
-        environment_sha: identity of the sandbox environment.
-        limits: what the sample may use.
         allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
         ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
             must be a shipped number: one measured here would give equal work another key every night.
-        expected_seconds: wall time to expect, for planning only.
-        expected_memory_mib: resident memory to expect, for planning only.
-        setup_names: names that the task's code_prompt binds.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds) + 1.0
     bounds = limits.model_dump() | {"time_seconds": time_seconds}

@@ -79,8 +79,8 @@ def results_of_space(
     results, scores = _asked(service, samples, question)
     _require_whole(results, service.url)
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
-    told = _scores(scores, question, model=stem.partition("--bigcodebench")[0])
-    write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(told, indent=2).encode())
+    scored = _scores(scores, question, model=stem.partition("--bigcodebench")[0])
+    write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(scored, indent=2).encode())
     return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
 
 
@@ -126,27 +126,20 @@ def _predicted(space: "Space", samples: Path, question: SpaceQuestion, timeout_s
 def _require_whole(results: Any, url: str) -> None:
     """Refuse what is no result of a whole file: half of one would be scored as if the rest had failed."""
     entries = results.get("eval") if isinstance(results, dict) else None
-    whole = isinstance(entries, dict) and entries and isinstance(results.get("date"), str)
-    samples = [one for found in entries.values() for one in _listed(found)] if whole and entries else []
+    whole = isinstance(entries, dict) and isinstance(results.get("date"), str)
+    samples: list[Any] = []
+    for found in entries.values() if whole and entries else ():
+        samples += found if isinstance(found, list) and found else [None]
     if not samples or not all(isinstance(one, dict) and one.get("status") in _STATUSES for one in samples):
         raise ExecutionError(
             f"space {url} gave no results that can be used: its log says why; try again, or evaluate here"
         )
 
 
-def _listed(found: object) -> list[Any]:
-    return found if isinstance(found, list) and found else [None]
-
-
-def _scores(told: object, question: SpaceQuestion, *, model: str) -> dict[str, Any]:
+def _scores(given: object, question: SpaceQuestion, *, model: str) -> dict[str, Any]:
     """The scores with what the original adds to them when it writes them."""
-    scores = dict(told) if isinstance(told, Mapping) else {}
+    scores = dict(given) if isinstance(given, Mapping) else {}
     if question.no_gt:  # it then says that all of them failed, or none
         scores = {name: value for name, value in scores.items() if name not in {"gt_pass_rate", "failed_tasks"}}
-    added = {
-        "model": model,
-        "split": question.split,
-        "subset": question.subset,
-        "calibrated": question.calibrated,
-    }
-    return added | scores
+    own = {"model": model, "split": question.split, "subset": question.subset, "calibrated": question.calibrated}
+    return own | scores

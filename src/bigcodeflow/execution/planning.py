@@ -127,8 +127,6 @@ def plan_batches(items: Sequence[WorkItem], slots: int, *, alone: bool = False) 
     same libraries warm.
 
     Args:
-        items: what is to be executed, each key once.
-        slots: executions that run at the same time.
         alone: make a batch of each, so that its verdict comes back as soon as it stands.
     """
     long = sorted(

@@ -15,11 +15,10 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.engine import Progress, execute_items
+from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.environment_check import explain
-from bigcodeflow.execution.evaluation import plan_ground_truths
+from bigcodeflow.execution.evaluation import plan_ground_truths, verdicts_of
 from bigcodeflow.execution.items import WorkItem, numbered
-from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import sha256_of_test
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
@@ -86,11 +85,7 @@ def repeat_ground_truths(
 
     Args:
         tasks: rows of the TASKS schema.
-        times: fresh executions of each.
-        config: limits and workers.
-        environment: where to execute.
         store: where the list is kept, and the ledger while the work is unfinished.
-        progress: called with the executions that are finished, and all.
 
     Raises:
         ExecutionError: the work could not be finished; what is finished is kept.
@@ -98,20 +93,14 @@ def repeat_ground_truths(
     """
     sha = environment.environment_sha
     planned = _plan(tasks, times, config, environment, store)
-    items = {item.verdict_key: item for repetitions in planned.values() for item in repetitions.items}
+    items = [item for repetitions in planned.values() for item in repetitions.items]
     ledger_folder = store.workspace(_STAGE, sha)
-    report = progress or (lambda _done, _all: None)
     with store.synchronized(ledger_folder, LogFiles.VERDICTS):
-        done = _final_lines(ledger_folder, items)
-        execute_items(
-            [item for key, item in items.items() if key not in done],
-            config=config,
-            environment=environment,
-            ledger_folder=ledger_folder,
-            progress=lambda finished, _todo: report(len(done) + finished, len(items)),
+        found = verdicts_of(
+            items, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
         )
-    lines = _final_lines(ledger_folder, items)
-    counted = {identity: _counted(identity, repetitions, lines) for identity, repetitions in planned.items()}
+    final = {key: verdict for key, verdict in found.items() if verdict["status"] != "infra_error"}
+    counted = {identity: _counted(identity, repetitions, final) for identity, repetitions in planned.items()}
     # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
     with locked(store.root / _STAGE / ".lock"):
         rows = _merged({_identity(row): row for row in read_quarantine(store, sha)}, planned, counted)
@@ -131,23 +120,11 @@ def _plan(
         identity = Identity(task["task_id"], sha256_of_test(task))
         row = before.get(identity)
         if row is None or row["harness_version"] != HARNESS_VERSION:
-            row = _unexecuted(identity)
+            counts = {"harness_version": HARNESS_VERSION, "executions": 0, "passes": 0}
+            row = {**identity._asdict(), **counts, "statuses": [], "reason": "", "evidence": ""}
         numbers = range(row["executions"], row["executions"] + times)
         planned[identity] = _Repetitions(row, tuple(numbered(truth.item, number) for number in numbers))
     return planned
-
-
-def _final_lines(ledger_folder: Path, items: Mapping[str, WorkItem]) -> dict[str, Row]:
-    return {
-        line["verdict_key"]: line
-        for line in Ledger(ledger_folder).read()
-        if line["verdict_key"] in items and line["status"] != "infra_error"
-    }
-
-
-def _unexecuted(identity: Identity) -> Row:
-    counts = {"harness_version": HARNESS_VERSION, "executions": 0, "passes": 0}
-    return {**identity._asdict(), **counts, "statuses": [], "reason": "", "evidence": ""}
 
 
 def _counted(identity: Identity, repetitions: _Repetitions, lines: Mapping[str, Row]) -> Row:

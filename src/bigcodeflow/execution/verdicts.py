@@ -79,18 +79,13 @@ def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: 
 
 
 def renewed(row: dict[str, Any], item: WorkItem) -> dict[str, Any]:
-    """A stored verdict as it is made today: the outcome stands, what it is called may have changed since.
-
-    Args:
-        row: columns of VERDICTS, of an execution of the item.
-        item: what was executed.
-    """
+    """A stored verdict as it is made today: the outcome stands, what it is called may have changed since."""
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
     causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
     if row["status"] != "fail" or not causes or not causes[0]["exception"]:
         return row
     if causes[0]["exception"].startswith("Exception ") and row["failure_kind"] != "exception":
-        return row  # a library's class, whose bases only the execution told
+        return row  # a library's class, whose bases only the execution showed
     kinds = [_kind(item, cause) for cause in causes]
     if "infrastructure" in kinds:
         return row | {"status": "infra_error", "failure_kind": "infrastructure"}

@@ -60,8 +60,6 @@ def starts_of(
     """For each program with its test the modules to preload, and those of its zygote.
 
     Args:
-        texts: program and test of each item.
-        environment: where they will run.
         surveyor: measures imports there, under SURVEY_LIMITS.
     """
     files = ModuleFiles(environment)

@@ -61,9 +61,6 @@ def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, 
     """The test text with at most one contradiction a test method; equal arguments give equal texts.
 
     Args:
-        test: the task's test text.
-        entry_point: the function that programs define.
-        variant: 0 to VARIANTS - 1.
         pins: recorded values by site, as ``read_recording`` gives them: half of the methods that have some expect
             these instead of being contradicted.
     """
@@ -211,13 +208,7 @@ def _undecided(solution: str, test: str, entry_point: str, imports: str = "") ->
 
 @untrusted_text.fails_alone(_undecided)
 def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
-    """The text, and the test methods that a correct program passes with it.
-
-    Args:
-        solution: a program that solves the task.
-        test: the task's test text.
-        entry_point: the function that programs define.
-    """
+    """The text, and the test methods that a correct program passes with it."""
     try:
         module, own = untrusted_text.parse(test), untrusted_text.parse(solution)
     except untrusted_text.REFUSALS:

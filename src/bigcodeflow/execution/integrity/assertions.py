@@ -22,31 +22,18 @@ _COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
 _SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
 _SILENT = "(lambda *given, **named: None)"
 _PLACES, _DECIMAL = 7, 6
-_EQUALITY_KINDS = {
-    "assertEqual": "",
-    "assertEquals": "",
-    "assertListEqual": "list",
-    "assertTupleEqual": "tuple",
-    "assertSetEqual": "set",
-    "assertDictEqual": "dict",
-    "assertCountEqual": "list",
-    "assertItemsEqual": "list",
-    "assertSequenceEqual": "list",
-    "assertMultiLineEqual": "str",
-    "assertDictContainsSubset": "dict",
-    "assertAlmostEqual": "number",
-    "assertAlmostEquals": "number",
-    "assert_equal": "",
-    "assert_array_equal": "array",
-    "assert_array_almost_equal": "array",
-    "assert_almost_equal": "number",
-    "assert_approx_equal": "number",
-    "assert_allclose": "array",
-    "assert_frame_equal": "frame",
-    "assert_series_equal": "frame",
-    "assert_index_equal": "array",
-    "assert_string_equal": "str",
+_EQUALITIES = {
+    "": "assertEqual assertEquals assert_equal",
+    "list": "assertListEqual assertCountEqual assertItemsEqual assertSequenceEqual",
+    "tuple": "assertTupleEqual",
+    "set": "assertSetEqual",
+    "dict": "assertDictEqual assertDictContainsSubset",
+    "str": "assertMultiLineEqual assert_string_equal",
+    "number": "assertAlmostEqual assertAlmostEquals assert_almost_equal assert_approx_equal",
+    "array": "assert_array_equal assert_array_almost_equal assert_allclose assert_index_equal",
+    "frame": "assert_frame_equal assert_series_equal",
 }
+_EQUALITY_KINDS = {name: kind for kind, names in _EQUALITIES.items() for name in names.split()}
 
 
 def name_of(node: ast.Call | ast.Assert) -> str:
@@ -157,10 +144,6 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Replacement]:
     return writer.source.change(expected, f"({', '.join(chosen)},)", OPERAND)
 
 
-def _other_warning(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return writer.source.change(call.args[0], "BytesWarning", OPERAND) if call.args else []
-
-
 def _other_log(writer: Writer, call: ast.Call) -> list[Replacement]:
     given = {one.arg: one.value for one in call.keywords}
     level = given.get("level", call.args[1] if len(call.args) > 1 else None)
@@ -203,17 +186,10 @@ def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Replacement]
     return writer.source.replace(end - len(getattr(function, "attr", "")), end, name, OPERAND)
 
 
-def _pattern(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return conditions.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
-
-
-def _no_pattern(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return writer.source.change(call.args[1], "'^'", OPERAND) if len(call.args) > 1 else []
-
-
 def _raises_regex(writer: Writer, call: ast.Call) -> list[Replacement]:
     if writer.seed.randrange(2):
-        return _pattern(writer, call) or _other_exception(writer, call)
+        pattern = conditions.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
+        return pattern or _other_exception(writer, call)
     return _other_exception(writer, call)
 
 
@@ -223,45 +199,34 @@ def _different(writer: Writer, call: ast.Call) -> list[Replacement]:
     ]
 
 
-def _array_less(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return conditions.ordered(writer, *call.args[:2], sign=-1, strict=False) if len(call.args) > 1 else []
-
-
-_MAKERS: dict[str, _Maker] = {
-    **dict.fromkeys(_EQUALITY_KINDS, _equal),
-    "assertTrue": _truth(holds=True),
-    "assert_": _truth(holds=True),
+_BY_NAMES: dict[str, _Maker] = {
+    "assertTrue assert_": _truth(holds=True),
     "assertFalse": _truth(holds=False),
     "assertIn": _compared(ast.In()),
     "assertNotIn": _compared(ast.NotIn()),
     "assertIs": _compared(ast.Is()),
     "assertIsNot": _compared(ast.IsNot()),
-    "assertNotEqual": _different,
-    "assertNotEquals": _different,
+    "assertNotEqual assertNotEquals": _different,
     "assertNotAlmostEqual": _compared(ast.NotEq()),
     "assertGreater": _ordered(1, strict=True),
     "assertGreaterEqual": _ordered(1, strict=False),
     "assertLess": _ordered(-1, strict=True),
-    "assertLessEqual": _ordered(-1, strict=False),
-    "assert_array_less": _array_less,
+    "assertLessEqual assert_array_less": _ordered(-1, strict=False),
     "assertIsNone": _one(conditions.none_contradicted),
     "assertIsNotNone": _one(conditions.something_contradicted),
     "assertIsInstance": _pair(lambda writer, _, expected: writer.other_type(expected)),
     "assertNotIsInstance": _pair(lambda writer, _, given: writer.source.change(given, "object", OPERAND)),
-    "assertRegex": _pattern,
-    "assertRegexpMatches": _pattern,
-    "assertNotRegex": _no_pattern,
-    "assertRaises": _raising,
-    "raises": _raising,
-    "assertRaisesRegex": _raises_regex,
-    "assertRaisesRegexp": _raises_regex,
-    "assertWarns": _other_warning,
-    "assertWarnsRegex": _other_warning,
+    "assertRegex assertRegexpMatches": _pair(lambda writer, _, given: conditions.pattern_contradicted(writer, given)),
+    "assertNotRegex": _pair(lambda writer, _, given: writer.source.change(given, "'^'", OPERAND)),
+    "assertRaises raises": _raising,
+    "assertRaisesRegex assertRaisesRegexp": _raises_regex,
+    "assertWarns assertWarnsRegex": _one(lambda writer, given: writer.source.change(given, "BytesWarning", OPERAND)),
     "assertLogs": _other_log,
-    **dict.fromkeys(
-        ("assert_called_with", "assert_called_once_with", "assert_any_call", "assert_has_calls"), _other_arguments
-    ),
-    **dict.fromkeys(("assert_awaited_with", "assert_awaited_once_with", "assert_any_await"), _other_arguments),
-    **dict.fromkeys(("assert_called", "assert_called_once", "assert_awaited", "assert_awaited_once"), _never_called),
-    **dict.fromkeys(("assert_not_called", "assert_not_awaited"), _called),
+    "assert_called_with assert_called_once_with assert_any_call assert_has_calls": _other_arguments,
+    "assert_awaited_with assert_awaited_once_with assert_any_await": _other_arguments,
+    "assert_called assert_called_once assert_awaited assert_awaited_once": _never_called,
+    "assert_not_called assert_not_awaited": _called,
+}
+_MAKERS = dict.fromkeys(_EQUALITY_KINDS, _equal) | {
+    name: make for names, make in _BY_NAMES.items() for name in names.split()
 }

@@ -106,9 +106,6 @@ def check_passes(
     """What the check of each passing execution came to, by its verdict key.
 
     Args:
-        passes: distinct executions that passed.
-        known: what is known of altered tests; extended and written.
-        execute: executes what has to be.
         earlier: findings that former runs came to, by the key of the check.
     """
     planned = _planned(passes, known, execute)
@@ -149,8 +146,6 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
 
     Args:
         references: of tasks whose own solution passes.
-        known: what is known of altered tests; extended and written.
-        execute: executes what has to be.
     """
     references = list(references)
     numbers = (*range(integrity.VARIANTS), SEPARATED)
@@ -241,7 +236,6 @@ def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> di
 
     Args:
         suspects: executions that found something, by the same key; one after the other is tried until one stands.
-        execute: executes what has to be.
     """
     confirmed: dict[str, CheckResult] = {}
     for turn in range(max(map(len, suspects.values()), default=0)):

@@ -17,9 +17,6 @@ def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: boo
     """Changes after which a condition cannot hold together with what it was; the best first.
 
     Args:
-        writer: makes the changes.
-        node: the condition.
-        holds: whether it has to be true.
         far: whether near misses are too near, as one element of many has to meet it.
     """
     changes = _inside(writer, node, holds=holds, far=far)
@@ -72,13 +69,12 @@ def compared(
     side: str = "",
 ) -> list[Replacement]:
     """Contradictions of one comparison; ``side`` names the only operand that may be altered."""
-    name = type(operator).__name__
-    if not holds:
-        name = _OPPOSITE[name]
+    name = type(operator).__name__ if holds else _OPPOSITE[type(operator).__name__]
     if name in {"Eq", "Is"}:
         changes = _of_equality(writer, left, right, far=far, identical=name == "Is")
     elif name in {"NotEq", "IsNot"}:
-        changes = _of_difference(writer, left, right)
+        is_none = evaluated(right) == (None,)
+        changes = something_contradicted(writer, left) if is_none else writer.same(left, right)
     elif name in {"In", "NotIn"}:
         changes = (writer.not_member if name == "In" else writer.member)(left, right)
     else:
@@ -92,18 +88,8 @@ def compared(
     return [one for one in changes if start <= one.start and one.end <= end]
 
 
-_OPPOSITE = {
-    "Eq": "NotEq",
-    "NotEq": "Eq",
-    "Lt": "GtE",
-    "GtE": "Lt",
-    "Gt": "LtE",
-    "LtE": "Gt",
-    "Is": "IsNot",
-    "IsNot": "Is",
-    "In": "NotIn",
-    "NotIn": "In",
-}
+_PAIRS = (("Eq", "NotEq"), ("Lt", "GtE"), ("Gt", "LtE"), ("Is", "IsNot"), ("In", "NotIn"))
+_OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 
 
 def _of_equality(writer: Writer, left: ast.expr, right: ast.expr, *, far: bool, identical: bool) -> list[Replacement]:
@@ -129,32 +115,24 @@ def something_contradicted(writer: Writer, node: ast.expr) -> list[Replacement]:
     return writer.source.change(node, form.format(writer.source.segment(node)), OPERAND)
 
 
-def _of_difference(writer: Writer, left: ast.expr, right: ast.expr) -> list[Replacement]:
-    if evaluated(right) == (None,):
-        return something_contradicted(writer, left)
-    return writer.same(left, right)
-
-
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
 ) -> list[Replacement]:
     """Contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
     depends = writer.site.scope.depends
-    moves_left = (
-        side == "left" or (not side and evaluated(left) is not None) or (not side and depends(right) > depends(left))
-    )
+    moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
     if (changes and changes[0].rank <= OPERAND) or side or not strict:
         return changes
     text = writer.source.segment
-    (start, _), (_, end) = writer.source.span(left), writer.source.span(right)
-    between = writer.source.slice(writer.source.span(left)[1], writer.source.span(right)[0])
+    (start, left_end), (right_start, end) = writer.source.span(left), writer.source.span(right)
+    between = writer.source.slice(left_end, right_start)
     return writer.source.replace(start, end, f"{text(right)}{between}{text(left)}", OPERAND) or changes
 
 
 def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[Replacement]:
     name = called_name(node)
-    if name in _QUANTIFIERS:
+    if name in {"all", "any"}:
         return _of_quantifier(writer, node, name, holds=holds)
     if name in _EXISTENCE:
         return _of_existence(writer, node, holds=holds)
@@ -165,9 +143,6 @@ def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[
     if not holds:
         return []
     return _HELD[name](writer, node) if name in _HELD else []
-
-
-_QUANTIFIERS = frozenset({"all", "any"})
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Replacement]:
@@ -223,10 +198,8 @@ def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replac
         if not isinstance(node.func, ast.Attribute):
             return []
         path = node.func.value
-        text = (
-            f"{writer.enclosed(path)} / {literals.word(writer.seed)!r}" if holds else f"{writer.enclosed(path)} / '/'"
-        )
-        return writer.source.change(path, f"({text})", OPERAND)
+        last = literals.word(writer.seed) if holds else "/"
+        return writer.source.change(path, f"({writer.enclosed(path)} / {last!r})", OPERAND)
     path = node.args[0]
     if not holds:
         return [] if "isfile" in ast.unparse(node.func) else writer.source.change(path, "'.'", OPERAND)
@@ -274,10 +247,8 @@ def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
         return []
     changes = writer.altered(node.args[0], far=True)
     text, added = writer.enclosed(node.args[0]), repr(literals.word(writer.seed))
-    is_end = getattr(node.func, "attr", "") == "endswith"
-    return changes or writer.source.change(
-        node.args[0], f"{added} + {text}" if is_end else f"{text} + {added}", OPERAND
-    )
+    text = f"{added} + {text}" if called_name(node) == "endswith" else f"{text} + {added}"
+    return changes or writer.source.change(node.args[0], text, OPERAND)
 
 
 def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -296,16 +267,10 @@ def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]
     return writer.source.change(pattern, f"{added!r}", OPERAND)
 
 
-def _of_attribute(writer: Writer, node: ast.Call) -> list[Replacement]:
-    return writer.altered(node.args[1], far=True) if len(node.args) > 1 else []
-
-
 def _of_subset(writer: Writer, node: ast.Call) -> list[Replacement]:
     if not isinstance(node.func, ast.Attribute) or len(node.args) != 1:
         return []
-    small, large = node.func.value, node.args[0]
-    if getattr(node.func, "attr", "") == "issuperset":
-        small, large = large, small
+    small = node.func.value if node.func.attr == "issubset" else node.args[0]
     return [] if writer.site.scope.depends(small) else writer.altered(small, far=True)
 
 
@@ -314,5 +279,5 @@ _HELD: dict[str, Callable[[Writer, ast.Call], list[Replacement]]] = {
     **dict.fromkeys(("startswith", "endswith"), _of_affix),
     **dict.fromkeys(_PATTERNS, _of_pattern),
     **dict.fromkeys(("issubset", "issuperset"), _of_subset),
-    "hasattr": _of_attribute,
+    "hasattr": lambda writer, node: writer.altered(node.args[1], far=True) if len(node.args) > 1 else [],
 }

@@ -199,13 +199,7 @@ class Variant:
 def validated_variants(
     wanted: Iterable[tuple[Reference, int]], known: Contradictions, execute: Execute
 ) -> dict[tuple[str, int], Variant]:
-    """Altered tests by task_id and number, with the alterations that hold for the reference solution each time.
-
-    Args:
-        wanted: tasks with the numbers of their variants.
-        known: what is known of altered tests; extended and written.
-        execute: executes what has to be.
-    """
+    """Altered tests by task_id and number, with the alterations that hold for the reference solution each time."""
     wanted = list(wanted)
     references = {reference.task["task_id"]: reference for reference, _ in wanted}
     pins = _recorded_pins(references.values(), known, execute)

@@ -87,13 +87,10 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
         parts: list[ast.expr] = [argument]
         if isinstance(argument, ast.Dict) and name == "Counter":
             parts = argument.values  # a key that is counted zero times makes no difference
-        for part in parts:
-            yield from (one for one in leaves(part) if name != "DataFrame" or _is_cell(one))
-
-
-def _is_cell(node: ast.expr) -> bool:
-    """Whether a literal is one value: an empty column that is filled no longer fits the others."""
-    return isinstance(node, ast.Constant | ast.UnaryOp | ast.JoinedStr)
+        for one in (leaf for part in parts for leaf in leaves(part)):
+            # Of a frame only single values: an empty column that is filled no longer fits the others.
+            if name != "DataFrame" or isinstance(one, ast.Constant | ast.UnaryOp | ast.JoinedStr):
+                yield one
 
 
 def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
@@ -101,8 +98,6 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
 
     Args:
         node: one of ``leaves``.
-        segment: how it is written.
-        seed: what chooses.
         tolerance: how far numbers have to be apart: three times as far at least.
     """
     found = evaluated(node)
@@ -189,16 +184,12 @@ def _altered_text(segment: str, seed: random.Random) -> str | None:
         seed.shuffle(positions)
     before = _pieces(segment)
     for position in positions[:_MOST_TRIES]:
-        other = _other(segment[position], seed)
+        own = next(one for one in _CLASSES if segment[position] in one)
+        other = seed.choice([one for one in own if one != segment[position]])
         text = f"{segment[:position]}{other}{segment[position + 1 :]}"
         if before and _differ_by_one(before, _pieces(text)):
             return text
     return None
-
-
-def _other(character: str, seed: random.Random) -> str:
-    own = next(one for one in _CLASSES if character in one)
-    return seed.choice([one for one in own if one != character])
 
 
 def _differ_by_one(before: tuple[str, str], after: tuple[str, str] | None) -> bool:
@@ -231,9 +222,7 @@ def _longer(value: str | bytes, segment: str, seed: random.Random) -> str | None
     inserted = _with_word(segment, seed)
     if inserted:
         return inserted
-    if isinstance(value, bytes):
-        return repr(value + word(seed).encode())
-    return repr(value + word(seed))
+    return repr(value + word(seed).encode() if isinstance(value, bytes) else value + word(seed))
 
 
 def _with_word(segment: str, seed: random.Random) -> str | None:

@@ -213,7 +213,7 @@ class Writer:
         return any(True for _ in leaves(node)) and not self.site.scope.depends(node)
 
     def _differs(self, node: ast.expr, changes: list[Replacement]) -> bool:
-        """Whether the whole value differs where it can be told: {1, 2} and {2, 2, 1} do not."""
+        """Whether the whole value differs where it can be evaluated: {1, 2} and {2, 2, 1} do not."""
         inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
         before = evaluated(inner)
         if before is None:

@@ -84,14 +84,13 @@ def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.exp
         closed = ClosedExpressions(scope)
         for node in assertions_in(scope.node):
             pairs = list(compared_operands(node))
-            found = [one for pair in pairs for one in reversed(pair) if _is_computed(one, scope) and closed.holds(one)]
-            yield node, found[:1]
+            operands = (one for pair in pairs for one in reversed(pair))
+            # A literal, or a name for one, nothing could forge.
+            computed = (one for one in operands if not any(map(evaluated, filter(None, (one, scope.definition(one))))))
+            yield node, [one for one in computed if closed.holds(one)][:1]
 
 
-def _is_computed(operand: ast.expr, scope: Scope) -> bool:
-    """Whether an operand is neither a literal nor a name for one, which nothing could forge."""
-    definition = scope.definition(operand)
-    return evaluated(operand) is None and (definition is None or evaluated(definition) is None)
+_Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.With | ast.AsyncWith
 
 
 class _Recording(ast.NodeTransformer):
@@ -100,22 +99,19 @@ class _Recording(ast.NodeTransformer):
     def __init__(self, operands: dict[int, list[ast.expr]], helpers: set[str]) -> None:
         self._operands, self._helpers = operands, helpers
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._forgiving_body(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._forgiving_body(node)
-
-    def visit_With(self, node: ast.With) -> ast.AST:
-        return self._without_expectations(node)
-
-    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
-        return self._without_expectations(node)
-
-    def visit_For(self, node: ast.For) -> ast.AST:
+    def _with_forgiven_body(self, node: _Block) -> _Block:
         self.generic_visit(node)
         node.body = [_forgiven(one) for one in node.body]
         return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_For = _with_forgiven_body  # noqa: N815 -- as ast calls them
+
+    def _without_expectations(self, node: ast.With | ast.AsyncWith) -> ast.AST:
+        node.items = [one for one in node.items if not expects_failure(one)]
+        self._with_forgiven_body(node)
+        return node if node.items else ast.If(ast.Constant(value=True), node.body, [])
+
+    visit_With = visit_AsyncWith = _without_expectations  # noqa: N815 -- as ast calls them
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.Expr(self._record(node))
@@ -130,17 +126,6 @@ class _Recording(ast.NodeTransformer):
             arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
             return ast.Call(ast.Name(_RECORD, ast.Load()), [site, ast.Lambda(arguments, operand)], [])
         return ast.Constant(None)
-
-    def _forgiving_body(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        node.body = [_forgiven(one) for one in node.body]
-        return node
-
-    def _without_expectations(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        node.items = [one for one in node.items if not expects_failure(one)]
-        self.generic_visit(node)
-        node.body = [_forgiven(one) for one in node.body]
-        return node if node.items else ast.If(ast.Constant(value=True), node.body, [])
 
 
 def _forgiven(statement: ast.stmt) -> ast.stmt:
@@ -183,16 +168,17 @@ class ClosedExpressions:
     def _holds(self, node: ast.expr, depth: int) -> bool:
         if not depth or self._scope.depends(node):
             return False
-        bound = {
-            one.id for part in ast.walk(node) if isinstance(part, ast.comprehension) for one in _names(part.target)
-        }
-        bound |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+        bound = {"self"}
         for part in ast.walk(node):
             if isinstance(part, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
                 return False
             if isinstance(part, ast.Attribute) and not self._holds_attribute(part, depth):
                 return False
-        free = (one for one in _names(node) if one.id not in {"self", *bound})
+            if isinstance(part, ast.comprehension):
+                bound |= {one.id for one in _names(part.target)}
+            elif isinstance(part, ast.arg):
+                bound.add(part.arg)
+        free = (one for one in _names(node) if one.id not in bound)
         return all(self._holds_name(one, depth) for one in free)
 
     def _holds_attribute(self, node: ast.Attribute, depth: int) -> bool:
@@ -218,9 +204,7 @@ class ClosedExpressions:
     def _holds_variable(self, node: ast.expr, key: str, depth: int) -> bool:
         """A variable that is assigned once, from such an expression, and that nothing else could have changed."""
         definition = self._scope.definition(node)
-        if definition is None or key in self._changed:
-            return False
-        return self._holds(definition, depth - 1)
+        return definition is not None and key not in self._changed and self._holds(definition, depth - 1)
 
     def _is_stable(self, key: str) -> bool:
         """Whether a helper, with all that it calls, reads nothing but its arguments and the test's constants."""
@@ -235,16 +219,9 @@ def _names(node: ast.AST) -> list[ast.Name]:
 
 
 def _changed(scope: Scope) -> set[str]:
-    """Names and attributes of self of which a method is called for what it does to them."""
-    calls = [part.value for part in _parts(scope) if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
+    """Names and attributes of self of which the function, or a fixture before it, calls a method for its effect."""
+    fixtures = [one.node for key, one in scope.parsed.scopes.items() if key in ("self.setUp", "self.setUpClass")]
+    parts = (part for node in (scope.node, *fixtures) for part in ast.walk(node))
+    calls = [part.value for part in parts if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
     holders = [one.func.value for one in calls if isinstance(one.func, ast.Attribute)]
     return {key_of(part) for one in holders for part in ast.walk(one)} - {"", "self"}
-
-
-def _parts(scope: Scope) -> list[ast.AST]:
-    """Every node of the function and of the fixtures that run before it."""
-    nodes = [scope.node, *(one.node for key, one in scope.parsed.scopes.items() if key in _FIXTURES)]
-    return [part for node in nodes for part in ast.walk(node)]
-
-
-_FIXTURES = ("self.setUp", "self.setUpClass")

@@ -46,7 +46,7 @@ class Scope:
     node: Definition
     parsed: "ParsedTest"
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
-    """Names and 'self.' attributes with what is assigned to them; None for what cannot be told."""
+    """Names and 'self.' attributes with what is assigned to them; None for what is unknown."""
     tainted: set[str] = field(default_factory=set)
     """Those that depend on the program."""
 
@@ -82,11 +82,6 @@ class Scope:
     def parts(self) -> list[ast.AST]:
         """The nodes that every correct program has the function run."""
         return list(reached_parts(self.node, self.depends))
-
-    @cached_property
-    def assertions(self) -> list[Assertion]:
-        """The assertions among them."""
-        return assertions_of(self.parts)
 
     @cached_property
     def helper_calls(self) -> list[tuple[str, ast.Call]]:
@@ -138,7 +133,7 @@ class ParsedTest:
     def sites(self, test: str) -> list[Site]:
         """The assertions that a test method reaches, its own first."""
         own = self.scopes[f"self.{test}"]
-        found = [Site(node, own, {}, own) for node in own.assertions]
+        found = [Site(node, own, {}, own) for node in assertions_of(own.parts)]
         todo, seen = [own], {own.name}
         while todo and len(found) < _MOST_SITES:
             scope = todo.pop(0)
@@ -147,7 +142,7 @@ class ParsedTest:
                 if scope is not own and helper.name in seen:
                     continue
                 bound = bound_arguments(call, helper.node, key) if scope is own else {}
-                found += [Site(node, helper, bound, own) for node in helper.assertions]
+                found += [Site(node, helper, bound, own) for node in assertions_of(helper.parts)]
                 if helper.name not in seen:
                     seen.add(helper.name)
                     todo.append(helper)
@@ -322,10 +317,6 @@ def reached_parts(function: Definition, depends: _Depends) -> Iterator[ast.AST]:
 
     What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
     an assertion is skipped passes the altered one as well.
-
-    Args:
-        function: what is run.
-        depends: tells whether a node's value depends on the program.
     """
     yield from _reached_list(function.body, depends)
 
