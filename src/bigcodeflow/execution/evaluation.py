@@ -202,7 +202,8 @@ def judge(
             cluster=cluster,
         )
         verdicts = execute(list(distinct.values()), policy=policy, known=verdicts)
-        counts |= _execution_counts(ledger_folder, distinct)
+        final = [line["verdict_key"] for line in _lines(ledger_folder, distinct) if line["status"] != "infra_error"]
+        counts |= {"executed": len(final), "executed_twice": len(final) - len(set(final))}
         if checking:
             findings = checks.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
             verdicts = checks.applied(verdicts, findings)
@@ -232,7 +233,7 @@ def verdicts_of(
     wanted = {item.verdict_key: item for item in items}
     if not wanted:
         return {}
-    settled = [line for line in _ledger_lines(ledger_folder, wanted) if policy.settles(line)]
+    settled = [line for line in _lines(ledger_folder, wanted) if policy.settles(line)]
     verdicts = dict(known) | {line["verdict_key"]: line for line in settled}
     todo = [item for key, item in wanted.items() if key not in verdicts]
 
@@ -250,7 +251,7 @@ def verdicts_of(
         progress=report,
         cluster=cluster,
     )
-    lines = _ledger_lines(ledger_folder, wanted) if todo else []
+    lines = _lines(ledger_folder, wanted) if todo else []
     for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
         verdicts.setdefault(line["verdict_key"], line)
     if missing := wanted.keys() - verdicts.keys():
@@ -260,13 +261,8 @@ def verdicts_of(
     return verdicts
 
 
-def _ledger_lines(folder: Path, wanted: Container[str]) -> list[Verdict]:
+def _lines(folder: Path, wanted: Container[str]) -> list[Verdict]:
     return [line for line in Ledger(folder).read() if line["verdict_key"] in wanted]
-
-
-def _execution_counts(ledger_folder: Path, wanted: Container[str]) -> dict[str, int]:
-    final = [line["verdict_key"] for line in _ledger_lines(ledger_folder, wanted) if line["status"] != "infra_error"]
-    return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
 
 
 def contradiction_coverage(

@@ -152,12 +152,8 @@ def _is_harmless(statement: ast.stmt) -> bool:
         return names and not _calls(statement.value)
     if isinstance(statement, ast.AnnAssign):
         return isinstance(statement.target, ast.Name) and not (statement.value and _calls(statement.value))
-    return isinstance(statement, ast.If) and _is_main_guard(statement.test)
-
-
-def _is_main_guard(test: ast.expr) -> bool:
-    match test:
-        case ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]):
+    match statement:
+        case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")])):
             return True
     return False
 

@@ -9,7 +9,7 @@ execution at all.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from bigcodeflow.core.tracebacks import failed_import, raised
 from bigcodeflow.execution.backends.base import Outcome
@@ -26,11 +26,8 @@ _TIME_LIMITS = ("wall time", "cpu time")
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
 
 
-class Judgement(NamedTuple):
-    """Status and finer cause of a failure."""
-
-    status: str
-    failure_kind: str
+_Judgement = tuple[str, str]
+"""Status and failure kind."""
 
 
 def verdict(
@@ -39,12 +36,12 @@ def verdict(
     """The verdict of one execution: the columns of VERDICTS that do not depend on whose sample it was."""
     tests = _tests(item, outcome)
     tampering = _tampering(item, outcome)
-    judged = _judge(item, outcome, tests, tampering)
+    status, kind = _judge(item, outcome, tests, tampering)
     broken = _frame(outcome, "module_failed") or _frame(outcome, "class_failed")
     return {
         "verdict_key": item.verdict_key,
-        "status": judged.status,
-        "failure_kind": judged.failure_kind,
+        "status": status,
+        "failure_kind": kind,
         "tests": [{key: test[key] for key in ("name", "outcome", "seconds", "trace")} for test in tests],
         "module_trace": (broken or {}).get("trace", ""),
         "tests_expected": len(item.expected_tests),
@@ -103,55 +100,49 @@ def worth_repeating(outcome: Outcome) -> bool:
     return killed_by_stranger or not (started or outcome.violations or outcome.killed_for)
 
 
-def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> Judgement:
+def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> _Judgement:
     if tampering:
-        return Judgement("tampered", "tampering")
+        return "tampered", "tampering"
     early = _judge_end(outcome)
     if early:
         return early
     failed = _frame(outcome, "module_failed")
     if failed:
-        return _judge_module(item, failed)
+        kind = _kind(item, failed)
+        return ("syntax_error" if kind == "syntax" and failed["phase"] == "compile" else _status_of(kind)), kind
     if not item.expected_tests:
-        return Judgement("fail", "no_tests")  # an empty run would pass by having failed nothing
+        return "fail", "no_tests"  # an empty run would pass by having failed nothing
     if all(test["outcome"] == "pass" for test in tests) and not _frame(outcome, "class_failed"):
-        return Judgement("pass", "")
+        return "pass", ""
     return _judge_tests(item, outcome, tests)
 
 
-def _judge_end(outcome: Outcome) -> Judgement | None:
+def _judge_end(outcome: Outcome) -> _Judgement | None:
     """How the sandbox ended, where that alone decides."""
     if _ended(outcome):
         return None
     if outcome.killed_for in _TIME_LIMITS:
-        return Judgement("timeout", "timeout")
+        return "timeout", "timeout"
     if outcome.killed_for == "memory":
-        return Judgement("out_of_memory", "memory")
+        return "out_of_memory", "memory"
     if _frame(outcome, "started") is None:
-        return Judgement("infra_error", "infrastructure")
+        return "infra_error", "infrastructure"
     if outcome.exit.startswith("signal "):
-        return Judgement("infra_error", "infrastructure")  # the sandbox itself was killed, which its program cannot do
-    return Judgement("crash", "crash")
+        return "infra_error", "infrastructure"  # the sandbox itself was killed, which its program cannot do
+    return "crash", "crash"
 
 
-def _judge_module(item: WorkItem, failed: Mapping[str, Any]) -> Judgement:
-    kind = _kind(item, failed)
-    if kind == "syntax" and failed["phase"] == "compile":
-        return Judgement("syntax_error", "syntax")
-    return Judgement(_status_of(kind), kind)
-
-
-def _judge_tests(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]]) -> Judgement:
+def _judge_tests(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]]) -> _Judgement:
     class_failed = _frame(outcome, "class_failed")
     causes = [test for test in tests if test["outcome"] in ("fail", "error")]
     kinds = [_kind(item, cause) for cause in ([class_failed] if class_failed else []) + causes]
     for decisive in ("infrastructure", "memory"):
         if decisive in kinds:
-            return Judgement(_status_of(decisive), decisive)
+            return _status_of(decisive), decisive
     if kinds:
-        return Judgement("fail", kinds[0])
+        return "fail", kinds[0]
     skipped = any(test["outcome"] == "skip" for test in tests)
-    return Judgement("fail", "no_tests" if skipped else "assertion")  # else one passed that the task wants to fail
+    return "fail", "no_tests" if skipped else "assertion"  # else one passed that the task wants to fail
 
 
 def _status_of(kind: str) -> str:
@@ -188,13 +179,10 @@ def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
         if len(set(names)) < len(item.expected_tests) and not _frame(outcome, "class_failed"):
             found.append("the run ended without an outcome for every test")
     for frame in outcome.frames:
-        if frame["event"] == "test" and frame["outcome"] in _EVASIONS and not _test_says(item, frame["outcome"]):
+        asked_by = "skip" if frame.get("outcome") == "skip" else "expectedFailure"
+        if frame["event"] == "test" and frame["outcome"] in _EVASIONS and asked_by not in item.test:
             found.append(f"test {frame['name']} ended as {frame['outcome']}, which the task's text does not ask for")
     return list(dict.fromkeys(found))
-
-
-def _test_says(item: WorkItem, outcome: str) -> bool:
-    return ("skip" if outcome == "skip" else "expectedFailure") in item.test
 
 
 def _test_cpu_seconds(outcome: Outcome) -> float:
@@ -251,7 +239,8 @@ class RerunPolicy:
             return unjudged[0] | {"attempts": attempts}
         if len(executions) == 1:
             return executions[0]
-        decisive = _acquittal(executions) if self.confirms_ground_truths else _majority(executions)
+        passed = next((execution for execution in executions if execution["status"] == "pass"), executions[0])
+        decisive = passed if self.confirms_ground_truths else _majority(executions)
         return decisive | {"flaky": len({execution["status"] for execution in executions}) > 1, "attempts": attempts}
 
     def answers(self, verdict: Verdict) -> bool:
@@ -298,10 +287,6 @@ def worth_another_round(verdict: Verdict) -> bool:
 
 def _agreed(verdict: Verdict, reruns: int) -> bool:
     return bool(verdict["flaky"] is False and verdict["attempts"] > reruns)
-
-
-def _acquittal(executions: Sequence[Verdict]) -> Verdict:
-    return next((execution for execution in executions if execution["status"] == "pass"), executions[0])
 
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:

@@ -164,7 +164,10 @@ def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modu
     for preload, times in wanted.items():
         demand[closures[preload]] += _EXECUTIONS_PER_ITEM * times
     chosen = _choose(demand, sets)
-    best = {closure: _largest(chosen, closure, sets) for closure in demand}
+    best = {
+        closure: max((one for one in chosen if not one & ~closure), key=sets.cost_seconds, default=0)
+        for closure in demand
+    }
     names = {zygote: tuple(sorted(sets.importable(zygote))) for zygote in [*chosen, 0]}
     return {preload: names[best[closure]] for preload, closure in closures.items()}
 
@@ -233,7 +236,3 @@ def _candidates(closures: Sequence[int], sets: _ModuleSets) -> list[int]:
     shared = {one & other for number, one in enumerate(top) for other in top[:number]}
     found.update(dict.fromkeys(sets.closure(sets.importable(common)) for common in sorted(shared)))
     return [candidate for candidate in found if candidate]
-
-
-def _largest(zygotes: Iterable[int], closure: int, sets: _ModuleSets) -> int:
-    return max((zygote for zygote in zygotes if not zygote & ~closure), key=sets.cost_seconds, default=0)

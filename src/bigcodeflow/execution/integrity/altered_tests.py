@@ -90,7 +90,8 @@ class _Choice:
 
     def altered_test(self) -> AlteredTest:
         """The text with everything that was chosen."""
-        pinned = {one for one in self._tests if self._is_pinned(one)}
+        turns = {one: seeded(self._test, one, "pins").randrange(2) for one in self._tests}
+        pinned = {one for one in self._tests if (turns[one] + self._variant) % 2 == 0 and self._pin_changes(one)}
         decided, kept = set[str](), pinned | self._left_alone()
         for test in self._tests:
             if test in decided | kept:
@@ -135,10 +136,6 @@ class _Choice:
         tests = self._tests
         turn = seeded(self._test, "left alone").randrange(len(tests) or 1)
         return {tests[(turn + self._variant) % len(tests)]} if len(tests) >= _MANY_TESTS else set()
-
-    def _is_pinned(self, test: str) -> bool:
-        turn = seeded(self._test, test, "pins").randrange(2)
-        return (turn + self._variant) % 2 == 0 and bool(self._pin_changes(test))
 
     def _pin_changes(self, test: str) -> list[Replacement]:
         """The recorded values in the place of what computes them."""

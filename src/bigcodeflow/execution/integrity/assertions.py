@@ -112,10 +112,6 @@ def _truth(*, holds: bool) -> _Maker:
     return _one(lambda writer, node: conditions.contradicted(writer, node, holds=holds))
 
 
-def _raising(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return [*_other_exception(writer, call), *_nothing_raised(writer, call)]
-
-
 def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
     """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
     if len(call.args) > 1:
@@ -177,10 +173,6 @@ def _never_called(writer: Writer, call: ast.Call) -> list[Replacement]:
     return _renamed(writer, call.func, "assert_not_called" if "await" not in call.func.attr else "assert_not_awaited")
 
 
-def _called(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return _renamed(writer, call.func, name_of(call).replace("not_", ""))
-
-
 def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Replacement]:
     end = writer.source.span(function)[1]
     return writer.source.replace(end - len(getattr(function, "attr", "")), end, name, OPERAND)
@@ -197,6 +189,10 @@ def _different(writer: Writer, call: ast.Call) -> list[Replacement]:
     return _compared(ast.NotEq())(writer, call) or [
         change._replace(rank=NEGATION) for change in _renamed(writer, call.func, name_of(call).replace("Not", ""))
     ]
+
+
+def _called(writer: Writer, call: ast.Call) -> list[Replacement]:
+    return _renamed(writer, call.func, name_of(call).replace("not_", ""))
 
 
 _BY_NAMES: dict[str, _Maker] = {
@@ -218,14 +214,16 @@ _BY_NAMES: dict[str, _Maker] = {
     "assertNotIsInstance": _pair(lambda writer, _, given: writer.source.change(given, "object", OPERAND)),
     "assertRegex assertRegexpMatches": _pair(lambda writer, _, given: conditions.pattern_contradicted(writer, given)),
     "assertNotRegex": _pair(lambda writer, _, given: writer.source.change(given, "'^'", OPERAND)),
-    "assertRaises raises": _raising,
+    "assertRaises raises": lambda writer, call: [*_other_exception(writer, call), *_nothing_raised(writer, call)],
     "assertRaisesRegex assertRaisesRegexp": _raises_regex,
     "assertWarns assertWarnsRegex": _one(lambda writer, given: writer.source.change(given, "BytesWarning", OPERAND)),
     "assertLogs": _other_log,
     "assert_called_with assert_called_once_with assert_any_call assert_has_calls": _other_arguments,
     "assert_awaited_with assert_awaited_once_with assert_any_await": _other_arguments,
     "assert_called assert_called_once assert_awaited assert_awaited_once": _never_called,
-    "assert_not_called assert_not_awaited": _called,
+    "assert_not_called assert_not_awaited": lambda writer, call: _renamed(
+        writer, call.func, name_of(call).replace("not_", "")
+    ),
 }
 _MAKERS = dict.fromkeys(_EQUALITY_KINDS, _equal) | {
     name: make for names, make in _BY_NAMES.items() for name in names.split()

@@ -3,7 +3,7 @@
 import ast
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bigcodeflow.core import untrusted_text
@@ -75,43 +75,32 @@ def _of_operation(node: ast.BinOp, scope: Scope, steps: int) -> str:
     return others.pop() if len(others) == 1 else "number" if not others else ""
 
 
+#: Other values than {text} by kind; {w2}, {w3} and {word} are a word that no text holds by chance.
+_FORMS = {
+    "number": ("{text} + {number}", "{text} - {number}"),
+    "bool": ("not {text}",),
+    "str": ("{text} + {w2!r}", "{w2!r} + {text}"),
+    "bytes": ("{text} + b{w2!r}",),
+    "list": ("[*{text}, {number}]", "{text} + [{number}]"),
+    "tuple": ("(*{text}, {number})", "{text} + ({number},)"),
+    "set": ("{text} | {{{w3!r}}}",),
+    "dict": ("{{**{text}, {w3!r}: {number}}}",),
+    "frame": ("{text}.add_prefix({w2!r})", "{text}.iloc[::-1]"),
+    "elements": ("[one + {number} for one in {text}]",),
+    "array": ("{text} + {number}", "{text} * 2 + {number}"),
+    "moment": ("{text}.replace(year={year})",),
+    "path": ("{text} / {word!r}",),
+}
+#: Lists and tuples hold it twice, as a number of NumPy's is equal to a list that holds it once.
+_UNKNOWN = ("[{text}] * 2", "({text},) * 2", "str({text}) + {w2!r}")
+
+
 def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance) -> str:
     """An expression for another value than that of ``text``, which is enclosed already."""
     number = seed.randint(1, 9) + round(3 * tolerance.absolute)
-    return seed.choice(_FORMS.get(kind, _UNKNOWN))(text, number, seed)
-
-
-_Form = Callable[[str, int, random.Random], str]
-_FORMS: dict[str, tuple[_Form, ...]] = {
-    "number": (
-        lambda text, number, _: f"{text} + {number}",
-        lambda text, number, _: f"{text} - {number}",
-    ),
-    "bool": (lambda text, _, __: f"not {text}",),
-    "str": (
-        lambda text, _, seed: f"{text} + {word(seed)[:2]!r}",
-        lambda text, _, seed: f"{word(seed)[:2]!r} + {text}",
-    ),
-    "bytes": (lambda text, _, seed: f"{text} + {word(seed)[:2].encode()!r}",),
-    "list": (lambda text, number, _: f"[*{text}, {number}]", lambda text, number, _: f"{text} + [{number}]"),
-    "tuple": (lambda text, number, _: f"(*{text}, {number})", lambda text, number, _: f"{text} + ({number},)"),
-    "set": (lambda text, _, seed: f"{text} | {{{word(seed)[:3]!r}}}",),
-    "dict": (lambda text, number, seed: f"{{**{text}, {word(seed)[:3]!r}: {number}}}",),
-    "frame": (
-        lambda text, _, seed: f"{text}.add_prefix({word(seed)[:2]!r})",
-        lambda text, _, __: f"{text}.iloc[::-1]",
-    ),
-    "elements": (lambda text, number, _: f"[one + {number} for one in {text}]",),
-    "array": (lambda text, number, _: f"{text} + {number}", lambda text, number, _: f"{text} * 2 + {number}"),
-    "moment": (lambda text, number, _: f"{text}.replace(year={1980 + number})",),
-    "path": (lambda text, _, seed: f"{text} / {word(seed)!r}",),
-}
-_UNKNOWN: tuple[_Form, ...] = (
-    # Twice, as a number of NumPy's is equal to a list that holds it once.
-    lambda text, _, __: f"[{text}] * 2",
-    lambda text, _, __: f"({text},) * 2",
-    lambda text, _, seed: f"str({text}) + {word(seed)[:2]!r}",
-)
+    form = seed.choice(_FORMS.get(kind, _UNKNOWN))
+    added = word(seed) if "{w" in form else ""
+    return form.format(text=text, number=number, year=1980 + number, word=added, w2=added[:2], w3=added[:3])
 
 
 #: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
@@ -160,11 +149,13 @@ class Writer:
 
     def expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
         """The operand that the other is compared with: a literal, else what does not depend on the program."""
-        for is_expected in (lambda one: evaluated(one) is not None, self._is_data):
-            for operand in (second, first):
-                if is_expected(operand):
-                    return operand
         depends = self.site.scope.depends
+        for operand in (second, first):
+            if evaluated(operand) is not None:
+                return operand
+        for operand in (second, first):
+            if any(leaves(operand)) and not depends(operand):
+                return operand
         return first if depends(second) and not depends(first) else second
 
     def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Replacement]:
@@ -208,9 +199,6 @@ class Writer:
         if changes or depends(first) or depends(second):
             return changes[:1]  # what is computed twice may differ from itself
         return self.source.change(second, ast.unparse(first), EXPRESSION)
-
-    def _is_data(self, node: ast.expr) -> bool:
-        return any(True for _ in leaves(node)) and not self.site.scope.depends(node)
 
     def _differs(self, node: ast.expr, changes: list[Replacement]) -> bool:
         """Whether the whole value differs where it can be evaluated: {1, 2} and {2, 2, 1} do not."""
