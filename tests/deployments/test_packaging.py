@@ -75,7 +75,7 @@ def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> No
     names = zipfile.ZipFile(wheel).namelist()
     for name in (
         "flows/benchmark.py",
-        "tasks/execution.py",
+        "tasks/stages.py",
         "bigcodeflow/sandbox/harness.py",
         "bigcodeflow/configs/starter.yaml",
         "bigcodeflow/configs/sweeps/starter.yaml",
