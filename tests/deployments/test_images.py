@@ -195,3 +195,18 @@ def test_programs_that_tasks_call_are_installed() -> None:
     installed = {pair.partition(":")[2] for pair in listed[1].split()}
     for name in definition_names():
         assert set(load_definition(name).system_packages) <= installed, name
+
+
+def test_extras_that_are_named_exist() -> None:
+    """Dockerfiles, the Makefile, messages and guides name no extra that pyproject.toml lacks."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    files = [*DOCKERFILES, ROOT / "Makefile", *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("*.py")]
+    texts = {path: path.read_text() for path in files}
+    named = {
+        (path.name, extra)
+        for path, text in texts.items()
+        for found in re.findall(r"--extra ([a-z0-9-]+)|bigcodeflow\[([a-z0-9,-]+)\]", text)
+        for extra in "".join(found).split(",")
+    }
+    assert len(named) > len(declared)
+    assert not {(name, extra) for name, extra in named if extra not in declared}
