@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import PromptConfig
-from bigcodeflow.config.templates import FORMS, template_sha256
+from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.leaderboard import entry_of
 from bigcodeflow.report import select_runs

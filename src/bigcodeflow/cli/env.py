@@ -26,6 +26,37 @@ _Name = Annotated[
     str,
     typer.Argument(help="Name of the environment, such as starter, bigcodebench or vllm; see `bigcodeflow env list`."),
 ]
+_DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that already holds the environment's data files; the others are downloaded.",
+        envvar="BIGCODEFLOW_NLTK_DATA",
+    ),
+]
+_BaseImage = Annotated[
+    str,
+    typer.Option(
+        help="Python of the environment's version on Debian bookworm.",
+        show_default="the official image",
+        rich_help_panel=_ELSEWHERE,
+    ),
+]
+_EngineUrl = Annotated[
+    str,
+    typer.Option(
+        help="Address of the engine for images.",
+        show_default="DOCKER_HOST, or Docker's own",
+        rich_help_panel=_ELSEWHERE,
+    ),
+]
+_Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret",
+        help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
+        rich_help_panel=_ELSEWHERE,
+    ),
+]
 
 
 @app.command()
@@ -35,38 +66,11 @@ def build(
         Literal["local", "docker", "e2b"],
         typer.Option(help="Build it on this machine, as an image of Docker or Podman, or as a template of E2B."),
     ] = "local",
-    nltk_data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that already holds the environment's data files; the others are downloaded.",
-            envvar="BIGCODEFLOW_NLTK_DATA",
-        ),
-    ] = None,
+    nltk_data: _DataFolder = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
-    base_image: Annotated[
-        str,
-        typer.Option(
-            help="Python of the environment's version on Debian bookworm.",
-            show_default="the official image",
-            rich_help_panel=_ELSEWHERE,
-        ),
-    ] = "",
-    engine_url: Annotated[
-        str,
-        typer.Option(
-            help="Address of the engine for images.",
-            show_default="DOCKER_HOST, or Docker's own",
-            rich_help_panel=_ELSEWHERE,
-        ),
-    ] = "",
-    secrets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--secret",
-            help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
-            rich_help_panel=_ELSEWHERE,
-        ),
-    ] = None,
+    base_image: _BaseImage = "",
+    engine_url: _EngineUrl = "",
+    secrets: _Secrets = None,
     network: Annotated[
         str, typer.Option(help="Network of an image's build, such as host.", rich_help_panel=_ELSEWHERE)
     ] = "",

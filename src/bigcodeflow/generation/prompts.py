@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bigcodeflow.config import PromptConfig, Split
-from bigcodeflow.config.templates import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
+from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.config import PromptConfig, Split
-from bigcodeflow.config.templates import FORMS, template_sha256
+from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
