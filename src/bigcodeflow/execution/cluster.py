@@ -3,6 +3,7 @@
 Batches go through it few at a time, longest first, and waiting for what is lost has an end.
 """
 
+import functools
 import importlib
 import inspect
 import logging
@@ -13,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from multiprocessing import spawn
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -228,6 +230,7 @@ def _started(config: ExecutionConfig) -> "LocalCluster":
     """A local cluster; a worker that dies while it starts fails the whole start, so that is tried again."""
     from distributed import LocalCluster
 
+    _leave_main_to_its_process()
     cores = cores_in_use(config)
     # Hosts elsewhere are one process's: two would each start as many as the configuration allows.
     processes = math.ceil(cores / _CORES_PER_PROCESS) if config.backend == "local" else 1
@@ -245,6 +248,26 @@ def _started(config: ExecutionConfig) -> "LocalCluster":
             cause = error
             logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
     raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause
+
+
+def _leave_main_to_its_process() -> None:
+    """Keep worker processes from importing the main module.
+
+    A script that calls the library outside of ``if __name__ == "__main__"`` would run again in each worker, which fails
+    their start. What they execute are functions of this package; multiprocessing has no setting for that.
+    """
+    original = spawn.get_preparation_data
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def without_main(name: str) -> dict[str, Any]:
+        data: dict[str, Any] = original(name)
+        if name.startswith("Dask Worker"):
+            data = {key: value for key, value in data.items() if not key.startswith("init_main")}
+        return data
+
+    spawn.get_preparation_data = without_main
 
 
 class Ended(NamedTuple):
