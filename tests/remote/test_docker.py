@@ -16,6 +16,8 @@ from bigcodeflow.execution.backend_registry import execution_environment, make_b
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import docker_engine as ours
+from bigcodeflow.execution.remote.docker import ContainerTransport
+from bigcodeflow.execution.remote.transports import HostLostError
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
 from tests.remote.docker_engine import DockerEngine, engine
@@ -186,16 +188,12 @@ def test_why_a_container_died_is_told(lab: DockerEngine) -> None:
         config=config,
         share=ours.share_of(config, 1, info),
     )
-    from bigcodeflow.execution.remote.docker_transport import ContainerTransport
-
-    from bigcodeflow.execution.remote.transports import HostLostError
-
-    link = ContainerTransport(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
-    lines = link.lines()
+    transport = ContainerTransport(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
+    lines = transport.lines()
     assert next(lines) == b"one"
     with pytest.raises(HostLostError, match="it ended with exit 7: no room"):
         next(lines)
-    link.close()
+    transport.close()
 
 
 def test_a_full_temporary_folder_fails_no_sample(lab: DockerEngine, opened: Callable[..., Backend]) -> None:

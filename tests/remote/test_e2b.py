@@ -171,31 +171,31 @@ def test_an_item_that_ends_its_host_each_time_is_left_unjudged(
     assert len(double.created) == 4
 
 
-def _link(ended: Callable[[float], None]) -> E2BTransport:
+def _transport(ended: Callable[[float], None]) -> E2BTransport:
     """To a new sandbox that has a second to live."""
     return E2BTransport(Sandbox.create(STARTER, timeout=1), "starter", timeout_seconds=1, ended=ended)
 
 
 def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
-    """Beyond their time-out while the link is open, also after a try that failed; its end is told once."""
+    """Beyond their time-out while the transport is open, also after a try that failed; its end is told once."""
     double.faults["timeout"] = [Fault(500)]
     held: list[float] = []
-    link = _link(held.append)
+    transport = _transport(held.append)
     time.sleep(1.6)
     assert double.created[0].extensions >= 2
     assert double.sandboxes
-    link.close()
-    link.close()
+    transport.close()
+    transport.close()
     assert not double.sandboxes
     assert len(held) == 1
     assert held[0] >= 1.6
 
 
 def test_a_sandbox_as_old_as_the_plan_lets_it_become_ends(double: E2BDouble) -> None:
-    """E2B refuses to extend it: it is not asked again, and the link says at its end that the sandbox is gone."""
+    """E2B refuses to extend it: it is not asked again, and the transport says at its end that the sandbox is gone."""
     double.faults["timeout"] = [Fault(400, message="timeout cannot be greater than 1 hours")]
-    link = _link(lambda _: None)
+    transport = _transport(lambda _: None)
     with pytest.raises(HostLostError, match="SandboxNotRunningException"):
-        list(link.lines())
+        list(transport.lines())
     assert double.calls("/timeout") == 1
-    link.close()
+    transport.close()

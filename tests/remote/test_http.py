@@ -20,7 +20,7 @@ from bigcodeflow.execution.remote import http, http_client
 from bigcodeflow.execution.remote.http import HttpBackend
 from bigcodeflow.serving.request_parsing import ServingSettings
 from tests.attacks.conftest import LIMITS, Exhibit, work
-from tests.remote.http_faults import AFTER, BEFORE, FaultyProxy, faulty_proxy
+from tests.doubles.faulty_proxy import AFTER, BEFORE, FaultyProxy, faulty_proxy
 from tests.serving.services import KEY, TEST, Served, served
 
 pytestmark = pytest.mark.sandbox

@@ -74,7 +74,7 @@ def test_an_item_arrives_as_it_was(item: WorkItem) -> None:
 @given(OUTCOMES)
 def test_an_outcome_arrives_as_it_was(outcome: Outcome) -> None:
     """Whatever a program printed."""
-    message = travelled({"type": "outcome", "number": 0, "outcome": protocol.outcome_fields(outcome)})
+    message = travelled({"type": "outcome", "number": 0, "outcome": asdict(outcome)})
     assert protocol.parse_outcome(message["outcome"]) == outcome
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from functools import cache
 from http import HTTPStatus
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -19,12 +19,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 import bigcodeflow
 from bigcodeflow.execution.remote.protocol import (
+    ApiModel,
     BatchRequest,
-    Health,
     Info,
     Prepared,
     PrepareRequest,
-    Problem,
     Result,
 )
 from bigcodeflow.serving import access
@@ -36,6 +35,19 @@ _TITLE = "bigcodeflow"
 _DESCRIPTION = "Executes programs against their tests, each in a sandbox of its own."
 #: A client that takes nothing for so long is taken for gone.
 _STALLED_SECONDS = 60.0
+
+
+class Health(ApiModel):
+    """Whether the service takes work."""
+
+    status: Literal["ok", "stopping"]
+
+
+class Problem(ApiModel):
+    """Why a request was refused."""
+
+    detail: list[str]
+    """One line for each thing that is wrong: where, what, and what to do."""
 
 
 class LineStream(StreamingResponse):

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -100,7 +100,7 @@ class Service:
                 continue
             name, finished = result
             if not batch.judged_here:
-                yield protocol.line({"id": name, "outcome": protocol.outcome_fields(finished.outcome)})
+                yield protocol.line({"id": name, "outcome": asdict(finished.outcome)})
                 continue
             parsed, item = by_name[name]
             row = self._verdict(finished, item)

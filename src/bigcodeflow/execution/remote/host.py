@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from pydantic import ValidationError
@@ -86,7 +87,7 @@ class Host:
         error = done.exception()
         # An item that got no answer would be waited for until its client gives the whole host up.
         outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else done.result()
-        self._send({"type": "outcome", "number": number, "outcome": protocol.outcome_fields(outcome)})
+        self._send({"type": "outcome", "number": number, "outcome": asdict(outcome)})
 
     def _send_alive(self) -> None:
         while not self._ended.wait(protocol.ALIVE_SECONDS):

@@ -13,7 +13,7 @@ client's own and comes back as it was. Clients judge outcomes themselves, so tha
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -59,11 +59,13 @@ class TestCases(unittest.TestCase):
 """
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
+    """A body of the API; attribute docstrings are its description."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Item(_Model):
+class Item(ApiModel):
     """One program and the test that judges it."""
 
     id: str = Field(min_length=1, max_length=200)
@@ -83,7 +85,7 @@ class Item(_Model):
     """Top-level modules that the task needs: one that the service's environment lacks is an infra_error, whatever the
     program says; without it those that the test imports."""
     preload: list[_Module] | None = None
-    """Start of the item as /v1/prepare told it; without it the service plans the batch itself."""
+    """Start of the item as /v1/prepare planned it; without it the service plans the batch itself."""
     zygote: list[_Module] | None = None
     """The second half of the same answer."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
@@ -100,7 +102,7 @@ class Item(_Model):
     """Name of the function that the test calls, for such a check."""
 
 
-class RequestedLimits(_Model):
+class RequestedLimits(ApiModel):
     """What each item of the batch may use; at most what the service allows, and that where it is left out."""
 
     memory_mib: int | None = Field(default=None, ge=64)
@@ -115,7 +117,7 @@ class RequestedLimits(_Model):
     """Tail of standard output and of standard error that is kept, each."""
 
 
-class BatchRequest(_Model):
+class BatchRequest(ApiModel):
     """Items to execute."""
 
     items: list[Item] = Field(min_length=1)
@@ -132,7 +134,7 @@ class BatchRequest(_Model):
     """Where given: the service has to execute in this environment, or answers 409."""
 
 
-class TestOutcome(_Model):
+class TestOutcome(ApiModel):
     """How one test method ended."""
 
     __test__ = False  # no test class of pytest, whatever its name begins with
@@ -147,7 +149,7 @@ class TestOutcome(_Model):
     """Traceback, or empty."""
 
 
-class Verdict(_Model):
+class Verdict(ApiModel):
     """What an execution means."""
 
     status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
@@ -189,7 +191,7 @@ class Verdict(_Model):
     """How the sandbox ended."""
 
 
-class Result(_Model):
+class Result(ApiModel):
     """One line of the answer to a batch: an item that ended. Blank lines are signs of life."""
 
     id: str
@@ -200,7 +202,7 @@ class Result(_Model):
     """Where the batch asks for outcomes."""
 
 
-class ProgramText(_Model):
+class ProgramText(ApiModel):
     """A program and its test, by the number that it has in the request."""
 
     program: str
@@ -209,7 +211,7 @@ class ProgramText(_Model):
     """Number of its test, from 0."""
 
 
-class PrepareRequest(_Model):
+class PrepareRequest(ApiModel):
     """Programs whose starts are to be planned together."""
 
     tests: list[str]
@@ -218,7 +220,7 @@ class PrepareRequest(_Model):
     """Programs in any order."""
 
 
-class PlannedStart(_Model):
+class PlannedStart(ApiModel):
     """What an item is to be sent with."""
 
     preload: list[str]
@@ -227,14 +229,14 @@ class PlannedStart(_Model):
     """Those that the process has imported which it is forked from."""
 
 
-class Prepared(_Model):
+class Prepared(ApiModel):
     """How each program starts, in the order of the request."""
 
     starts: list[PlannedStart]
     """One for each program."""
 
 
-class _Description(_Model):
+class _Description(ApiModel):
     model_config = ConfigDict(extra="ignore")  # of a newer server, whose version is refused with a better message
 
 
@@ -285,19 +287,6 @@ class Info(HostInfo):
     """Items that wait or run now."""
     executions: int
     """Executions since the start of the service."""
-
-
-class Health(_Model):
-    """Whether the service takes work."""
-
-    status: Literal["ok", "stopping"]
-
-
-class Problem(_Model):
-    """Why a request was refused."""
-
-    detail: list[str]
-    """One line for each thing that is wrong: where, what, and what to do."""
 
 
 def line(message: Mapping[str, Any]) -> bytes:
@@ -370,11 +359,6 @@ def parse_outcome(value: object) -> Outcome:
 
 _OUTCOME = TypeAdapter(Outcome)
 _OUTCOME_FIELDS = frozenset(field.name for field in fields(Outcome))
-
-
-def outcome_fields(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as JSON."""
-    return asdict(outcome)
 
 
 def prepare_requests(items: Sequence[WorkItem], max_bytes: float = float("inf")) -> Iterator[dict[str, Any]]:
