@@ -18,9 +18,8 @@ from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
 from bigcodeflow.execution.imports import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.execution.items import work_item
 from bigcodeflow.generation.lines import read_samples
-from bigcodeflow.results.inspection.stories import Story
-from bigcodeflow.results.inspection.terminal import render_story
-from bigcodeflow.results.inspection.writing import story_markdown
+from bigcodeflow.results.inspection.output import detail_markdown, render_detail
+from bigcodeflow.results.inspection.sample_detail import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.statements import placeholder
@@ -82,14 +81,14 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
         ("wall_seconds", "cpu_seconds", "max_rss_mib", "attempts", "tests_expected", "tests_run"), 1
     )
     flags = dict.fromkeys(("stdout_truncated", "stderr_truncated", "flaky"), None)
-    story = Story(
+    detail = SampleDetail(
         task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
         prompt="", model=None, finish_reason=None, raw_answer=program, solution=program[::2], program=program, flags=(),
         findings=tuple(row["findings"]), test="", ground_truth="", ground_truth_status=None, ground_truth_trace="",
         quarantined=False, rerun_command="",
     )  # fmt: skip
-    assert "\x1b" not in story_markdown(story)
-    assert render_story(story)
+    assert "\x1b" not in detail_markdown(detail)
+    assert render_detail(detail)
 
 
 def test_every_degenerate_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture) -> None:
@@ -246,7 +245,7 @@ def test_deep_chains_and_calls_are_followed() -> None:
 def test_story_of_a_long_answer_compares_its_beginning() -> None:
     """The comparison of a hundred thousand lines that recur would take minutes."""
     lines = [f"x = {number % 150}" for number in range(100_000)]
-    story = Story(**dict.fromkeys(Story.__dataclass_fields__) | {
+    detail = SampleDetail(**dict.fromkeys(SampleDetail.__dataclass_fields__) | {
         "raw_answer": "\n".join(lines), "solution": "\n".join(lines[7:]),
     })  # fmt: skip
-    assert (story.sanitizer_diff or "").endswith("[compared are the first 5,000 lines]")
+    assert (detail.sanitizer_diff or "").endswith("[compared are the first 5,000 lines]")

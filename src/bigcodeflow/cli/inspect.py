@@ -12,7 +12,7 @@ from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bigcodeflow.results.inspection import Filters, Inspected
+    from bigcodeflow.results.inspection import Filters, InspectedRun
     from bigcodeflow.results.models import Row
 
 
@@ -67,7 +67,7 @@ def inspect(
         raise ConfigError(
             "--rerun executes one sample: name its task too, such as `bigcodeflow inspect RUN 12 --rerun`"
         )
-    with inspection.inspected(find_run(store, run)) as found:
+    with inspection.inspect_run(find_run(store, run)) as found:
         rows = found.samples(filters)
         if rerun:
             _rerun(found, rows, output, environment=environment, allow_unisolated=allow_unisolated)
@@ -78,7 +78,7 @@ def inspect(
             _show(found, rows, output, filters)
 
 
-def _show(found: "Inspected", rows: Sequence["Row"], output: TableFormat, filters: "Filters") -> None:
+def _show(found: "InspectedRun", rows: Sequence["Row"], output: TableFormat, filters: "Filters") -> None:
     from bigcodeflow.results import inspection
 
     if output == "csv":
@@ -88,9 +88,9 @@ def _show(found: "Inspected", rows: Sequence["Row"], output: TableFormat, filter
             "json": inspection.samples_json,
             "markdown": inspection.samples_markdown,
         }
-        _write(writers[output](rows)) if output in writers else out.print(inspection.render_samples(rows))
+        _write(writers[output](rows)) if output in writers else out.print(inspection.samples_table(rows))
     else:
-        _show_stories(found, rows, output)
+        _show_details(found, rows, output)
     notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
     suspects = sum(row["quarantined"] for row in rows)
     if suspects:
@@ -99,25 +99,25 @@ def _show(found: "Inspected", rows: Sequence["Row"], output: TableFormat, filter
         notice(f"the store does not hold its {', '.join(found.absent)}")
 
 
-def _show_stories(found: "Inspected", rows: Sequence["Row"], output: TableFormat) -> None:
+def _show_details(found: "InspectedRun", rows: Sequence["Row"], output: TableFormat) -> None:
     """All stories for programs; for people the first one, failures first, and a list of the others."""
     from bigcodeflow.results import inspection
 
     if output == "json":
-        _write(inspection.stories_json(found.stories(rows)))
+        _write(inspection.details_json(found.details(rows)))
     elif output == "markdown":
-        _write("\n".join(inspection.story_markdown(story) for story in found.stories(rows)))
+        _write("\n".join(inspection.detail_markdown(detail) for detail in found.details(rows)))
     elif rows:
         first = next((row for row in rows if row["status"] != "pass"), rows[0])
         if len(rows) > 1:
-            out.print(inspection.render_samples(rows))
+            out.print(inspection.samples_table(rows))
             notice("shown is the first that failed; --sample and --variant choose another")
         # Unwrapped, so that what is copied from the terminal is what the store holds.
-        out.print(inspection.render_story(*found.stories([first])), soft_wrap=True)
+        out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
 
 
 def _rerun(
-    found: "Inspected",
+    found: "InspectedRun",
     rows: Sequence["Row"],
     output: TableFormat,
     *,
@@ -131,11 +131,11 @@ def _rerun(
         raise ConfigError(f"--rerun executes one sample, and {len(rows):,} fit: choose it with --sample and --variant")
     place = {name: rows[0][name] for name in ("task_id", "sample_index", "variant", "sanitizer")}
     done = rerun_sample(found.run, **place, environment=environment, allow_unisolated=allow_unisolated)
-    [story] = found.stories(rows)
+    [detail] = found.details(rows)
     if output == "json":
         _write(inspection.reruns_json(done.recorded, done.again))
     elif output == "table":
-        out.print(inspection.render_reruns(story, done.recorded, done.again))
+        out.print(inspection.render_reruns(detail, done.recorded, done.again))
     else:
         raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")
     if done.recorded["environment_sha"] != done.again["environment_sha"]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from bigcodeflow.store import write_atomically
 #: What each status is called in the original's files; every status that is not listed is a fail there.
 _EXPORTED_STATUS = {"pass": "pass", "timeout": "timeout", "infra_error": "infra_error"}
 #: Outcomes that unittest counts against a sample; "missing" is a test that never reported one.
-_FAILING_OUTCOMES = ("fail", "error", "missing")
+FAILING_OUTCOMES = ("fail", "error", "missing")
 
 
 def write_eval_results(
@@ -89,6 +89,18 @@ def write_pass_at_k(
     return write_atomically(out, _json(content))
 
 
+def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
+    """What failed, by test, or 'ALL' for the module itself, as the original's files state it."""
+    if verdict["status"] in {"pass", "timeout"}:  # the original has nothing to say of either
+        return {}
+    if verdict["module_trace"]:
+        return {"ALL": verdict["module_trace"]}
+    # A sandbox that died reports no test; a fail without any reason would be of no use to a reader.
+    reason = f"{verdict['status']} ({verdict['failure_kind'] or 'no cause recorded'}): {verdict['exit']}\n"
+    failing = [test for test in verdict["tests"] or () if test["outcome"] in FAILING_OUTCOMES]
+    return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}
+
+
 def _sample_entry(row: Row) -> dict[str, Any]:
     return {
         "task_id": row["task_id"],
@@ -99,19 +111,8 @@ def _sample_entry(row: Row) -> dict[str, Any]:
             sanitizer=row["sanitizer"],
         ),
         "status": _EXPORTED_STATUS.get(row["status"], "fail"),
-        "details": _details(row),
+        "details": failure_details(row),
     }
-
-
-def _details(row: Row) -> dict[str, str]:
-    if row["status"] in {"pass", "timeout"}:  # the original has nothing to say of either
-        return {}
-    if row["module_trace"]:
-        return {"ALL": row["module_trace"]}
-    # A sandbox that died reports no test; a fail without any reason would be of no use to a reader.
-    reason = f"{row['status']} ({row['failure_kind'] or 'no cause recorded'}): {row['exit']}\n"
-    failing = [test for test in row["tests"] or () if test["outcome"] in _FAILING_OUTCOMES]
-    return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}
 
 
 def _ground_truth_rate(overall: Iterable[Row]) -> float:

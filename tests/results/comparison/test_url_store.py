@@ -1,11 +1,11 @@
-"""Comparisons and stories of runs whose store is a bucket."""
+"""Comparisons and details of runs whose store is a bucket."""
 
 import shlex
 
 import pytest
 
 from bigcodeflow.results.comparison import Method, compare, open_runs
-from bigcodeflow.results.inspection import Filters, inspected
+from bigcodeflow.results.inspection import Filters, inspect_run
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
 from tests.store.s3 import new_bucket
@@ -41,7 +41,7 @@ def test_a_comparison_reads_tables_and_settings_from_the_bucket(bucket):
 
 def test_a_story_says_how_to_execute_the_sample_again_from_the_bucket(bucket):
     """The command names the store as it was given, and no folder of this machine."""
-    with inspected(find_run(bucket, "a")) as found:
-        [story] = found.stories(found.samples(Filters()))
-    words = shlex.split(story.rerun_command)
+    with inspect_run(find_run(bucket, "a")) as found:
+        [detail] = found.details(found.samples(Filters()))
+    words = shlex.split(detail.rerun_command)
     assert words[words.index("--store") + 1] == bucket

@@ -1,25 +1,25 @@
 """Which samples are found, and what is told of them."""
 
 import pytest
+from bigcodeflow.results.inspection.wording import passages
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.inspection import Filters, inspected
-from bigcodeflow.results.inspection.wording import passages
+from bigcodeflow.results.inspection import Filters, inspect_run
 
 
 def found(run, **filters):
-    with inspected(run) as opened:
+    with inspect_run(run) as opened:
         return [(row["task_id"], row["variant"]) for row in opened.samples(Filters(**filters))]
 
 
-def story(run, task, **filters):
-    with inspected(run) as opened:
-        [one] = opened.stories(opened.samples(Filters(statuses=("all",), task=task, **filters)))
+def detail(run, task, **filters):
+    with inspect_run(run) as opened:
+        [one] = opened.details(opened.samples(Filters(statuses=("all",), task=task, **filters)))
         return one
 
 
 def told(run, task, **filters):
-    return {passage.title: passage for passage in passages(story(run, task, **filters))}
+    return {passage.title: passage for passage in passages(detail(run, task, **filters))}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_story_goes_from_prompt_to_ground_truth(record, failures):
 
 def test_tests_are_numbered_as_tracebacks_count(record, failures):
     """A traceback's line number leads to the program or, behind it, to the tests, as in the text that was executed."""
-    one = story(record(failures), "1", variants=("raw",))
+    one = detail(record(failures), "1", variants=("raw",))
     executed = f"{one.program}\n{one.test}".split("\n")
     assert one.program == "solution 0"
     assert executed[one.first_test_line - 1] == "import unittest"
@@ -114,9 +114,9 @@ def test_an_unchanged_answer_is_said(record, failures):
     ],
 )
 def test_what_the_store_lacks_is_said(record, failures, without, title, sentence):
-    """Answers, programs and ground truths may be gone; the rest of the story is told."""
+    """Answers, programs and ground truths may be gone; the rest of the detail is told."""
     run = record(failures, without=without)
-    with inspected(run) as opened:
+    with inspect_run(run) as opened:
         assert len(opened.absent) == len(without)
     parts = told(run, "1", variants=("calibrated",))
     assert parts[title].text.startswith(sentence)

@@ -13,7 +13,7 @@ from rich.console import Console
 from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, visible
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results import inspection
-from bigcodeflow.results.inspection import Filters, inspected
+from bigcodeflow.results.inspection import Filters, inspect_run
 
 
 def printed(renderable):
@@ -22,10 +22,10 @@ def printed(renderable):
     return console.file.getvalue()
 
 
-def rows_and_stories(run):
-    with inspected(run) as opened:
+def rows_and_details(run):
+    with inspect_run(run) as opened:
         rows = opened.samples(Filters())
-        return rows, opened.stories(rows)
+        return rows, opened.details(rows)
 
 
 @given(text=st.text())
@@ -60,9 +60,9 @@ def test_no_csv_cell_is_a_formula(text):
 
 
 def test_a_hostile_answer_on_the_terminal(record, failures):
-    """Neither the list nor the story holds an escape character, and markup is shown as it was written."""
-    rows, stories = rows_and_stories(record(failures))
-    shown = printed(inspection.render_samples(rows)) + "".join(printed(inspection.render_story(one)) for one in stories)
+    """Neither the list nor the detail holds an escape character, and markup is shown as it was written."""
+    rows, details = rows_and_details(record(failures))
+    shown = printed(inspection.samples_table(rows)) + "".join(printed(inspection.render_detail(one)) for one in details)
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "\\x1b[2J" in shown
@@ -71,7 +71,7 @@ def test_a_hostile_answer_on_the_terminal(record, failures):
 
 def test_lists_in_three_formats(record, failures):
     """The same samples in each; JSON holds the texts as they are, and nothing that a terminal obeys."""
-    rows, _ = rows_and_stories(record(failures))
+    rows, _ = rows_and_details(record(failures))
     as_json = inspection.samples_json(rows)
     assert "\x1b" not in as_json
     assert [row["task_id"] for row in json.loads(as_json)] == ["Demo/1", "Demo/1", "Demo/2", "Demo/3", "Demo/4"]
@@ -89,11 +89,11 @@ def test_lists_in_three_formats(record, failures):
 def test_stories_as_json_and_markdown(record, failures):
     """JSON holds every part with what was not measured as null; Markdown keeps the hostile text in its fence."""
     failures.rows["verdicts"][0]["wall_seconds"] = float("nan")
-    _, stories = rows_and_stories(record(failures))
-    told = json.loads(inspection.stories_json(stories))
+    _, details = rows_and_details(record(failures))
+    told = json.loads(inspection.details_json(details))
     assert told[0]["verdict"]["wall_seconds"] is None
     assert told[3]["solution"].startswith("\x1b[2J")
-    text = inspection.story_markdown(stories[3])
+    text = inspection.detail_markdown(details[3])
     assert "\x1b" not in text
     assert text.startswith("# Demo/3, sample 0, calibrated\n")
     assert "``````\n\\x1b[2J" in text
@@ -101,22 +101,22 @@ def test_stories_as_json_and_markdown(record, failures):
 
 def test_both_verdicts_side_by_side(record, failures):
     """Statuses, times that were not measured, and each test's outcome, then and now, with the new traceback."""
-    _, stories = rows_and_stories(record(failures))
+    _, details = rows_and_details(record(failures))
     [was] = [row for row in failures.rows["verdicts"] if row["task_id"] == "Demo/2"]
     now = was | {"status": "pass", "tests": [was["tests"][0] | {"outcome": "pass", "trace": ""}]}
-    shown = printed(inspection.render_reruns(stories[2], was | {"wall_seconds": float("nan")}, now))
+    shown = printed(inspection.render_reruns(details[2], was | {"wall_seconds": float("nan")}, now))
     assert re.search(r"status +│ fail +│ pass", shown)
     assert re.search(r"test_a +│ error +│ pass", shown)
     assert "not measured" in shown
     assert "Needle" not in shown
-    assert "executed again: test_a: TypeError: =Needle()" in printed(inspection.render_reruns(stories[2], now, was))
+    assert "executed again: test_a: TypeError: =Needle()" in printed(inspection.render_reruns(details[2], now, was))
 
 
 def test_a_task_in_quarantine_is_told(record, failures):
-    """List and story say that the task's own solution does not always pass; other tasks are not suspected."""
-    rows, stories = rows_and_stories(record(failures, quarantine=["Demo/2"]))
+    """List and detail say that the task's own solution does not always pass; other tasks are not suspected."""
+    rows, details = rows_and_details(record(failures, quarantine=["Demo/2"]))
     assert {row["task_id"] for row in rows if row["quarantined"]} == {"Demo/2"}
-    assert [story.task_id for story in stories if "in quarantine" in inspection.story_markdown(story)] == ["Demo/2"]
+    assert [detail.task_id for detail in details if "in quarantine" in inspection.detail_markdown(detail)] == ["Demo/2"]
 
 
 class TestFolder:
@@ -124,7 +124,7 @@ class TestFolder:
 
     def test_the_originals_layout(self, record, failures, tmp_path):
         """A folder a task with ground truth, tests, programs and traces; the lists beside them."""
-        with inspected(record(failures)) as opened:
+        with inspect_run(record(failures)) as opened:
             rows = opened.samples(Filters(variants=("calibrated",)))
             assert inspection.export_folder(opened, rows, tmp_path / "out") == 4
         files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
@@ -142,7 +142,7 @@ class TestFolder:
             tables.task(task_id)
             tables.sample(task_id, "pass")
         tables.sample("Demo/1", "crash", index=1, kind="crash", exit="signal 11")
-        with inspected(record(tables)) as opened:
+        with inspect_run(record(tables)) as opened:
             inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "out")
         folder = tmp_path / "out" / "Demo"
         assert [path.name for path in folder.iterdir()] == ["1"]
@@ -151,7 +151,7 @@ class TestFolder:
 
     def test_variants_stand_apart(self, record, failures, tmp_path):
         """Two variants of one sample do not overwrite one another."""
-        with inspected(record(failures)) as opened:
+        with inspect_run(record(failures)) as opened:
             inspection.export_folder(opened, opened.samples(Filters(task="1")), tmp_path / "out")
         programs = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("completion*"))
         assert programs == ["calibrated-parity/Demo/1/completion_0.py", "raw-parity/Demo/1/completion_0.py"]
@@ -161,7 +161,7 @@ class TestFolder:
         """Whatever a task file calls its tasks, the export stays where it belongs."""
         tables.task(task_id)
         tables.sample(task_id, "fail")
-        with inspected(record(tables)) as opened:
+        with inspect_run(record(tables)) as opened:
             inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "in" / "out")
         assert len(list((tmp_path / "in" / "out").rglob("completion_0.py"))) == 1
         assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
@@ -170,6 +170,6 @@ class TestFolder:
         """An export into another one would mix two runs: it is refused, and nothing is written."""
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "notes.txt").write_text("mine")
-        with inspected(record(failures)) as opened, pytest.raises(ConfigError, match="not empty"):
+        with inspect_run(record(failures)) as opened, pytest.raises(ConfigError, match="not empty"):
             inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "out")
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes.txt"]

@@ -1,25 +1,33 @@
-"""Looking at recorded samples: which ones failed and why, one sample's whole story, and folders to take along."""
+"""Inspection of recorded samples: which ones failed and why, one sample in detail, and folders to take along."""
 
-from bigcodeflow.results.inspection.folders import export_folder
-from bigcodeflow.results.inspection.reading import Filters, Inspected, inspected
-from bigcodeflow.results.inspection.stories import Story
-from bigcodeflow.results.inspection.tables import reruns_json, samples_csv, samples_json, samples_markdown, stories_json
-from bigcodeflow.results.inspection.terminal import render_reruns, render_samples, render_story
-from bigcodeflow.results.inspection.writing import story_markdown
+from bigcodeflow.results.inspection.output import (
+    detail_markdown,
+    details_json,
+    export_folder,
+    render_detail,
+    render_reruns,
+    reruns_json,
+    samples_csv,
+    samples_json,
+    samples_markdown,
+    samples_table,
+)
+from bigcodeflow.results.inspection.queries import Filters, InspectedRun, inspect_run
+from bigcodeflow.results.inspection.sample_detail import SampleDetail
 
 __all__ = [
     "Filters",
-    "Inspected",
-    "Story",
+    "InspectedRun",
+    "SampleDetail",
+    "detail_markdown",
+    "details_json",
     "export_folder",
-    "inspected",
+    "inspect_run",
+    "render_detail",
     "render_reruns",
-    "render_samples",
-    "render_story",
     "reruns_json",
     "samples_csv",
     "samples_json",
     "samples_markdown",
-    "stories_json",
-    "story_markdown",
+    "samples_table",
 ]

@@ -1,18 +1,17 @@
-"""One recorded run, opened for looking: the samples that fit some filters, and the whole story of a task's samples."""
+"""One recorded run, opened for inspection: the samples that fit some filters, and each sample in detail."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
 from bigcodeflow.results import models
-from bigcodeflow.results.inspection.stories import Story, story_of
+from bigcodeflow.results.inspection.sample_detail import SampleDetail, detail_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 
@@ -46,7 +45,7 @@ class Filters:
     sample_index: int | None = None
 
 
-class Inspected:
+class InspectedRun:
     """A recorded run whose tables are open."""
 
     def __init__(self, run: RecordedRun, connection: "DuckDBPyConnection", absent: Sequence[str]) -> None:
@@ -65,9 +64,8 @@ class Inspected:
         Raises:
             ConfigError: a filter names what the run does not have; the message says what it has.
         """
-        statuses = self._statuses(filters.statuses)
         wanted = {
-            "statuses": statuses,
+            "statuses": self._statuses(filters.statuses),
             "kinds": self._known("kind", filters.kinds),
             "libraries": self._known("library", filters.libraries),
             "domains": self._known("domain", filters.domains),
@@ -79,20 +77,19 @@ class Inspected:
         rows = models.rows_of(self._connection, "inspection_samples", wanted)
         return [row | {"quarantined": row["task_id"] in self.run.quarantined} for row in rows]
 
-    def stories(self, samples: Iterable[Mapping[str, Any]]) -> list[Story]:
-        """The whole stories of samples, in their order.
+    def details(self, samples: Iterable[Mapping[str, Any]]) -> list[SampleDetail]:
+        """Everything that the store holds of samples, in their order.
 
         Args:
             samples: rows that name task_id, sample_index, variant and sanitizer.
         """
-        found: list[Story] = []
-        known: dict[str, dict[tuple[Any, ...], Row]] = {}
+        found: list[SampleDetail] = []
+        known: dict[tuple[Any, ...], Row] = {}
         for sample in samples:
-            task_id = sample["task_id"]
-            if task_id not in known:
-                rows = models.rows_of(self._connection, "inspection_stories", {"task_id": task_id})
-                known = {task_id: {_place(row): row for row in rows}}  # tasks come one after the other
-            found.append(story_of(known[task_id][_place(sample)], self.run))
+            if _identity(sample) not in known:  # tasks come one after the other
+                rows = models.rows_of(self._connection, "inspection_details", {"task_id": sample["task_id"]})
+                known = {_identity(row): row for row in rows}
+            found.append(detail_of(known[_identity(sample)], self.run))
         return found
 
     def task_id(self, text: str) -> str:
@@ -136,7 +133,7 @@ class Inspected:
 
 
 @contextmanager
-def inspected(run: RecordedRun) -> Iterator[Inspected]:
+def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
     """Open a run's tables.
 
     Raises:
@@ -145,7 +142,7 @@ def inspected(run: RecordedRun) -> Iterator[Inspected]:
     paths = {"tasks": run.path("dataset"), "verdicts": run.path("execution")}
     lacking = []
     for artifact, view, schema, words in _OPTIONAL:
-        path = _optional(run, artifact)
+        path = run.path_if_kept(artifact)
         if path is None:
             lacking.append((view, schema, words))
         else:
@@ -153,15 +150,8 @@ def inspected(run: RecordedRun) -> Iterator[Inspected]:
     with models.sources(**paths) as connection:
         for view, schema, _ in lacking:
             connection.register(f"source_{view}", schema.empty_table())
-        yield Inspected(run, connection, [words for _, _, words in lacking])
+        yield InspectedRun(run, connection, [words for _, _, words in lacking])
 
 
-def _optional(run: RecordedRun, artifact: str) -> Path | None:
-    try:
-        return run.path(artifact)
-    except ArtifactError:
-        return None
-
-
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("task_id", "sample_index", "variant", "sanitizer"))

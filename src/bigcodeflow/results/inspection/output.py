@@ -1,0 +1,249 @@
+"""Inspected samples for people and programs: in the terminal, as JSON, CSV and Markdown, and as a folder of files.
+
+Nothing that a model wrote is taken for markup, for a control sequence, for a formula or for a path.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, one_line, visible
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.table import Cell, Column, Table, Tone
+from bigcodeflow.results.exports import failure_details
+from bigcodeflow.results.inspection.queries import Filters, InspectedRun
+from bigcodeflow.results.inspection.sample_detail import SampleDetail, Section, measured, reason, sections
+from bigcodeflow.results.models import Row
+from bigcodeflow.store import write_atomically
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.rule import Rule
+
+_CSV_COLUMNS = (
+    *("task_id", "sample_index", "variant", "sanitizer", "status", "failure_kind", "flaky", "quarantined", "hard"),
+    *("libs", "domains", "tests_expected", "failing_tests", "reason", "wall_seconds"),
+)
+_MARKDOWN_COLUMNS = ("task_id", "sample_index", "variant", "status", "failure_kind", "failing_tests", "reason")
+_TONES: Mapping[str, Tone] = {"pass": "good", "infra_error": "warning"}
+#: Characters; colouring a million takes a quarter of a minute.
+_MOST_HIGHLIGHTED = 100_000
+_UNSAFE = re.compile(r"[^\w.+-]")
+_RULER = "=" * 50 + "\n"
+
+
+def samples_table(rows: Sequence[Row]) -> Table:
+    """One row a sample, with the reason of its failure in one line."""
+    cells = [
+        (
+            row["task_id"],
+            row["sample_index"],
+            row["variant"],
+            Cell(row["status"].replace("_", " "), _TONES.get(row["status"], "bad")),
+            row["failure_kind"].replace("_", " "),
+            f"{len(row['failing_tests'])} of {row['tests_expected']}" if row["failing_tests"] else "",
+            _reason_of(row),
+        )
+        for row in rows
+    ]
+    task = Column("task", wrap="never")
+    return Table.of((task, "sample", "variant", "status", "kind", "failing tests", "reason"), cells)
+
+
+def samples_json(rows: Sequence[Row]) -> str:
+    """One object a sample, with its texts as they are; what was not measured is null."""
+    return _json([row | {"reason": _reason_of(row)} for row in rows])
+
+
+def samples_csv(rows: Sequence[Row]) -> str:
+    """One line a sample below a line of headings; a list is one cell with semicolons, and no cell is a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+    writer.writerows([csv_cell(text) for text in _texts(row, _CSV_COLUMNS)] for row in rows)
+    return out.getvalue()
+
+
+def samples_markdown(rows: Sequence[Row]) -> str:
+    """A table with one row a sample."""
+    headings = [name.replace("_", " ") for name in _MARKDOWN_COLUMNS]
+    return Table.of(headings, [_texts(row, _MARKDOWN_COLUMNS) for row in rows]).to_markdown() + "\n"
+
+
+def details_json(details: Sequence[SampleDetail]) -> str:
+    """One object a sample, with its texts as they are."""
+    return _json([asdict(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details])
+
+
+def detail_markdown(detail: SampleDetail) -> str:
+    """One sample, with every foreign text in a fence that it cannot end."""
+    parts = [f"# {markdown_text(detail.title)}"]
+    for section in sections(detail):
+        language = "" if section.form == "text" else section.form
+        sentence = section.form == "sentence"
+        body = markdown_text(section.text) if sentence else markdown_block(section.text, language)
+        parts.append(f"## {markdown_text(section.title)}\n\n{body}")
+    return "\n\n".join(parts) + "\n"
+
+
+def render_detail(detail: SampleDetail) -> "RenderableType":
+    """One sample for the terminal, one heading a section."""
+    from rich.console import Group
+
+    return Group(*(part for section in sections(detail) for part in _rendered(detail, section)))
+
+
+def reruns_json(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    """Both verdicts of one sample."""
+    return _json({"recorded": recorded, "again": again})
+
+
+def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> "RenderableType":
+    """Both verdicts of one sample side by side, then why the new one failed.
+
+    Args:
+        detail: the sample's.
+        recorded: its row of the verdicts table.
+        again: the verdict of today's execution.
+    """
+    from rich.console import Group
+
+    both = (recorded, again)
+    rows: list[tuple[Any, ...]] = [
+        (name.replace("_", " "), *(verdict[name] for verdict in both))
+        for name in ("status", "failure_kind", "exit", "backend")
+    ]
+    rows += [
+        (name.replace("_", " "), *(_number(verdict[name]) for verdict in both))
+        for name in ("wall_seconds", "cpu_seconds", "max_rss_mib")
+    ]
+    rows.append(("environment", *(verdict["environment_sha"][:12] for verdict in both)))
+    outcomes = [{test["name"]: test["outcome"] for test in verdict["tests"] or ()} for verdict in both]
+    for name in dict.fromkeys([*outcomes[0], *outcomes[1]]):
+        was, now = (found.get(name, "") for found in outcomes)
+        rows.append((name, was, Cell(now, "" if was == now else "warning")))
+    table = Table.of(("", "recorded", "executed again"), rows, title=detail.title)
+    return Group(table, *_new_traces(again))
+
+
+def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int:
+    """Write samples in the original's layout and as lists in three formats, and return the number of tasks.
+
+    Original: ``{task_id}/ground_truth.py``, ``test_case.py``, and for each sample ``completion_{i}.py`` and
+    ``complete_{i}_execution_trace.txt``. A task's folder holds all samples of the task, also those that the filters
+    leave out, as the original's does. Samples of several variants have a folder each above the tasks.
+
+    Args:
+        found: the run.
+        rows: what `InspectedRun.samples` gave.
+        folder: where to write.
+
+    Raises:
+        ConfigError: the folder holds something, with which the export would be mixed up.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"--export {folder}: is there already and not empty: name a new folder")
+    for name, to_text in (("json", samples_json), ("csv", samples_csv), ("md", samples_markdown)):
+        write_atomically(folder / f"samples.{name}", to_text(rows).encode())
+    kinds = {(row["variant"], row["sanitizer"]) for row in rows}
+    tasks = list(dict.fromkeys(row["task_id"] for row in rows))
+    for task_id in tasks:
+        every = found.samples(Filters(statuses=("all",), task=task_id))
+        for detail in found.details(row for row in every if (row["variant"], row["sanitizer"]) in kinds):
+            above = folder / f"{detail.variant}-{detail.sanitizer}" if len(kinds) > 1 else folder
+            for name, text in _files(detail):
+                write_atomically(above / _folder_of(task_id) / name, text.encode("utf-8", "replace"))
+    return len(tasks)
+
+
+def _folder_of(task_id: str) -> PurePosixPath:
+    """The task's id as a path that leads nowhere else, whatever a task file calls its tasks."""
+    parts = [_UNSAFE.sub("_", part) for part in task_id.split("/")]
+    return PurePosixPath(*(part if part.strip(".") else "_" for part in parts))
+
+
+def _files(detail: SampleDetail) -> Iterator[tuple[str, str]]:
+    yield "ground_truth.py", detail.ground_truth
+    yield "test_case.py", detail.test
+    if detail.program is not None:
+        yield f"completion_{detail.sample_index}.py", detail.program
+    traces = "".join(f"Test Case: {name}\n\n{text}{_RULER}" for name, text in failure_details(detail.verdict).items())
+    yield f"complete_{detail.sample_index}_execution_trace.txt", traces
+
+
+def _rendered(detail: SampleDetail, section: Section) -> Iterator["RenderableType"]:
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    yield _rule(f"{detail.title}: {section.title}")
+    text = visible(section.text).rstrip("\n")
+    if section.form in ("python", "diff") and len(text) <= _MOST_HIGHLIGHTED:
+        yield Syntax(
+            text,
+            section.form,
+            background_color="default",
+            line_numbers=bool(section.first_line),
+            start_line=section.first_line or 1,
+        )
+    else:
+        yield Text(text, style="bold" if section.form == "sentence" else "")
+
+
+def _new_traces(again: Mapping[str, Any]) -> Iterator["RenderableType"]:
+    from rich.text import Text
+
+    traces = [("the module itself", again["module_trace"])]
+    traces += [(test["name"], test["trace"]) for test in again["tests"] or ()]
+    for name, trace in traces:
+        if trace:
+            yield _rule(f"executed again: {name}: {reason(trace, '')}")
+            yield Text(visible(trace).rstrip("\n"))
+
+
+def _rule(title: str) -> "Rule":
+    from rich.rule import Rule
+    from rich.text import Text
+
+    return Rule(Text(one_line(title), overflow="ellipsis", no_wrap=True), align="left")
+
+
+def _reason_of(row: Row) -> str:
+    """Why the sample of a row did not pass, in one line; empty for a pass."""
+    return "" if row["status"] == "pass" else reason(row["first_trace"], row["exit"])
+
+
+def _texts(row: Row, columns: Sequence[str]) -> list[str]:
+    found = row | {"reason": _reason_of(row)}
+    return [_text(found[name]) for name in columns]
+
+
+def _text(cell: object) -> str:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return "; ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+
+
+def _number(value: float | None) -> str:
+    return f"{value:,.2f}" if value is not None and measured(value) else "not measured"
+
+
+def _json(value: object) -> str:
+    """ASCII throughout, so that no terminal obeys what a model wrote."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for every NaN, which is no JSON."""
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
