@@ -1,10 +1,10 @@
 """Which samples are found, and what is told of them."""
 
 import pytest
-from bigcodeflow.results.inspection.wording import passages
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.inspection import Filters, inspect_run
+from bigcodeflow.results.inspection.sample_detail import sections
 
 
 def found(run, **filters):
@@ -18,8 +18,8 @@ def detail(run, task, **filters):
         return one
 
 
-def told(run, task, **filters):
-    return {passage.title: passage for passage in passages(detail(run, task, **filters))}
+def sections_of(run, task, **filters):
+    return {section.title: section for section in sections(detail(run, task, **filters))}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_number_that_several_tasks_have(record, tables):
 def test_a_story_goes_from_prompt_to_ground_truth(record, failures):
     """Prompt, answer, what the sanitizer changed, program, failing test and ground truth, each from its own table."""
     answer = "Sure!\nx = 1\ny = 2"
-    parts = told(record(failures, answers=[("Demo/2", answer)]), "2")
+    parts = sections_of(record(failures, answers=[("Demo/2", answer)]), "2")
     assert parts["prompt"].text == "def task_func(): # two\n"
     assert parts["raw answer"].text == answer
     assert parts["answer → solution (parity)"].text.splitlines()[3:] == ["-Sure!", " x = 1", " y = 2"]
@@ -96,12 +96,12 @@ def test_tests_are_numbered_as_tracebacks_count(record, failures):
 
 def test_the_prompt_is_that_of_the_split(record, failures):
     """An Instruct run answered prose."""
-    assert told(record(failures, split="instruct"), "4")["prompt"].text == "Write four."
+    assert sections_of(record(failures, split="instruct"), "4")["prompt"].text == "Write four."
 
 
 def test_an_unchanged_answer_is_said(record, failures):
     """Where the sanitizer changed nothing there is no diff to show, and a sentence says so."""
-    parts = told(record(failures, answers=[("Demo/4", "solution 0")]), "4")
+    parts = sections_of(record(failures, answers=[("Demo/4", "solution 0")]), "4")
     assert parts["answer → solution"].text == "the solution is the answer, unchanged"
 
 
@@ -118,7 +118,7 @@ def test_what_the_store_lacks_is_said(record, failures, without, title, sentence
     run = record(failures, without=without)
     with inspect_run(run) as opened:
         assert len(opened.absent) == len(without)
-    parts = told(run, "1", variants=("calibrated",))
+    parts = sections_of(run, "1", variants=("calibrated",))
     assert parts[title].text.startswith(sentence)
     assert "AssertionError" in parts["test_a: fail"].text
 
