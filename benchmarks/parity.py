@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bigcodeflow.cli.console import progress_listener
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
 from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.store import open_store
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prefect.testing.utilities import prefect_test_harness
 
-from bigcodeflow.cli.console import progress_listener
+from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import perform_all
 from bigcodeflow.pipeline.sweeps import (

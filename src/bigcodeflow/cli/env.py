@@ -8,10 +8,11 @@ import typer
 
 from bigcodeflow import environments
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, out, print_line, print_table, progress_listener
+from bigcodeflow.cli.console import notice, out, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
+from bigcodeflow.pipeline.progress import progress_listener
 
 if TYPE_CHECKING:
     from bigcodeflow.pipeline.environment_check import EnvironmentCheck

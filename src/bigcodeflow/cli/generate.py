@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, print_line, progress_listener
+from bigcodeflow.cli.console import notice, notices, out, print_line
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
+from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 
 

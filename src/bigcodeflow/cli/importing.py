@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, out, progress_listener
+from bigcodeflow.cli.console import notice, out
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SamplesError
+from bigcodeflow.pipeline.progress import progress_listener
 
 _FROM_FILE = "as name and scores of the file tell"
 

@@ -10,12 +10,13 @@ import typer
 
 from bigcodeflow import results
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, print_table, progress_listener
+from bigcodeflow.cli.console import notice, notices, out, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
 from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 
 #: Set before Prefect is imported, and only where the user has set nothing.

@@ -8,11 +8,12 @@ import pyarrow as pa
 import typer
 
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, print_table, progress_listener
+from bigcodeflow.cli.console import notice, notices, print_table
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.table import Table
+from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import write_atomically
 
 

@@ -1,0 +1,63 @@
+"""Progress of a run's stages on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from bigcodeflow.pipeline import stages
+from bigcodeflow.store import ArtifactRef
+
+_LINE_EVERY_SECONDS = 15.0
+
+
+class ProgressListener:
+    """Shows a bar a stage on a terminal, and a line now and then where there is none."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._began: dict[str, float] = {}
+
+    def begin(self, title: str) -> stages.Progress:
+        """A new bar; what is returned moves it."""
+        self._began[title] = last_line = time.monotonic()
+        bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console
+
+        def move(finished: int, total: int, note: str = "") -> None:
+            nonlocal last_line
+            self._bars.update(bar, completed=finished, total=total, note=note)
+            now = time.monotonic()
+            if not console.is_terminal and now - last_line >= _LINE_EVERY_SECONDS:
+                last_line = now
+                console.print(f"{title}: {finished:,} of {total:,}" + (f" ({note})" if note else ""))
+
+        return move
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        """One line that stays."""
+        for task in self._bars.tasks:
+            if task.description == title and not task.finished:
+                self._bars.update(task.id, visible=False)
+        details = "from cache" if reused else f"{time.monotonic() - self._began[title]:.1f} s"
+        statistics = ref.statistics
+        if not reused and "executed" in statistics:
+            details += f"; {statistics['executed']:,} executed, {statistics['reused_verdicts']:,} known before"
+        self._bars.console.print(f"[green]✓[/green] {title}: {ref.rows:,} rows ({details})")
+
+
+@contextmanager
+def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
+    """A listener whose bars live as long as the block; a quiet one prints nothing."""
+    columns = (
+        TextColumn("  {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", style="dim"),
+    )
+    console = Console(stderr=True, highlight=False, quiet=quiet)
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
+        yield ProgressListener(bars)
