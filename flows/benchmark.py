@@ -28,7 +28,7 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     """Judge answers to BigCodeBench tasks: load, sanitize, execute, aggregate. Finished stages are reused.
 
     Args:
-        config: Everything that the run can be told.
+        config: All settings of the run.
 
     Raises:
         BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.

@@ -47,7 +47,7 @@ def reporting_flow(
             name=name,
             flow_run_name=flow_run_name,
             version=bigcodeflow.__version__,
-            persist_result=False,  # nothing reads it: what a retry is told by Prefect may no longer be in the store
+            persist_result=False,  # nothing reads it: an artifact that Prefect remembers may no longer be in the store
             on_failure=[log_failure_remedy],
             on_crashed=[log_crash_remedy],
             on_cancellation=[log_cancellation_remedy],
@@ -85,7 +85,7 @@ def log_cancellation_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: Stat
 
 
 def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:
-    """What continues the run; one without deployment has to be told where its flow is."""
+    """What continues the run; one without deployment needs to know where its flow is."""
     if flow_run.parent_task_run_id:
         return "retry the run that it is part of"
     command = f"prefect flow-run retry {flow_run.id}"

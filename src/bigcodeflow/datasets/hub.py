@@ -40,7 +40,7 @@ class _HubUnreachableError(Exception):
 class HubSettings(NamedTuple):
     """Where the hub and its cache are, by the hub client's own environment variables.
 
-    The client reads them once, when it is imported; a worker that lives for days may be told later.
+    The client reads them once, when it is imported; a worker that lives for days may be given others later.
     """
 
     endpoint: str | None

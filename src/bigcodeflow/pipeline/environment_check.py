@@ -87,7 +87,7 @@ def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
         EnvironmentUnusableError: the environment is not defined or not built here.
         DatasetError: the dataset is absent or unreachable.
     """
-    environments.find_environment(check.environment)  # told before anybody waits for a dataset
+    environments.find_environment(check.environment)  # refused before anybody waits for a dataset
     source = check.dataset or ("starter" if check.environment == "starter" else "bigcode/bigcodebench")
     given: dict[str, Any] = {
         "store": check.store,

@@ -49,7 +49,7 @@ class Outputs(NamedTuple):
 
 
 def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
-    """Path of a folder that no other run has, which tells when it began and of what it is.
+    """Path of a folder that no other run has, named by when it began and what it is of.
 
     Args:
         parent: the folder that holds it.
@@ -82,7 +82,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 
 
 def recorded_in(folder: str) -> str:
-    """Name of the record of the run whose results a folder holds; empty where it holds none that can be told."""
+    """Name of the record of the run whose results a folder holds; empty where it holds none that can be read."""
     try:
         return str(json.loads((Path(folder).expanduser() / _RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -96,29 +96,27 @@ def _refuse_other_results(config: RunConfig) -> None:
         raise ConfigError(f"out: {folder} is a file: name a folder, or leave out empty for one of its own")
     try:
         held = json.loads((folder / _RUN_FILE).read_bytes())
-        whose, differing = f"run {held['record'] or held['run']}", _differing(held["config"], config)
+        whose, before = f"run {held['record'] or held['run']}", _settings(RunConfig.model_validate(held["config"]))
     except (OSError, ValueError, TypeError, KeyError):
         if not any((folder / name).exists() for name in (_RUN_FILE, *_RESULTS)):
             return
-        whose, differing = "a run that it does not name", []
+        whose, remark = "a run that it does not name", ""
     else:
+        now = _settings(config)
+        differing = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
         if not differing:
             return
-    told = f" (other: {', '.join(differing)})" if differing else ""
+        remark = f" (other: {', '.join(differing)})"
     raise ConfigError(
-        f"out: {folder} holds the results of {whose}{told}: name another folder, or leave out empty for one of its own"
+        f"out: {folder} holds the results of {whose}{remark}: name another folder, or leave out empty for one "
+        "of its own"
     )
 
 
-def _differing(held: dict[str, Any], config: RunConfig) -> list[str]:
-    """Paths of the settings by which two runs may find different things."""
-    one, other = _told(RunConfig.model_validate(held)), _told(config)
-    return sorted(path for path in one.keys() | other.keys() if one.get(path) != other.get(path))
-
-
-def _told(config: RunConfig) -> dict[str, Any]:
-    told = {".".join(path): value for path, value in flattened(config.model_dump(mode="json"))}
-    return {path: value for path, value in told.items() if not f"{path}.".startswith(_NEUTRAL)}
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """Settings by which two runs may find different things, by path."""
+    settings = {".".join(path): value for path, value in flattened(config.model_dump(mode="json"))}
+    return {path: value for path, value in settings.items() if not f"{path}.".startswith(_NEUTRAL)}
 
 
 def file_stem(config: RunConfig) -> str:
@@ -154,13 +152,11 @@ def _setting_part(config: RunConfig) -> str:
     """
     provider, _ = generation.provider_and_model(config.generation)
     temperature = config.generation.sampling.temperature
-    told = "default" if temperature is None else format(temperature, "g")
-    setting = _identity(config)
-    text = json.dumps(setting, sort_keys=True)
-    own = (
-        "" if setting == _told_by_name(config, provider, told) else f"-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    )
-    return f"{provider}-{told}-{config.generation.n_samples}{own}"
+    name = "default" if temperature is None else format(temperature, "g")
+    identity, own = _identity(config), ""
+    if identity != _identity_of_name(config, provider, name):
+        own = f"-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]}"
+    return f"{provider}-{name}-{config.generation.n_samples}{own}"
 
 
 def _identity(config: RunConfig) -> dict[str, Any]:
@@ -172,7 +168,7 @@ def _identity(config: RunConfig) -> dict[str, Any]:
     return {"dataset": view, "generation": asked, "sanitizing": config.sanitizing.model_dump(mode="json")}
 
 
-def _told_by_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
+def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
     """The identity that somebody would read in the file name alone; a part that could be read otherwise is none."""
     model, _, revision = _model_part(config).rpartition("--")
     ambiguous = "-" in provider or model.endswith("-") or revision.startswith("-") or not model

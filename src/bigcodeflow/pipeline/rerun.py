@@ -99,7 +99,7 @@ def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisol
 
 
 def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
-    """The task's own verdict in the run; no row where the run has none, or was imported: it tells no time or memory."""
+    """The task's own verdict in the run; no row where the run has none, or was imported: it holds no time or memory."""
     if run.imported:
         return VERDICTS.empty_table()
     try:
@@ -121,6 +121,6 @@ def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Tabl
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): run that run again") from None
     if not table.num_rows:
-        told = ", ".join(f"{name} {value}" for name, value in wanted.items())
-        raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {told}: run that run again")
+        row = ", ".join(f"{name} {value}" for name, value in wanted.items())
+        raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {row}: run that run again")
     return table

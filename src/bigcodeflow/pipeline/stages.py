@@ -201,18 +201,12 @@ def _checking(work: Work, truths: pa.Table) -> "Checking | None":
     return evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
 
 
-def _judge(
-    work: Work,
-    planned: "list[Planned]",
-    policy: "RerunPolicy",
-    checking: "Checking | None" = None,
-) -> Computed:
+def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy", checking: "Checking | None" = None) -> Computed:
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
 
-    folder = "execution"
-    ledger_folder = work.store.workspace(folder, work.key)
-    others = [one for one in work.store.unfinished(folder) if one != ledger_folder]
+    ledger_folder = work.store.workspace("execution", work.key)
+    others = [one for one in work.store.unfinished("execution") if one != ledger_folder]
     with work.store.synchronized(ledger_folder, LogFiles.VERDICTS):
         return evaluation.judge(
             planned,
@@ -282,11 +276,7 @@ class Stage:
 
 
 def stage_of(
-    name: str,
-    run: ResolvedRun,
-    refs: Mapping[str, ArtifactRef],
-    *,
-    shared_limit: "SharedLimit | None" = None,
+    name: str, run: ResolvedRun, refs: Mapping[str, ArtifactRef], *, shared_limit: "SharedLimit | None" = None
 ) -> Stage:
     """A stage of a run, whose key and computation see what is declared for it in config.reads, and nothing else.
 

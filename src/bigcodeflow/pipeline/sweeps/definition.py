@@ -21,7 +21,7 @@ _NAME_LENGTH = 120
 _FOREIGN = re.compile(r"[^\w.\-+]+")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _OWNER_AND_NAME = 2
-#: What the sweep itself sets for each run, and where in a sweep it is told.
+#: What the sweep itself sets for each run, and where in a sweep it is set.
 _OWN = {
     "name": "name",
     "store": "store",
@@ -169,7 +169,7 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
         except ConfigError as error:
             for line in str(error).splitlines():
                 problems.setdefault(line.removeprefix(f"{_ORIGIN}: "), []).append(who)
-    lines = [f"sweep {sweep.name}{_of(whom, len(choices))}: {told}" for told, whom in problems.items()]
+    lines = [f"sweep {sweep.name}{_of(whom, len(choices))}: {problem}" for problem, whom in problems.items()]
     lines += _clashes(sweep, found)
     if lines:
         raise ConfigError("\n".join(lines))
@@ -199,7 +199,7 @@ def _label(model: SweepModel) -> str:
 
 
 def _of(whom: list[str], total: int) -> str:
-    """Which runs a problem concerns; a mistake in what all of them share is told once."""
+    """Which runs a problem concerns; a mistake in what all of them share is named once."""
     return "" if len(whom) == total else ", " + " and ".join(dict.fromkeys(whom))
 
 

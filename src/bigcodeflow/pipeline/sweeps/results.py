@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     cause: str
     """Why, compared with the last recorded run of that name."""
     problem: str = ""
-    """Why it cannot be told; the run itself then fails for the same reason."""
+    """Why it cannot be known; the run itself then fails for the same reason."""
     recorded: RecordedRun | None = None
     """The last recorded run of that name, where it has exactly these artifacts."""
 
@@ -102,7 +102,7 @@ def _cause(keys: Mapping[str, str], last: RecordedRun | None) -> str:
 
 
 def _causes(changed: set[str]) -> Iterable[str]:
-    return [told for name, (inputs, told) in _CAUSES.items() if name in changed and not changed.intersection(inputs)]
+    return [cause for name, (inputs, cause) in _CAUSES.items() if name in changed and not changed.intersection(inputs)]
 
 
 class MemberResult(BaseModel):
@@ -260,8 +260,8 @@ def done_text(result: MemberResult) -> str:
     if result.outcome == "reused":
         return "all reused"
     stages = stages_text(result.stages)
-    told = f"{result.outcome}: {stages}" if stages else result.outcome
-    return f"{told} ({result.cause})" if result.cause else told
+    text = f"{result.outcome}: {stages}" if stages else result.outcome
+    return f"{text} ({result.cause})" if result.cause else text
 
 
 def stages_text(stages: Sequence[str]) -> str:
