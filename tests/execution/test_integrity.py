@@ -16,7 +16,8 @@ from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.integrity.contradictions import RECORDED, Contradictions, Made
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import open_store
+from tests.doubles.listeners import RecordingListener
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -53,20 +54,6 @@ class TestCases(unittest.TestCase):
 """
 
 
-class Silent:
-    """A listener that counts what was computed."""
-
-    def __init__(self) -> None:
-        self.computed: list[str] = []
-
-    def begin(self, title: str) -> object:
-        self.computed.append(title)
-        return lambda _done, _all: None
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        del title, ref, reused
-
-
 def _task(number: int, test: str = _TEST) -> dict:
     return {
         "task_id": f"Own/{number}",
@@ -99,7 +86,7 @@ def _config(folder: Path, programs: list[str], *, tests: list[str] | None = None
 
 
 def _judged(config: RunConfig) -> tuple[list[dict], RunArtifacts]:
-    artifacts = perform_all(config, Silent())
+    artifacts = perform_all(config, RecordingListener())
     return open_store(config.store).read(artifacts.execution).to_pylist(), artifacts
 
 

@@ -7,20 +7,11 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import open_store
+from tests.doubles.listeners import RecordingListener
 from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, all_stages, settings_in
 
 pytestmark = pytest.mark.flow
-
-
-class Reused(dict[str, bool]):
-    """Listens to a run without Prefect."""
-
-    def begin(self, title: str):
-        return lambda _finished, _total: None
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        self[title] = reused
 
 
 def parts(store: Path) -> dict[Path, tuple[int, int]]:
@@ -125,14 +116,14 @@ def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, 
 
 def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, tmp_path: Path) -> None:
     """The stages performed in one process, on an empty store, give artifacts of the same keys and sizes."""
-    artifacts = perform_all(settings_in(tmp_path), Reused())
+    artifacts = perform_all(settings_in(tmp_path), RecordingListener())
     assert [(ref.key, ref.rows) for ref in artifacts] == [(ref.key, ref.rows) for ref in finished_run.artifacts]
 
 
 def test_run_without_prefect_reuses_the_flow_s_artifacts(finished_run: ObservedRun, settings: Settings) -> None:
     """A run without Prefect on the flow's store takes every artifact from it."""
-    listener = Reused()
+    listener = RecordingListener()
     artifacts = perform_all(settings(), listener)
-    assert set(listener.values()) == {True}
+    assert (listener.computed, len(listener.reused)) == ([], len(TASKS))
     assert artifacts == finished_run.artifacts
     assert isinstance(artifacts, RunArtifacts)

@@ -23,26 +23,13 @@ from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
 from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
+from tests.doubles.listeners import RecordingListener
 
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.usefixtures("starter_environment"),
     pytest.mark.filterwarnings("default"),
 ]
-
-
-class Heard:
-    """A listener that remembers which stages were computed."""
-
-    def __init__(self) -> None:
-        self.computed: list[str] = []
-
-    def begin(self, title: str) -> object:
-        self.computed.append(title)
-        return lambda _done, _all: None
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        assert reused is (title not in self.computed)
 
 
 def _config(folder: Path, **changes: object) -> RunConfig:
@@ -60,8 +47,8 @@ def _config(folder: Path, **changes: object) -> RunConfig:
 
 
 def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
-    heard = Heard()
-    return perform_all(config, heard), heard.computed
+    listener = RecordingListener()
+    return perform_all(config, listener), listener.computed
 
 
 def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(tmp_path: Path) -> None:

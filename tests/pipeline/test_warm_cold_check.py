@@ -1,7 +1,6 @@
 """The comparison of warm and cold starts: equal verdicts are silent, a dependence on the start is told from chance."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,12 @@ from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline import warm_cold_check
 from bigcodeflow.pipeline.warm_cold_check import compare_starts
+from tests.doubles.listeners import RecordingListener
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
 #: Process 1 of a cold sandbox is bubblewrap, that of a warm one is not: a difference that an honest sample never asks for.
 _ONLY_COLD = "if 'bwrap' not in open('/proc/1/comm').read():\n    raise RuntimeError('warm')\n"
-
-
-class _Silent:
-    """A listener without a screen."""
-
-    def begin(self, _title: str) -> Callable[[int, int], None]:
-        return lambda _done, _total: None
-
-    def end(self, *_told: object, **_more: object) -> None: ...
 
 
 def _config(folder: Path, ids: str, samples: str, mode: str = "none") -> object:
@@ -40,7 +31,7 @@ def _config(folder: Path, ids: str, samples: str, mode: str = "none") -> object:
 
 def test_honest_samples_have_the_same_verdicts(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """Ground truths started warm and cold do not differ."""
-    comparison = compare_starts(_config(tmp_path, "0-7", "oracle"), _Silent())
+    comparison = compare_starts(_config(tmp_path, "0-7", "oracle"), RecordingListener())
     assert comparison.samples == 8
     assert comparison.differences == []
 
@@ -56,7 +47,7 @@ def test_a_dependence_on_the_start_is_found(starter_environment: InstalledEnviro
         lines.append(json.dumps({"task_id": task["task_id"], "solution": solution}))
     file = tmp_path / "samples.jsonl"
     file.write_text("\n".join(lines) + "\n")
-    comparison = compare_starts(_config(tmp_path, "0-3", str(file)), _Silent(), again=1)
+    comparison = compare_starts(_config(tmp_path, "0-3", str(file)), RecordingListener(), again=1)
     (found,) = comparison.systematic
     assert (found.task_id, found.warm, found.cold) == (tasks[0]["task_id"], ("fail", "fail"), ("pass", "pass"))
     assert found.tests

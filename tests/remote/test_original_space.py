@@ -16,23 +16,13 @@ from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import original_space
 from bigcodeflow.execution.original_space import SpaceQuestion, results_of_space
-from bigcodeflow.store import ArtifactRef
+from tests.doubles.listeners import RecordingListener
 from tests.serving.services import until
 from tests.serving.space_process import SpaceProcess, free_port
 
 pytestmark = pytest.mark.slow
 
 _DOUBLE = Path(__file__).parents[1] / "doubles" / "original_space.py"
-
-
-class Silent:
-    """A listener that says nothing."""
-
-    def begin(self, title: str) -> object:
-        return lambda finished, total, note="": None
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        return
 
 
 class Double:
@@ -84,7 +74,7 @@ def _service(double: Double, path: str = "/original") -> ServiceConfig:
 
 def _imported(results: Path, tmp_path: Path) -> importing.ImportedRun:
     return importing.import_results(
-        results, settings={"source": "starter"}, store=tmp_path / "store", listener=Silent()
+        results, settings={"source": "starter"}, store=tmp_path / "store", listener=RecordingListener()
     )
 
 

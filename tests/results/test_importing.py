@@ -17,24 +17,11 @@ from bigcodeflow.importing.reading import read_results
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
+from tests.doubles.listeners import RecordingListener
 
 STEM = "m--main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 TASKS = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()]
 STARTER = {"source": "starter", "ids": "0-2"}
-
-
-class Listener:
-    """Counts which stages were computed and which were found."""
-
-    def __init__(self):
-        self.computed = []
-
-    def begin(self, title):
-        self.computed.append(title)
-        return lambda *_args, **_more: None
-
-    def end(self, title, ref, *, reused):
-        pass
 
 
 TYPE_ERROR = 'Traceback (most recent call last):\n  File "__test__.py", line 3, in test\nTypeError: no\n'
@@ -73,7 +60,7 @@ def scores(value, failed=(), n_tasks=3, **more):
 
 
 def take_in(path, store, **more):
-    listener = more.pop("listener", Listener())
+    listener = more.pop("listener", RecordingListener())
     return import_results(path, settings=more.pop("settings", STARTER), store=store, listener=listener, **more)
 
 
@@ -218,7 +205,7 @@ class TestRuns:
         packed = tmp_path / "elsewhere" / f"{three.name}.gz"
         packed.parent.mkdir()
         packed.write_bytes(gzip.compress(three.read_bytes()))
-        again = Listener()
+        again = RecordingListener()
         assert take_in(packed, tmp_path / "store", listener=again).record == first.record == record.stem
         assert again.computed == []
         assert find_run(tmp_path / "store", "latest").keys == keys

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.stages import RunArtifacts, finished_run, perform_all
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
+from tests.doubles.listeners import RecordingListener
 from tests.scaleout.hosts import wait_for
 
 pytestmark = [
@@ -29,20 +29,6 @@ pytestmark = [
 ]
 
 _MEASURED = ("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib", "stderr", "stdout")
-
-
-class Silent:
-    """A listener that counts the stages that were computed."""
-
-    def __init__(self) -> None:
-        self.computed: list[str] = []
-
-    def begin(self, title: str) -> Callable[..., None]:
-        self.computed.append(title)
-        return lambda *_: None
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Nothing."""
 
 
 def config_of(store: str, folder: Path, ids: str = "0-2", **execution: object) -> RunConfig:
@@ -79,7 +65,7 @@ def _outcome(value: object) -> object:
 def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and rows of every table are the same, another machine reuses all of it, and its files and catalog are whole."""
     there, here = config_of(s3_url, tmp_path), config_of(str(tmp_path / "folder"), tmp_path)
-    first, local = perform_all(there, Silent()), perform_all(here, Silent())
+    first, local = perform_all(there, RecordingListener()), perform_all(here, RecordingListener())
     assert [ref.key for ref in first] == [ref.key for ref in local]
     assert rows_of(there, first) == rows_of(here, local)
     now = datetime.now(UTC)
@@ -88,7 +74,7 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
     reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
     assert reports[0] == reports[1]
-    again = Silent()
+    again = RecordingListener()
     assert perform_all(there, again) == first == finished_run(resolve(there))
     assert again.computed == []
     run = find_run(s3_url, "latest")

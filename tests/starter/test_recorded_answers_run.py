@@ -9,22 +9,15 @@ from bigcodeflow.config import load_config
 from bigcodeflow.pipeline.stages import perform_all
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
+from tests.doubles.listeners import RecordingListener
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default"), pytest.mark.timeout(600)]
-
-
-class _Silent:
-    def begin(self, _title: str) -> object:
-        return lambda _done, _all: None
-
-    def end(self, _title: str, _ref: object, *, reused: bool) -> None:
-        del reused
 
 
 def _found(folder: Path, mode: str) -> dict[tuple[str, int], dict]:
     overrides = (f"store={folder / 'store'}", f"sanitizing.mode={mode}", "execution.variants=[calibrated]")
     config = load_config("starter", overrides)
-    rows = open_store(config.store).read(perform_all(config, _Silent()).execution).to_pylist()
+    rows = open_store(config.store).read(perform_all(config, RecordingListener()).execution).to_pylist()
     return {(row["task_id"], row["sample_index"]): row for row in rows}
 
 

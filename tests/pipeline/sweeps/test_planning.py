@@ -15,20 +15,11 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import perform_all
 from bigcodeflow.pipeline.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
 from bigcodeflow.store import open_store
+from tests.doubles.listeners import RecordingListener
 
 pytestmark = pytest.mark.sandbox
 
 ALL = ("dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation")
-
-
-class Silent:
-    """Listens to a run and says nothing."""
-
-    def begin(self, title: str):
-        return lambda finished, total, note="": None
-
-    def end(self, title: str, ref: object, *, reused: bool) -> None:
-        pass
 
 
 def sweep_in(folder: Path, **common: object) -> SweepConfig:
@@ -56,7 +47,11 @@ def finished(starter_environment: InstalledEnvironment, tmp_path_factory: pytest
     [member] = members_of(sweep)
     now = datetime.now(UTC)
     write_outputs(
-        member.config, perform_all(member.config, Silent()), open_store(sweep.store), started_at=now, evaluated_at=now
+        member.config,
+        perform_all(member.config, RecordingListener()),
+        open_store(sweep.store),
+        started_at=now,
+        evaluated_at=now,
     )
     return folder
 
