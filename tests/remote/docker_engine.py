@@ -20,7 +20,7 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image
-from bigcodeflow.execution.remote import docker_engine as ours
+from bigcodeflow.execution.remote import docker as ours
 
 logger = logging.getLogger(__name__)
 

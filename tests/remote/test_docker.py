@@ -15,8 +15,7 @@ from bigcodeflow.environments import load_definition
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import docker_engine as ours
-from bigcodeflow.execution.remote.docker import ContainerTransport
+from bigcodeflow.execution.remote import docker as ours
 from bigcodeflow.execution.remote.transports import HostLostError
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
@@ -40,14 +39,12 @@ print("ready", flush=True)
 time.sleep(600)
 """
 _CREATOR = """
-import sys, docker
+import sys
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.execution.remote import docker_engine as ours
+from bigcodeflow.execution.remote import docker as ours
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
 engine = ours.DockerEngine.connect(sys.argv[1])
-info = engine.info()
-share = ours.share_of(config, 1, info)
-settings = ours.container_settings(engine, info, image=sys.argv[2], environment="starter", config=config, share=share)
+settings = ours.container_settings(engine, config, image=sys.argv[2], environment="starter", cores=1)
 print(engine.client.create_container_from_config(settings)["Id"], flush=True)
 sys.stdin.read()
 """
@@ -179,16 +176,11 @@ def test_why_a_container_died_is_told(lab: DockerEngine) -> None:
     """Exit code and the last word of its standard error, although the engine has removed it."""
     config = lab.config()
     connected = ours.DockerEngine.connect(lab.url)
-    info = connected.info()
-    settings = ours.container_settings(
-        connected,
-        info,
-        image=execution_environment(config).reference,
-        environment="starter",
-        config=config,
-        share=ours.share_of(config, 1, info),
+    image = execution_environment(config).reference
+    settings = ours.container_settings(connected, config, image=image, environment="starter", cores=1)
+    transport = ours.ContainerTransport(
+        connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]}
     )
-    transport = ContainerTransport(connected, settings | {"Cmd": ["sh", "-c", "echo one; echo no room >&2; exit 7"]})
     lines = transport.lines()
     assert next(lines) == b"one"
     with pytest.raises(HostLostError, match="it ended with exit 7: no room"):

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,8 +14,8 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image, environment_of, image_tag
 from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.remote import docker_engine as ours
-from bigcodeflow.execution.remote import owners
+from bigcodeflow.execution.remote import docker as ours
+from bigcodeflow.execution.remote import transports
 from bigcodeflow.execution.remote.transports import HostRefusedError
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
@@ -79,10 +80,10 @@ def test_a_container_with_less_memory_than_a_sample_may_use_is_refused() -> None
 
 def test_a_runtime_is_one_that_the_engine_knows() -> None:
     """None is the engine's own."""
-    ours.require_runtime("", _MACHINE)
-    ours.require_runtime("crun", _MACHINE)
+    engine = ours.DockerEngine(Mock(**{"info.return_value": _MACHINE}), "")
+    assert engine.info(runtime="") == engine.info(runtime="crun") == _MACHINE
     with pytest.raises(HostRefusedError, match="runtime is runsc, and the engine knows crun, runc: install it"):
-        ours.require_runtime("runsc", _MACHINE)
+        engine.info(runtime="runsc")
 
 
 def test_an_environment_in_an_image_is_the_whole_image() -> None:
@@ -106,13 +107,13 @@ def test_an_image_of_something_else_is_refused(label: str) -> None:
 def test_a_container_is_an_orphan_when_its_process_is_gone() -> None:
     """Not while it runs, not when another process has its number, not where its machine is another one."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
-        machine, process = owners.machine_id(), owners.process_id(owner.pid)
-        assert not owners.is_orphan(machine, process)
+        machine, process = transports.machine_id(), transports.process_id(owner.pid)
+        assert not transports.is_orphan(machine, process)
         pid, start = process.split("-")
-        assert owners.is_orphan(machine, f"{pid}-{int(start) - 1}")
-    assert owners.is_orphan(machine, process)
-    assert not owners.is_orphan(f"another-boot-{machine}", process)
-    assert not owners.is_orphan(machine, "somebody else's label")
+        assert transports.is_orphan(machine, f"{pid}-{int(start) - 1}")
+    assert transports.is_orphan(machine, process)
+    assert not transports.is_orphan(f"another-boot-{machine}", process)
+    assert not transports.is_orphan(machine, "somebody else's label")
 
 
 def test_without_a_client_no_image_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,34 +1,335 @@
-"""The backend docker: each host, with its warm sandboxes, in a container without network, root or capability."""
+"""The backend docker: each host, with its warm sandboxes, in a container without network, root or capability.
+
+The engine may be Docker itself or Podman, which answers the same API.
+"""
 
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
-from typing import Any, BinaryIO, cast
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import Any, BinaryIO, NamedTuple, Self, cast
+
+import docker  # type: ignore[import-untyped]
+import requests
+from docker.errors import DockerException, NotFound  # type: ignore[import-untyped]
+from docker.utils import kwargs_from_env, version_lt  # type: ignore[import-untyped]
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.images import environment_of, image_tag
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.docker_engine import (
-    DockerEngine,
-    container_settings,
-    engine_errors,
-    require_runtime,
-    share_of,
+from bigcodeflow.execution.remote.transports import (
+    HostLostError,
+    HostRefusedError,
+    is_orphan,
+    machine_id,
+    process_id,
+    whole_lines,
 )
-from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
 
+#: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
+_OLDEST_API = "1.40"
+_CALL_SECONDS = 60
+_SECONDS_TO_DIE = 3.0
+_OWN_SOCKET = "unix:///var/run/docker.sock"
+#: Part of the machine's memory that containers share out.
+_MEMORY_SHARE = 0.9
+_TEMPORARY_MIB = 1024
+#: Of each process. An engine's own are those of its service, and more than Podman may always give.
+_ULIMITS = {"core": 0, "nofile": 16_384}
+_LABEL = "bigcodeflow.owner"
+#: Numbers of the multiplexed streams of an attached container, and the header of each of their frames.
 _STDOUT, _STDERR = 1, 2
 _HEADER = struct.Struct(">BxxxL")
 _STDERR_TAIL = 4096
 #: A host sends ``alive`` every 5 s; one that sends or takes nothing for so long is gone.
 _SILENCE_SECONDS = 120.0
-_KILLED = 137
+_KILLED = "137"
+
+
+class Share(NamedTuple):
+    """What one container of several may use."""
+
+    cores: float
+    memory_mib: int
+
+
+class DockerEngine:
+    """A connection to an engine; for one thread."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        self.client, self._url = client, url
+        self.version: Mapping[str, Any] = client.version()
+
+    @classmethod
+    def connect(cls, url: str) -> Self:
+        """Reach the engine at an address; empty takes DOCKER_HOST, or Docker's own socket.
+
+        Raises:
+            HostLostError: nothing answers there.
+            HostRefusedError: it cannot be used.
+        """
+        options = {"base_url": _OWN_SOCKET} | kwargs_from_env() | ({"base_url": url} if url else {})
+        url = options["base_url"]
+        if url.startswith("unix://"):
+            options.pop("tls", None)
+        try:
+            _probe(url)
+            engine = cls(docker.APIClient(version="auto", timeout=_CALL_SECONDS, **options), url)
+        except (DockerException, requests.RequestException, OSError, ValueError) as error:
+            raise HostLostError(
+                f"no container engine answers at {url} ({_brief(error)}): start Docker or Podman, or set "
+                "execution.docker.url"
+            ) from error
+        system, version = engine.version.get("Os"), engine.version["ApiVersion"]
+        if system == "linux" and not version_lt(version, _OLDEST_API):
+            return engine
+        engine.close()
+        if system != "linux":
+            raise HostRefusedError(f"the engine runs {system} containers, and sandboxes need linux")
+        raise HostRefusedError(
+            f"the engine speaks version {version} of Docker's API, and {_OLDEST_API} is needed: update it to Docker "
+            "20.10, Podman 4 or newer"
+        )
+
+    def image(self, name: str) -> Mapping[str, Any] | None:
+        """What the engine says of an image; None where it has none of that name or id."""
+        with engine_errors("inspect the image"), suppress(NotFound):
+            return cast("Mapping[str, Any]", self.client.inspect_image(name))
+        return None
+
+    def info(self, *, runtime: str) -> Mapping[str, Any]:
+        """What the engine says of itself and its machine.
+
+        Raises:
+            HostRefusedError: it does not know the runtime; an empty one is its own.
+        """
+        with engine_errors("describe itself"):
+            found: Mapping[str, Any] = self.client.info()
+        known = sorted(found.get("Runtimes") or {})
+        if runtime and runtime not in known:
+            raise HostRefusedError(
+                f"execution.docker.runtime is {runtime}, and the engine knows {', '.join(known)}: install it and name "
+                "it in the engine's configuration, or leave execution.docker.runtime empty"
+            )
+        return found
+
+    def remove_orphans(self) -> None:
+        """Remove containers whose owner, a process of this machine, was killed before it could start them."""
+        with engine_errors("list containers"):
+            found = self.client.containers(all=True, filters={"label": _LABEL})
+        for container in found:
+            machine, _, process = container["Labels"][_LABEL].partition("/")
+            if is_orphan(machine, process):
+                self.remove(container["Id"])
+
+    def remove(self, container: str) -> None:
+        """End and remove a container; quiet where it has gone already, or the engine has."""
+        with suppress(DockerException, requests.RequestException, OSError):
+            _probe(self._url)
+            self.client.remove_container(container, force=True)
+
+    def exit_code(self, container: str) -> str:
+        """How a container ended that the engine has removed since, from its events; empty where it does not say."""
+        with suppress(DockerException, requests.RequestException, OSError, ValueError, KeyError):
+            _probe(self._url)
+            until = int(time.time() + _SECONDS_TO_DIE)
+            for event in self.client.events(since=1, until=until, filters={"container": container}, decode=True):
+                if event.get("Action", event.get("status")) in ("die", "died"):
+                    return str(event["Actor"]["Attributes"].get("exitCode", ""))
+        return ""
+
+    def close(self) -> None:
+        """Give its connections back."""
+        self.client.close()
+
+
+def _probe(url: str) -> None:
+    """Connect once to a socket of this machine; Docker's client leaves its own open where that fails."""
+    if url.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as tried:
+            tried.settimeout(_CALL_SECONDS)
+            tried.connect(url.removeprefix("unix://"))
+
+
+@contextmanager
+def engine_errors(action: str) -> Iterator[None]:
+    """Turn the errors of Docker's client into ours.
+
+    Raises:
+        HostLostError: the engine does not answer.
+        HostRefusedError: it answers with an error.
+    """
+    try:
+        yield
+    except DockerException as error:
+        raise HostRefusedError(f"the engine could not {action}: {_brief(error)}") from error
+    except (requests.RequestException, OSError) as error:
+        raise HostLostError(f"the engine could not {action}: {_brief(error)}") from error
+
+
+def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> Share:
+    """Cores and memory of each container.
+
+    Args:
+        config: how many there are.
+        cores: what all of them may keep busy.
+        info: what the engine says of its machine, which need not be this one.
+
+    Raises:
+        HostRefusedError: a container would have less memory than one sample may use, and end what the limits allow.
+    """
+    containers = config.docker.containers
+    memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
+    divided = config.docker.memory_mib or containers > 1  # else it is as on any machine that is small
+    if divided and memory_mib < config.limits.memory_mib:
+        raise HostRefusedError(
+            f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
+            "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
+        )
+    return Share(max(1.0, min(cores, info["NCPU"]) / containers), memory_mib)
+
+
+def container_settings(
+    engine: DockerEngine, config: ExecutionConfig, *, image: str, environment: str, cores: float
+) -> dict[str, Any]:
+    """What a host's container is created with, as Docker's API words it.
+
+    Raises:
+        HostRefusedError: the engine lacks the runtime, or its machine the memory.
+    """
+    info = engine.info(runtime=config.docker.runtime)
+    share = share_of(config, cores, info)
+    host = ["python", "-m", "bigcodeflow.execution.remote.host", "--environment", environment]
+    profile = shipped("deployments/server/seccomp.json")
+    if any("Podman" in part.get("Name", "") for part in engine.version.get("Components") or ()):
+        security = ["no-new-privileges", f"seccomp={profile}", "unmask=ALL"]
+    else:
+        security = ["no-new-privileges", f"seccomp={profile.read_text()}"]
+        if any("apparmor" in option for option in info.get("SecurityOptions") or ()):
+            security.append("apparmor=unconfined")  # Docker's own profile forbids every mount
+    runtime = {"Runtime": config.docker.runtime} if config.docker.runtime else {}
+    return {
+        "Image": image,
+        "Cmd": [*host, "--cores", str(int(share.cores)), "--slots-per-core", str(config.slots_per_worker)],
+        "User": "1000:1000",
+        "Labels": {_LABEL: f"{machine_id()}/{process_id()}"},
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "OpenStdin": True,
+        "StdinOnce": True,  # the host's input ends with the client that was attached, however that ended
+        "HostConfig": runtime
+        | {
+            "AutoRemove": True,
+            "ReadonlyRootfs": True,
+            "NetworkMode": "none",
+            "IpcMode": "private",
+            "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={_TEMPORARY_MIB}m"},  # noqa: S108
+            "Memory": share.memory_mib * 2**20,
+            "MemorySwap": share.memory_mib * 2**20,
+            "PidsLimit": config.docker.processes,
+            "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in _ULIMITS.items()],
+            "NanoCpus": int(share.cores * 1e9),
+            "CapDrop": ["ALL"],
+            "SecurityOpt": security,
+            # The kernel shows a sandbox a /proc of its own only where nothing of the container's is masked. None of
+            # what Docker masks can be written without capabilities, and each sandbox masks what tells of the machine.
+            "MaskedPaths": [],
+            "ReadonlyPaths": [],
+            "LogConfig": {"Type": "none"},  # outcomes pass through standard output, and would fill the engine's disk
+        },
+    }
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(getattr(error, "explanation", "") or error).split())[:300]
+
+
+class ContainerTransport:
+    """One container with a host; ended by closing it, by the engine, or by the end of this process."""
+
+    def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
+        """Create, attach and start; the engine's connection belongs to the transport from here on.
+
+        Raises:
+            HostLostError: the engine could not do that.
+        """
+        self._engine, client = engine, engine.client
+        self._sending = threading.Lock()
+        self._stderr = b""
+        self._closed = False
+        self._id = self.label = ""
+        self._socket: socket.socket | None = None
+        try:
+            with engine_errors("create a container"):
+                self._id = str(client.create_container_from_config(dict(settings))["Id"])
+            self.label = f"container {self._id[:12]}"
+            with engine_errors("start a container"):
+                streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                self._attached = client.attach_socket(self._id, params=streams)  # kept: its end would close the stream
+                stream: socket.socket = getattr(self._attached, "_sock", self._attached)
+                stream.settimeout(_SILENCE_SECONDS)
+                self._incoming: BinaryIO = stream.makefile("rb")
+                self._socket = stream
+                client.start(self._id)
+        except (HostLostError, HostRefusedError) as error:
+            self.close()
+            raise HostLostError(str(error)) from error
+
+    def send(self, data: bytes) -> None:
+        """Hand over whole lines."""
+        if self._socket is None:
+            raise HostLostError(f"{self.label} was never attached to")
+        try:
+            with self._sending:
+                self._socket.sendall(data)
+        except OSError as error:
+            raise HostLostError(f"{self.label} is gone ({error})") from error
+
+    def lines(self) -> Iterator[bytes]:
+        """The host's lines, until the container ends; then a HostLostError says why it did."""
+        yield from whole_lines(self._output())
+        reason = "it ended"
+        if not self._closed:
+            code = self._engine.exit_code(self._id)
+            reason += f" with exit {code}" if code else ""
+            if code == _KILLED:
+                reason += ", killed by somebody or for its memory (execution.docker.memory_mib)"
+            last = self._stderr.decode(errors="replace").strip().splitlines()[-1:]
+            reason = ": ".join((reason, *last))
+        raise HostLostError(reason)
+
+    def _output(self) -> Iterator[bytes]:
+        with suppress(OSError, ValueError):  # it was closed meanwhile, here or there
+            while len(header := self._incoming.read(_HEADER.size)) == _HEADER.size:
+                stream, size = _HEADER.unpack(header)
+                data = self._incoming.read(size)
+                if len(data) < size:
+                    return
+                if stream == _STDOUT:
+                    yield data
+                elif stream == _STDERR:
+                    self._stderr = (self._stderr + data)[-_STDERR_TAIL:]
+
+    def close(self) -> None:
+        """End the container and all in it."""
+        self._closed = True
+        if self._socket:
+            with suppress(OSError):  # gone already
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads
+            for stream in (self._incoming, self._attached, self._socket):
+                with suppress(OSError):
+                    stream.close()
+        if self._id:
+            self._engine.remove(self._id)
+        self._engine.close()
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
@@ -40,8 +341,8 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     """
     name = config.docker.image or image_tag(config.environment)
     try:
-        with DockerEngine.connect(config.docker.url) as engine:
-            require_runtime(config.docker.runtime, engine.info())
+        with closing(DockerEngine.connect(config.docker.url)) as engine:
+            engine.info(runtime=config.docker.runtime)
             image = engine.image(name)
     except (HostLostError, HostRefusedError) as error:
         raise SandboxUnavailableError(f"backend docker: {error}") from error
@@ -58,22 +359,18 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
     del isolated  # a host isolates, or refuses
     image = cast("RemoteEnvironment", environment).reference
 
-    def settings(engine: DockerEngine) -> dict[str, Any]:
-        info = engine.info()
-        require_runtime(config.docker.runtime, info)
-        engine.require_image(image)
-        share = share_of(config, cores, info)
-        return container_settings(engine, info, image=image, environment=environment.name, config=config, share=share)
-
     def open_transport() -> ContainerTransport:
         with ExitStack() as stack:
-            engine = stack.enter_context(DockerEngine.connect(config.docker.url))
-            transport = ContainerTransport(engine, settings(engine))
+            engine = stack.enter_context(closing(DockerEngine.connect(config.docker.url)))
+            settings = container_settings(engine, config, image=image, environment=environment.name, cores=cores)
+            if engine.image(image) is None:  # another machine's engine may have had it
+                raise HostRefusedError(f"the engine has no image {image}: build it there, or push and pull it")
+            transport = ContainerTransport(engine, settings)
             stack.pop_all()  # from here on the transport's
         return transport
 
     def remove_orphans() -> None:
-        with DockerEngine.connect(config.docker.url) as engine:
+        with closing(DockerEngine.connect(config.docker.url)) as engine:
             engine.remove_orphans()
 
     return RemoteBackend(
@@ -84,98 +381,6 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
         start=config.start,
         remove_orphans=remove_orphans,
     )
-
-
-class ContainerTransport:
-    """One container with a host; ended by closing it, by the engine, or by the end of this process."""
-
-    def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
-        """Create, attach and start; the engine's connection belongs to the transport from here on.
-
-        Raises:
-            HostLostError: the engine could not do that.
-        """
-        self._engine, self._client = engine, engine.client
-        self._sending = threading.Lock()
-        self._stderr = b""
-        self._closed = False
-        self._id = self.label = ""
-        self._socket: socket.socket | None = None
-        try:
-            with engine_errors("create a container"):
-                self._id = str(self._client.create_container_from_config(dict(settings))["Id"])
-            self.label = f"container {self._id[:12]}"
-            with engine_errors("start a container"):
-                self._attach()
-                self._client.start(self._id)
-        except (HostLostError, HostRefusedError) as error:
-            self.close()
-            raise HostLostError(str(error)) from error
-
-    def _attach(self) -> None:
-        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        self._attached = self._client.attach_socket(self._id, params=streams)  # kept: its end would close the stream
-        stream: socket.socket = getattr(self._attached, "_sock", self._attached)
-        stream.settimeout(_SILENCE_SECONDS)
-        self._incoming: BinaryIO = stream.makefile("rb")
-        self._socket = stream
-
-    def send(self, data: bytes) -> None:
-        """Hand over whole lines."""
-        if self._socket is None:
-            raise HostLostError(f"{self.label} was never attached to")
-        try:
-            with self._sending:
-                self._socket.sendall(data)
-        except OSError as error:
-            raise HostLostError(f"{self.label} is gone ({error})") from error
-
-    def lines(self) -> Iterator[bytes]:
-        """The host's lines, until the container ends; then a HostLostError says why it did."""
-        yield from whole_lines(self._output())
-        raise HostLostError(f"it ended{self._why()}")
-
-    def _output(self) -> Iterator[bytes]:
-        while (frame := self._frame()) is not None:
-            stream, data = frame
-            if stream == _STDOUT:
-                yield data
-            elif stream == _STDERR:
-                self._stderr = (self._stderr + data)[-_STDERR_TAIL:]
-
-    def _frame(self) -> tuple[int, bytes] | None:
-        try:
-            header = self._incoming.read(_HEADER.size)
-            if len(header) < _HEADER.size:
-                return None
-            stream, size = _HEADER.unpack(header)
-            data = self._incoming.read(size)
-        except (OSError, ValueError):  # it was closed meanwhile, here or there
-            return None
-        return (stream, data) if len(data) == size else None
-
-    def _why(self) -> str:
-        if self._closed:
-            return ""
-        code = self._engine.exit_code(self._id)
-        text = f" with exit {code}" if code else ""
-        if code == str(_KILLED):
-            text += ", killed by somebody or for its memory (execution.docker.memory_mib)"
-        last = self._stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return text + "".join(f": {line}" for line in last)
-
-    def close(self) -> None:
-        """End the container and all in it."""
-        self._closed = True
-        if self._socket:
-            with suppress(OSError):  # gone already
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads
-            for stream in (self._incoming, self._attached, self._socket):
-                with suppress(OSError):
-                    stream.close()
-        if self._id:
-            self._engine.remove(self._id)
-        self._engine.close()
 
 
 SPEC = BackendSpec(environment, backend)

@@ -17,7 +17,6 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec
-from bigcodeflow.execution.remote import owners
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.e2b_transport import (
     SDK_ERRORS,
@@ -26,7 +25,14 @@ from bigcodeflow.execution.remote.e2b_transport import (
     meaning_of,
     translated,
 )
-from bigcodeflow.execution.remote.transports import Connection, HostLostError, HostRefusedError
+from bigcodeflow.execution.remote.transports import (
+    Connection,
+    HostLostError,
+    HostRefusedError,
+    is_orphan,
+    machine_id,
+    process_id,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -212,8 +218,8 @@ def estimate(config: E2BConfig, seconds: float, *, cores: int = 2, memory_mib: i
 def own_metadata() -> dict[str, str]:
     """What the sandboxes of this process are known by."""
     return {
-        _MACHINE: owners.machine_id(),
-        _OWNER: owners.process_id(),
+        _MACHINE: machine_id(),
+        _OWNER: process_id(),
         _RUN: uuid.uuid4().hex,
         _HOST: socket.gethostname(),
     }
@@ -230,8 +236,8 @@ def remove_orphans() -> int:
     """
     removed = 0
     try:
-        machine = owners.machine_id()
-        left = [one for one in _of_this_machine() if owners.is_orphan(machine, one.metadata.get(_OWNER, ""))]
+        machine = machine_id()
+        left = [one for one in _of_this_machine() if is_orphan(machine, one.metadata.get(_OWNER, ""))]
         for sandbox in left:  # all are known before one goes: a page may be counted from the first
             removed += Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:
@@ -246,7 +252,7 @@ def remove_orphans() -> int:
 
 def _of_this_machine() -> Iterator[SandboxInfo]:
     """Running and paused ones."""
-    pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: owners.machine_id()}))
+    pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: machine_id()}))
     while pages.has_next:
         yield from pages.next_items()
 

@@ -1,10 +1,16 @@
-"""A connection to one host over a byte transport: requests out, each answer to who waits for it."""
+"""A connection to one host over a byte transport: requests out, each answer to who waits for it.
+
+Also which process started a host, so that what killed runs left behind can be removed.
+"""
 
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -20,6 +26,7 @@ from bigcodeflow.execution.worker_preflight import code_version
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
+_START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
 
 
 class HostLostError(ExecutionError):
@@ -102,12 +109,8 @@ class Connection:
             HostLostError: the host is gone, or did not end it in time.
         """
         number = next(self._numbers)
-        message = {
-            "type": "item",
-            "number": number,
-            "item": protocol.item_fields(item, name=str(number), key=item.verdict_key),
-        }
-        response = self._request(number, message, patience_seconds)
+        fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
+        response = self._request(number, {"type": "item", "number": number, "item": fields}, patience_seconds)
         try:
             return protocol.parse_outcome(response.get("outcome"))
         except protocol.ProtocolError as error:
@@ -127,45 +130,35 @@ class Connection:
         deadline = time.monotonic() + patience_seconds
         try:
             self._transport.send(protocol.line(message))
-            while not response.done():
-                self._wait(response, deadline)
-            return response.result()
+            while (left := min(deadline, self._last_line_at + _SILENCE_SECONDS) - time.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    return response.result(timeout=left)
+            silent_seconds = time.monotonic() - self._last_line_at
+            silent = f"has been silent for {silent_seconds:.0f} s" if silent_seconds > _SILENCE_SECONDS else ""
+            lost = HostLostError(f"{self._transport.label} {silent or 'did not answer in time'}")
         except HostLostError as error:
-            raise self._break(error) from None
+            lost = error
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
-
-    def _wait(self, response: "Future[dict[str, Any]]", deadline: float) -> None:
-        now = time.monotonic()
-        silent_seconds = now - self._last_line_at
-        if silent_seconds > _SILENCE_SECONDS:
-            raise HostLostError(f"{self._transport.label} has been silent for {silent_seconds:.0f} s")
-        if now > deadline:
-            raise HostLostError(f"{self._transport.label} did not answer in time")
-        try:
-            response.exception(timeout=min(_SILENCE_SECONDS / 4, deadline - now))
-        except TimeoutError:
-            return
+        raise self._break(lost)
 
     def _read(self) -> None:
         reason = f"{self._transport.label} ended"
         try:
             for text in self._transport.lines():
                 self._last_line_at = time.monotonic()
-                self._dispatch(protocol.message_of(text))
+                message = protocol.message_of(text)
+                if message["type"] == "refused":
+                    self._break(HostRefusedError(f"{self._transport.label}: {message.get('message')}"))
+                if message["type"] in ("prepared", "outcome", "ready"):
+                    with self._lock:
+                        waiting = self._waiting.get(message.get("number", message["type"]))
+                    if waiting and not waiting.done():
+                        waiting.set_result(message)
         except (protocol.ProtocolError, HostLostError) as error:
             reason = f"{self._transport.label}: {error}"
         self._break(HostLostError(reason))
-
-    def _dispatch(self, message: dict[str, Any]) -> None:
-        if message["type"] == "refused":
-            self._break(HostRefusedError(f"{self._transport.label}: {message.get('message')}"))
-        if message["type"] in ("prepared", "outcome", "ready"):
-            with self._lock:
-                waiting = self._waiting.get(message.get("number", message["type"]))
-            if waiting and not waiting.done():
-                waiting.set_result(message)
 
     def _break(self, error: ExecutionError) -> ExecutionError:
         """Raise the first cause of the loss in every thread that waits."""
@@ -187,3 +180,25 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield b"".join((*parts, end))
             parts = []
         parts.append(rest)
+
+
+def machine_id() -> str:
+    """This boot of this machine and this pid namespace: process ids mean nothing beyond."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def process_id(pid: int | None = None) -> str:
+    """A process, by default this one, among all that ever ran on this machine; empty for one that is gone."""
+    pid = pid or os.getpid()
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    return f"{pid}-{stat.rpartition(')')[2].split()[_START_TIME_FIELD]}"
+
+
+def is_orphan(machine: str, process: str) -> bool:
+    """Whether the owner was a process of this machine that is gone; of others nothing is known here."""
+    pid = process.partition("-")[0]
+    return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process
