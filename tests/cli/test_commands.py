@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -29,6 +31,20 @@ def test_the_documentation_of_the_commands_is_current() -> None:
         if not parameter.help
     ]
     assert unexplained == []
+
+
+@pytest.mark.parametrize("command", ["--version", "status --help"])
+def test_a_command_starts_without_what_it_does_not_use(command: str) -> None:
+    """All tables, databases and workflow engines take seconds to import; a command imports its own module only."""
+    program = (
+        f"import sys; sys.argv = ['bigcodeflow', *{command.split()}]\n"
+        "from bigcodeflow.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = 'dask distributed duckdb numpy polars prefect pyarrow scipy'.split()\n"
+        "assert not (found := {*heavy} & sys.modules.keys()), found"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
 def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:

@@ -27,7 +27,7 @@ def test_every_option_is_documented() -> None:
     """Those of the command are those of the page."""
     from inspect import signature
 
-    from bigcodeflow.cli.serve import serve
+    from bigcodeflow.cli.service import serve
 
     page = _PAGE.read_text()
     missing = [name for name in signature(serve).parameters if f"`--{name.replace('_', '-')}`" not in page]

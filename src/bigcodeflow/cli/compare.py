@@ -1,22 +1,29 @@
-"""`bigcodeflow compare`: recorded runs against one another on the same tasks."""
+"""`bigcodeflow compare` and `plan`: runs against one another, and how many tasks and samples a difference needs."""
 
+import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from bigcodeflow.cli.console import notice, out
+from bigcodeflow.cli.console import notice, out, print_line
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, TableFormat, whole_numbers
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.comparison import By
 
 if TYPE_CHECKING:
-    from bigcodeflow.results.comparison import Comparison
+    from bigcodeflow.results.planning import Question
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
     "or --html FILE with each sample."
 )
+#: The smallest difference and the smallest chance that can be asked for, shares; beyond it numbers overflow.
+_LEAST = 1e-6
+_MOST_TASKS = 10_000_000
 
 
 def compare(
@@ -63,6 +70,7 @@ def compare(
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
     from bigcodeflow.results import comparison as library
+    from bigcodeflow.results.comparison.comparison import to_csv, to_json
     from bigcodeflow.results.comparison.text_tables import tables, to_markdown
 
     compared = library.open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
@@ -76,25 +84,138 @@ def compare(
         recorded = select_runs(store, [subject.record for subject in found.subjects])
         written = write_report(recorded, html, comparison=found)
         notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
-    if output == "table":
+    if output == "json":
+        typer.echo(to_json(found))
+    elif output == "markdown":
+        typer.echo(to_markdown(found, tasks=tasks))
+    elif output == "csv":
+        for note in found.notes:  # a CSV file has no place for them
+            notice(note)
+        typer.echo(to_csv(found), nl=False)
+    else:
         for note in found.notes:
             out.print(Text(note, style="yellow"))
         for table in tables(found, tasks=tasks, brief=not everything):
             out.print(table)
         if not everything:
             out.print(Text(_MORE, style="dim"))
-    elif output == "markdown":
-        typer.echo(to_markdown(found, tasks=tasks))
+
+
+def plan(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN [RUN]]",
+            help="Recorded runs to take variances from: of both models, or of one; RUN@raw or RUN@robust chooses a "
+            "variant or sanitizer.",
+            show_default="variances are assumed",
+        ),
+    ] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            help="Difference of pass@1 that is to be found, in points, such as 3.",
+            show_default="the smallest that can be found",
+        ),
+    ] = None,
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=_MOST_TASKS,
+            help="Number of tasks.",
+            show_default="those of the full and the hard benchmark",
+        ),
+    ] = None,
+    samples: Annotated[str, typer.Option(help="Samples a task to show.")] = "1,2,5,10,20,50,100",
+    power: Annotated[float, typer.Option(help="How surely the difference is to be found, a share.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="Level of the two-sided test, a share.")] = 0.05,
+    store: RecordedStore = "results/store",
+    variant: RecordedVariant = "calibrated",
+    sanitizer: RecordedSanitizer = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.
+
+    Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
+    """
+    from bigcodeflow.leaderboard.entries import N_TASKS
+    from bigcodeflow.results.comparison import open_runs
+    from bigcodeflow.results.planning import MOST_SAMPLES, Question, basis_of, samples_needed, tasks_needed
+
+    share = None if difference is None else difference / 100
+    if share is not None and not _LEAST <= share < 1:
+        raise ConfigError(f"--difference {difference}: needs 0.0001 to 99.9")
+    if not _LEAST <= alpha < power <= 1 - _LEAST:
+        raise ConfigError(f"--power {power}, --alpha {alpha}: needs {_LEAST:g} <= alpha < power <= {1 - _LEAST:g}")
+    numbers = sorted(set(whole_numbers("--samples", samples, positive=True, most=MOST_SAMPLES)))
+    compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "", fewest=1) if runs else []
+    basis = basis_of(compared)
+    question = Question(basis.variances, power, alpha)
+    benchmarks = {"given": tasks} if tasks else {str(name): number for name, number in N_TASKS.items()}
+    found: dict[str, Any] = {
+        "difference_points": None if share is None else 100 * share,
+        "power": power,
+        "alpha": alpha,
+        "variance_between_tasks": question.variances.between,
+        "variance_within_tasks": question.variances.within,
+        "estimated_from_tasks": basis.n_tasks,
+        "notes": list(basis.notes),
+        # Infinitely many samples are the best that any number can do.
+        "rows": [_plan_row(question, share, benchmarks, n_samples) for n_samples in (*numbers, math.inf)],
+    }
+    if share is not None:
+        found["fewest_tasks"] = tasks_needed(question, share, math.inf)
+        found["benchmarks"] = [
+            {"name": name, "tasks": n_tasks, "samples": samples_needed(question, share, n_tasks)}
+            for name, n_tasks in benchmarks.items()
+        ]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
     else:
-        _record(found, output)
+        _show_plan(found, benchmarks)
 
 
-def _record(found: "Comparison", output: TableFormat) -> None:
-    from bigcodeflow.results.comparison.comparison import to_csv, to_json
+def _plan_row(
+    question: "Question", difference: float | None, benchmarks: dict[str, int], n_samples: float
+) -> dict[str, Any]:
+    """What n samples a task need and find; unlimited samples and what cannot be reached are None."""
+    from bigcodeflow.results.planning import smallest_difference, tasks_needed
 
-    if output == "json":
-        typer.echo(to_json(found))
-        return
-    for note in found.notes:  # a CSV file has no place for them
-        notice(note)
-    typer.echo(to_csv(found), nl=False)
+    limited = math.isfinite(n_samples)
+    row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
+    if difference is not None:
+        row["tasks"] = tasks_needed(question, difference, n_samples)
+        row["samples_in_all"] = row["tasks"] * int(n_samples) if limited else None
+    smallest = {name: smallest_difference(question, n_tasks, n_samples) for name, n_tasks in benchmarks.items()}
+    row["smallest_difference_points"] = {name: share and 100 * share for name, share in smallest.items()}
+    return row
+
+
+def _show_plan(found: dict[str, Any], benchmarks: dict[str, int]) -> None:
+    for note in found["notes"]:
+        print_line(note)
+    between, within = found["variance_between_tasks"], found["variance_within_tasks"]
+    print_line(f"Variance of a task's difference with n samples: {between:.4f} + {within:.4f} / n")
+    points = found["difference_points"]
+    wanted = "Smallest difference" if points is None else f"{points:g} points"
+    level = f"found with power {found['power']:g}, two-sided alpha {found['alpha']:g}, paired"
+    out.print(f"{wanted} {level}", style="bold", highlight=False)
+    for benchmark in found.get("benchmarks", ()):
+        n_tasks, n_samples = benchmark["tasks"], benchmark["samples"]
+        name = f"{n_tasks:,} tasks" if benchmark["name"] == "given" else f"{benchmark['name']}, {n_tasks:,} tasks"
+        if n_samples is None:
+            print_line(f"{name}: not by any number of samples; it takes {found['fewest_tasks']:,} tasks or more")
+        else:
+            several = "s" if n_samples > 1 else ""
+            print_line(f"{name}: {n_samples:,} sample{several} a task, {n_samples * n_tasks:,} a model")
+    headings = [f"{number:,} tasks find" for number in benchmarks.values()]
+    if points is not None:
+        headings = ["tasks needed", "samples a model", *headings]
+    rows = []
+    for row in found["rows"]:
+        needed = [] if points is None else [row["tasks"], row["samples_in_all"]]
+        smallest = row["smallest_difference_points"].values()
+        found_points = ["none" if one is None else f"{one:.1f} points" for one in smallest]
+        rows.append(["any number" if row["samples"] is None else row["samples"], *needed, *found_points])
+    out.print(Table.of(["samples a task", *(Column(heading, align="right") for heading in headings)], rows))

@@ -1,8 +1,14 @@
 """How commands print: results on standard output, notices on standard error."""
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from rich.console import Console
 
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.table import Table
+
+T = TypeVar("T")
 
 out = Console(soft_wrap=False)
 notices = Console(stderr=True, highlight=False)
@@ -22,3 +28,29 @@ def print_table(table: Table) -> None:
     """A table that has rows."""
     if table.rows:
         out.print(table)
+
+
+def perform_each(
+    items: Sequence[T],
+    perform: Callable[[T], None],
+    error: type[BigCodeFlowError],
+    *,
+    name: Callable[[T], str],
+    fatal: tuple[type[BigCodeFlowError], ...] = (),
+) -> None:
+    """Perform all of them; one that fails does not keep the others from being done, unless its error is fatal.
+
+    Raises:
+        BigCodeFlowError: the only one's own error, or the fatal one; else ``error`` with a line for each that failed,
+            which begins with its name.
+    """
+    failures = []
+    for item in items:
+        try:
+            perform(item)
+        except BigCodeFlowError as failure:
+            if len(items) == 1 or isinstance(failure, fatal):
+                raise
+            failures.append(f"{name(item)}{failure}")
+    if failures:
+        raise error("\n".join(failures))

@@ -1,18 +1,21 @@
-"""`bigcodeflow env`: build, list, check and remove environments."""
+"""`bigcodeflow env`: build, list, check and remove environments; `doctor`: whether they and the machine work."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from bigcodeflow import environments
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, out, print_line, print_table
+from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
-from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.table import Column, Table
-from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
+from bigcodeflow.core.table import Cell, Column, Table
 
 if TYPE_CHECKING:
     from bigcodeflow.pipeline.environment_check import EnvironmentCheck
@@ -22,6 +25,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
+#: Program → Debian package.
+_PROGRAMS = {"bwrap": "bubblewrap", "zip": "zip", "unzip": "unzip", "ps": "procps", "gcc": "gcc", "g++": "g++"}
 _ELSEWHERE = "Images and templates"
 _Name = Annotated[
     str,
@@ -170,6 +176,7 @@ def check(
     """
     from bigcodeflow.core.settings import validated
     from bigcodeflow.pipeline.environment_check import EnvironmentCheck, EnvironmentCheckConfig, check_settings
+    from bigcodeflow.pipeline.progress import progress_listener
 
     values = {path.partition(".")[2] or path: value for path, value in given.items()}
     values["dataset"] = values.pop("source", "")
@@ -248,3 +255,82 @@ def remove(name: _Name) -> None:
     """Delete every build of an environment."""
     for folder in environments.remove_environment(name):
         notice(f"removed {folder}")
+
+
+class Diagnosis(NamedTuple):
+    """One thing that was checked."""
+
+    subject: str
+    works: bool
+    details: str
+    unsafe: bool = False
+    """Whether generated code cannot be isolated because of it."""
+
+
+def doctor(
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what does not work.")] = False,
+    store: options.RecordedStore = "results/store",
+) -> None:
+    """Check packages, system programs, sandbox environments, the isolation they really have here, and recorded runs.
+
+    A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
+    when the sandbox cannot be used.
+    """
+    found = [*_packages(), *_programs(), *_environments(), *_recorded_runs(store)]
+    rows = [
+        (Cell("✓", "good") if one.works else Cell("✗", "bad"), one.subject, one.details)
+        for one in found
+        if not (quiet and one.works)
+    ]
+    print_table(Table.of(("", "what", "found"), rows))
+    if any(one.unsafe for one in found):
+        notices.print("generated code cannot be isolated on this machine until bubblewrap works")
+        raise typer.Exit(1)
+
+
+def _packages() -> Iterator[Diagnosis]:
+    for name in _PACKAGES:
+        try:
+            yield Diagnosis(f"package {name}", works=True, details=metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield Diagnosis(f"package {name}", works=False, details="missing: reinstall bigcodeflow")
+
+
+def _programs() -> Iterator[Diagnosis]:
+    for name, package in _PROGRAMS.items():
+        path = shutil.which(name)
+        details = path or f"missing: apt-get install {package}"
+        yield Diagnosis(package, works=path is not None, details=details, unsafe=path is None and name == "bwrap")
+
+
+def _environments() -> Iterator[Diagnosis]:
+    from bigcodeflow.execution.backends.local import LocalBackend
+
+    for name in environments.definition_names():
+        subject = f"sandbox environment {name}"
+        try:
+            environment = environments.find_environment(name)
+            with closing(LocalBackend(environment, LimitsConfig(), warm=True)) as backend:
+                layers = backend.check().layers
+        except BigCodeFlowError as error:
+            unsafe = isinstance(error, SandboxUnavailableError)
+            yield Diagnosis(subject, works=False, details=str(error), unsafe=unsafe)
+        else:
+            yield Diagnosis(subject, works=True, details="isolated by: " + "; ".join(layers))
+
+
+def _recorded_runs(store: str) -> Iterator[Diagnosis]:
+    from bigcodeflow.results.runs import recorded_runs, split_mismatch
+    from bigcodeflow.store import open_store
+
+    try:
+        runs = recorded_runs(store)
+        mismatches = {run.record: mismatch for run in runs if (mismatch := split_mismatch(run))}
+    except BigCodeFlowError as error:
+        yield Diagnosis(f"recorded runs of {open_store(store).location}", works=False, details=str(error))
+        return
+    for record, mismatch in mismatches.items():
+        remedy = f"run it again, which asks for the missing answers, and delete runs/{record}.json in the store"
+        yield Diagnosis(f"recorded run {record}", works=False, details=f"{mismatch}: {remedy}")
+    if runs and not mismatches:
+        yield Diagnosis("recorded runs", works=True, details=f"{len(runs):,}, each asked the prompts of its split")

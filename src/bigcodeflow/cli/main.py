@@ -1,59 +1,76 @@
-"""The `bigcodeflow` command: assembles the commands and turns user errors into one line without a traceback."""
+"""The `bigcodeflow` command: finds the commands and turns user errors into one line without a traceback."""
 
 import sys
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import bigcodeflow
-from bigcodeflow.cli import (
-    compare,
-    dataset,
-    doctor,
-    env,
-    generate,
-    importing,
-    inspect,
-    leaderboard,
-    plan,
-    run,
-    sanitize,
-    serve,
-    service,
-    store,
-    sweep,
-)
-from bigcodeflow.cli.console import notices
 from bigcodeflow.core.errors import BigCodeFlowError
+
+#: Module below bigcodeflow.cli, and the function or the group in it, by command.
+_COMMANDS = {
+    "run": "run.run",
+    "sweep": "run.sweep",
+    "generate": "samples.generate",
+    "evaluate": "run.evaluate",
+    "sanitize": "samples.sanitize",
+    "syncheck": "samples.syncheck",
+    "import": "importing.import_results",
+    "inspect": "inspect.inspect",
+    "compare": "compare.compare",
+    "plan": "compare.plan",
+    "report": "store.report",
+    "catalog": "store.catalog",
+    "up": "service.up",
+    "status": "service.status",
+    "down": "service.down",
+    "clean": "store.clean",
+    "serve": "service.serve",
+    "doctor": "env.doctor",
+    "dataset": "dataset.app",
+    "leaderboard": "leaderboard.app",
+    "env": "env.app",
+}
+
+
+class _LazyCommands(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for: all of them take most of a second."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = _COMMANDS[name].partition(".")
+        found = getattr(import_module(f"bigcodeflow.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(add_completion=False)
+            found.command(name)(function)
+        command = typer.main.get_command(found)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _LazyCommands()  # type: ignore[assignment]
+
 
 app = typer.Typer(
     name="bigcodeflow",
+    cls=_Group,
     help="Run BigCodeBench as a resumable pipeline: load tasks, ask models, sanitize answers, execute and score them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run.run)
-app.command("sweep")(sweep.sweep)
-app.command("generate")(generate.generate)
-app.command("evaluate")(run.evaluate)
-app.command("sanitize")(sanitize.sanitize)
-app.command("syncheck")(sanitize.syncheck)
-app.add_typer(dataset.app, name="dataset")
-app.command("import")(importing.import_results)
-app.command("inspect")(inspect.inspect)
-app.command("compare")(compare.compare)
-app.command("plan")(plan.plan)
-app.command("report")(store.report)
-app.add_typer(leaderboard.app, name="leaderboard")
-app.command("catalog")(store.catalog)
-app.command("up")(service.up)
-app.command("status")(service.status)
-app.command("down")(service.down)
-app.command("clean")(store.clean)
-app.command("serve")(serve.serve)
-app.add_typer(env.app, name="env")
-app.command("doctor")(doctor.doctor)
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,9 +93,11 @@ def main() -> None:
     try:
         app()
     except BigCodeFlowError as error:
+        from bigcodeflow.cli.console import notices
+
         notices.print("[bold red]error:[/bold red]", end=" ")
         notices.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        notices.print("stopped; what is finished is kept: run the same command again to go on")
+        typer.echo("stopped; what is finished is kept: run the same command again to go on", err=True)
         sys.exit(130)

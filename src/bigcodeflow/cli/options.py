@@ -6,7 +6,7 @@ import math
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 from pydantic.fields import FieldInfo
@@ -19,6 +19,7 @@ STORE_VARIABLE = "BIGCODEFLOW_STORE"
 _GRID = " Several, with commas between them, make a grid."
 
 Command = Callable[..., None]
+N = TypeVar("N", int, float)
 
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting, such as execution.limits.time_seconds=60.")
@@ -122,33 +123,26 @@ def settings_options(*options: SettingOption, model: type[SettingsModel] = RunCo
     return decorate
 
 
-def whole_numbers(flag: str, text: str, *, positive: bool = False) -> list[int]:
+def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | None = None) -> list[int]:
     """Whole numbers with commas between them, as in 1,5,10.
 
     Raises:
-        ConfigError: another text, or a number that should be positive and is not.
+        ConfigError: another text, or a number that should be positive or at most so large and is not.
     """
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or (positive and min(numbers) < 1):
-        kind = "positive whole" if positive else "whole"
-        raise ConfigError(f"{flag} {text!r} is not a list of {kind} numbers: write it as 1,5,10")
+    numbers = _numbers(text, int)
+    if not numbers or (positive and min(numbers) < 1) or (most is not None and max(numbers) > most):
+        kind = "positive whole numbers" if positive else "whole numbers"
+        limit = "" if most is None else f" up to {most:,}"
+        raise ConfigError(f"{flag} {text!r}: needs {kind}{limit}: write it as 1,5,10")
     return numbers
 
 
-def _grid_values(flag: str, text: str) -> Any:
-    """One number, or several of them."""
+def _numbers(text: str, kind: Callable[[str], N]) -> list[N]:
+    """Empty where any part is no number."""
     try:
-        numbers = [float(part) for part in text.split(",")]
+        return [kind(part) for part in text.split(",")]
     except ValueError:
-        numbers = []
-    if not numbers or not all(map(math.isfinite, numbers)):
-        raise ConfigError(f"{flag} {text!r} is not a number or a list of numbers such as 0.2,0.8")
-    # A setting of whole numbers takes none with a fraction, and none is written as 1280.0.
-    values = [int(number) if number.is_integer() else number for number in numbers]
-    return values if len(values) > 1 else values[0]
+        return []
 
 
 def _field(model: type[SettingsModel], path: str) -> FieldInfo:
@@ -165,46 +159,30 @@ def _kinds(field: FieldInfo) -> list[Any]:
 
 
 def _element(field: FieldInfo) -> Any:
-    """What a tuple field holds; None where the field is no tuple."""
+    """What a tuple field holds; None where the field is no tuple. One value or several of them make a grid."""
     return next((typing.get_args(kind)[0] for kind in _kinds(field) if typing.get_origin(kind) is tuple), None)
-
-
-def _is_grid(field: FieldInfo) -> bool:
-    """Whether the field is one value or several of them."""
-    return _element(field) is not None and len(_kinds(field)) > 1
-
-
-def _annotation(field: FieldInfo) -> Any:
-    """Type of an option for the field: choices without the empty one, several numbers as text with commas."""
-    element = _element(field)
-    if element is not None:
-        return list[str] if element is str else str
-    [kind] = _kinds(field)
-    if typing.get_origin(kind) is Literal:
-        return Literal[tuple(choice for choice in typing.get_args(kind) if choice)]
-    return kind
 
 
 def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Parameter:
     field = _field(model, option.path)
-    kind = _annotation(field)
+    kinds, element = _kinds(field), _element(field)
+    kind = kinds[0]
+    if element is not None:  # several numbers are text with commas between them
+        kind = list[str] if element is str else str
+    elif typing.get_origin(kind) is Literal:
+        kind = Literal[tuple(choice for choice in typing.get_args(kind) if choice)]
     bounds: dict[str, Any] = {}
     if kind in (int, float):
-        bounds = {
-            name: bound
-            for name, constraint in (("min", "ge"), ("max", "le"))
-            if (bound := next((getattr(one, constraint) for one in field.metadata if hasattr(one, constraint)), None))
-            is not None
-        }
-    default = field.default
-    if option.shown is None and default not in (None, "", ()) and kind is not bool:
-        shown: str | bool = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-    else:
-        shown = option.shown or False
+        names = {"ge": "min", "le": "max"}
+        bounds = {names[name]: getattr(one, name) for one in field.metadata for name in names if hasattr(one, name)}
+    default, shown = field.default, option.shown
+    if shown is None and default not in (None, "", ()) and kind is not bool:
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    text = (option.help or field.description or "").replace("\n", " ")
     info = typer.Option(
         option.flag,
-        help=(option.help or field.description or "").replace("\n", " ") + (_GRID if _is_grid(field) else ""),
-        show_default=shown,
+        help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
+        show_default=shown or False,
         rich_help_panel=option.panel,
         envvar=STORE_VARIABLE if option.path == "store" else None,
         **bounds,
@@ -221,8 +199,13 @@ def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
     """The setting's value; None where the option was not given and has no default of its own."""
     if value is None or value is False or value in ("", []):
         return option.default
-    if isinstance(value, str) and _is_grid(field):
-        return _grid_values(option.flag, value)
-    if isinstance(value, str) and _element(field) is int:
+    if not isinstance(value, str) or _element(field) in (None, str):
+        return value
+    if len(_kinds(field)) == 1:
         return whole_numbers(option.flag, value)
-    return value
+    numbers = _numbers(value, float)
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise ConfigError(f"{option.flag} {value!r} is not a number or a list of numbers such as 0.2,0.8")
+    # A setting of whole numbers takes none with a fraction, and none is written as 1280.0.
+    values = [int(number) if number.is_integer() else number for number in numbers]
+    return values if len(values) > 1 else values[0]

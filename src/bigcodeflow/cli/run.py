@@ -1,23 +1,30 @@
-"""`bigcodeflow run` and `evaluate`: the pipeline as a Prefect flow, or in this process."""
+"""`bigcodeflow run`, `evaluate` and `sweep`: the pipeline as a Prefect flow, or in this process."""
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bigcodeflow import results
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, print_table
+from bigcodeflow.cli.console import notice, notices, out, perform_each, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
-from bigcodeflow.core.table import Table
+from bigcodeflow.config.run import parse_override
+from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.core.table import Column, Table
+from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.store import open_store
+
+if TYPE_CHECKING:
+    from bigcodeflow.pipeline.sweeps import MemberResult, Plan, SweepConfig, SweepFailedError
 
 #: Set before Prefect is imported, and only where the user has set nothing.
 _PREFECT_SETTINGS = {
@@ -26,6 +33,8 @@ _PREFECT_SETTINGS = {
     # A loaded machine needs more than the default 20 s to bring the server up.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
+#: Columns of long texts, and how narrow a terminal may make them.
+_WRAPPED = {"to do": 20, "done": 12, "why": 8}
 
 
 @settings_options(*(option._replace(shown="the preset's") for option in (*options.MODEL, *options.BACKEND)))
@@ -47,7 +56,14 @@ def run(
     """
     if "generation.model" in given:
         given["samples.source"] = "model"
-    run_each(load_config(preset, tuple(settings or ()), given), no_prefect=no_prefect)
+    runs = expand_grid(load_config(preset, tuple(settings or ()), given))
+
+    def perform(one: RunConfig) -> None:
+        if len(runs) > 1:
+            notices.rule(one.name)
+        _run(one, with_prefect=not no_prefect)
+
+    perform_each(runs, perform, ExecutionError, name=lambda one: f"{one.name}: ", fatal=(ConfigError,))
 
 
 @settings_options(
@@ -90,56 +106,34 @@ def evaluate(
     if both_starts:
         _report_starts(config)
     else:
-        _evaluate(config)
+        _run(config, with_prefect=False)
 
 
-def run_each(config: RunConfig, *, no_prefect: bool) -> None:
-    """Run every setting of a grid, or the run itself; a setting that fails does not keep the others from running."""
-    from bigcodeflow.generation import expand_grid
-
-    runs, failures = expand_grid(config), []
-    perform = _evaluate if no_prefect else _run_flow
-    for one in runs:
-        if len(runs) > 1:
-            notices.rule(one.name)
-        try:
-            perform(one)
-        except BigCodeFlowError as error:
-            if len(runs) == 1 or isinstance(error, ConfigError):
-                raise
-            failures.append(f"{one.name}: {error}")
-    if failures:
-        raise ExecutionError("\n".join(failures))
-
-
-def _evaluate(config: RunConfig) -> None:
-    """Perform every stage in this process, write the outputs and show the summary."""
+def _run(config: RunConfig, *, with_prefect: bool) -> None:
+    """Perform every stage and show what was found; the flow runs on a running Prefect server, or on one of its own."""
     started_at = datetime.now(UTC)
     config = outputs.in_own_folder(config, started_at)
-    with progress_listener() as listener:
-        artifacts = stages.perform_all(config, listener)
-    _finish(config, artifacts, started_at)
-
-
-def _run_flow(config: RunConfig) -> None:
-    """Run the flow to its end and show what it found, on a running Prefect server or on one started for it."""
-    from bigcodeflow.pipeline.resolution import resolve
-
-    started_at = datetime.now(UTC)
-    config = outputs.in_own_folder(config, started_at)
-    if not prepare_prefect():
+    artifacts = None
+    if with_prefect and not _prepare_prefect():
         artifacts = stages.finished_run(resolve(config))
         if artifacts is not None:  # a server of its own would take longer to start than everything else takes
             notices.print("every stage is in the cache: nothing to run")
-            _finish(config, artifacts, started_at)
-            return
-        notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
-    from flows.benchmark import benchmark
+        else:
+            notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
+    if with_prefect and artifacts is None:
+        from flows.benchmark import benchmark
 
-    _show_results(config, benchmark(config))
+        _show_results(config, benchmark(config))
+        return
+    if artifacts is None:
+        with progress_listener() as listener:
+            artifacts = stages.perform_all(config, listener)
+    now = datetime.now().astimezone()
+    outputs.write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
+    _show_results(config, artifacts)
 
 
-def prepare_prefect() -> bool:
+def _prepare_prefect() -> bool:
     """Set what Prefect reads when it is imported; whether a running server is named.
 
     Where the user names none, it is the one that `bigcodeflow up` started from this folder.
@@ -155,13 +149,6 @@ def prepare_prefect() -> bool:
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     return bool(os.environ.get("PREFECT_API_URL"))
-
-
-def _finish(config: RunConfig, artifacts: stages.RunArtifacts, started_at: datetime) -> None:
-    """Write the outputs of a run that did without Prefect, and show them."""
-    now = datetime.now().astimezone()
-    outputs.write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
-    _show_results(config, artifacts)
 
 
 def _show_results(config: RunConfig, artifacts: stages.RunArtifacts) -> None:
@@ -201,3 +188,78 @@ def _report_starts(config: RunConfig) -> None:
     )
     if comparison.systematic:
         raise typer.Exit(1)
+
+
+@settings_options(
+    SettingOption("out", shown="the file's, or one of its own in results/sweeps", help="Folder for the results."),
+    SettingOption("store", shown="the file's", help="Folder or URL (s3://bucket/prefix) of cached artifacts."),
+)
+def sweep(
+    given: dict[str, Any],
+    file: Annotated[
+        str, typer.Argument(help="Sweep: a YAML file, or the name of a shipped one, starter or nightly.")
+    ] = "starter",
+    settings: options.Overrides = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done for each run, and stop.")] = False,
+) -> None:
+    """Run every model under every split, subset and setting.
+
+    What is in the store already is reused. A run that fails does not stop the others; the same command again runs
+    only what is not finished. With a server running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the sweep
+    appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
+    See docs/sweeps.md.
+    """
+    from bigcodeflow.pipeline.sweeps import brief_rows, last_runs, load_sweep, members_of, plan_of, plan_rows
+
+    overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
+    config = load_sweep(file, overrides).model_copy(update=given)
+    members = members_of(config)
+    recorded = last_runs(config.store)
+    resolver = Resolver(dry_run=dry_run)
+    plans = [plan_of(member, recorded.get(member.name), resolver) for member in members]
+    print_table(_sweep_table(plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
+    if dry_run:
+        return
+    results, folder, failure = _perform_sweep(config, plans)
+    print_table(_sweep_table(brief_rows(results), f"Sweep {config.name}"))
+    notice(f"results    {folder}")
+    if failure is not None:
+        raise failure
+
+
+def _perform_sweep(
+    config: "SweepConfig", plans: Sequence["Plan"]
+) -> "tuple[Sequence[MemberResult], str, SweepFailedError | None]":
+    """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
+    from bigcodeflow.pipeline.sweeps import SweepFailedError, folder_of, placed, reused_result, write_results
+
+    if not _prepare_prefect():
+        if not any(plan.artifacts is None for plan in plans):
+            # A server of its own would take longer to start than everything else takes.
+            notices.print("every stage of every run is in the store: nothing to run")
+            folder = folder_of(config, datetime.now(UTC))
+            there = [(placed(plan, folder), plan.artifacts) for plan in plans]
+            results = [reused_result(plan, artifacts) for plan, artifacts in there if artifacts is not None]
+            write_results(config, results, folder)
+            return results, folder, None
+        notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
+    from flows.sweep import sweep as sweep_flow
+
+    try:
+        done: Sequence[MemberResult] = sweep_flow(config)
+        failure = None
+    except SweepFailedError as error:
+        done, failure = error.results, error
+    # The flow names its folder by its own run; something ran there, or there would have been no need of it.
+    folders = [str(Path(one.out).parent) for one in done if one.outcome != "reused"]
+    return done, config.out or next(iter(folders), "results/sweeps"), failure
+
+
+def _sweep_table(rows: Sequence[Mapping[str, str]], title: str) -> Table:
+    columns = [Column("run", wrap="elide", min_width=16)]
+    columns += [
+        Column(name, wrap="fold" if name in _WRAPPED else "never", min_width=_WRAPPED.get(name))
+        for name in (rows[0] if rows else ())
+        if name != "run"
+    ]
+    return Table.of_records(rows, title=title, columns=columns)

@@ -19,7 +19,6 @@ from bigcodeflow.config.generation import (
     RequestsConfig,
     SamplingConfig,
 )
-from bigcodeflow.config.loading import load_config, load_settings, read_preset
 from bigcodeflow.config.run import (
     AggregationConfig,
     DatasetConfig,
@@ -30,6 +29,9 @@ from bigcodeflow.config.run import (
     SanitizingConfig,
     Split,
     Subset,
+    load_config,
+    load_settings,
+    read_preset,
 )
 
 __all__ = [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.cli.run import sweep
 from bigcodeflow.cli.store import clean
-from bigcodeflow.cli.sweep import sweep
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import TASKS
 from bigcodeflow.store import open_store

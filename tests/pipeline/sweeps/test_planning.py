@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bigcodeflow.cli.sweep import sweep as command
+from bigcodeflow.cli.run import sweep as command
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import Resolver

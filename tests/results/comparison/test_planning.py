@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from bigcodeflow.cli.compare import plan
 from bigcodeflow.cli.console import out
-from bigcodeflow.cli.plan import plan
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison import open_runs
 from bigcodeflow.results.planning import (

@@ -1,19 +1,21 @@
-"""`bigcodeflow generate`: ask a model for answers, and write them in the original's format."""
+"""`bigcodeflow generate`, `sanitize` and `syncheck`: sample files asked of a model, sanitized, and checked."""
 
 import asyncio
 import json
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, print_line
+from bigcodeflow.cli.console import notice, notices, out, perform_each, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
-from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.store import open_store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @settings_options(
@@ -47,7 +49,9 @@ def generate(
     elif dry_run:
         _print_estimates(config)
     else:
-        _write_samples(config)
+        from bigcodeflow.generation.model_settings import expand_grid
+
+        perform_each(expand_grid(config), _generate, GenerationError, name=lambda setting: f"{setting.name}: ")
 
 
 def _print_prompt(config: RunConfig) -> None:
@@ -77,6 +81,7 @@ def _print_estimates(config: RunConfig) -> None:
     from bigcodeflow.generation.costs import estimate_requests
     from bigcodeflow.generation.model_settings import expand_grid
     from bigcodeflow.generation.provider_resolution import resolve_settings
+    from bigcodeflow.store import open_store
 
     tasks, rows = _tasks(config), []
     for setting in expand_grid(config):
@@ -90,26 +95,10 @@ def _print_estimates(config: RunConfig) -> None:
     notice("known: answered before. Tokens at about four characters each; cost by list prices.")
 
 
-def _write_samples(config: RunConfig) -> None:
-    """Ask for every setting, and write its files; a setting that fails does not keep the others from being asked."""
-    from bigcodeflow.generation.model_settings import expand_grid
-
-    failures = []
-    runs = expand_grid(config)
-    for setting in runs:
-        try:
-            _write(setting)
-        except BigCodeFlowError as error:
-            if len(runs) == 1:
-                raise
-            failures.append(f"{setting.name}: {error}")
-    if failures:
-        raise GenerationError("\n".join(failures))
-
-
-def _write(config: RunConfig) -> None:
+def _generate(config: RunConfig) -> None:
     from bigcodeflow.pipeline import stages
     from bigcodeflow.pipeline.outputs import write_sample_files
+    from bigcodeflow.pipeline.progress import progress_listener
 
     with progress_listener() as listener:
         found = stages.perform_generation(config, listener)
@@ -135,3 +124,67 @@ def _tasks(config: RunConfig) -> list[dict[str, Any]]:
         tasks = datasets.load_tasks(config.dataset, datasets.resolve(config.dataset))
     found: list[dict[str, Any]] = tasks.to_pylist()
     return found
+
+
+@settings_options(options.SAMPLES, options.DATASET, options.IDS)
+def sanitize(
+    given: dict[str, Any],
+    out_file: Annotated[Path, typer.Option("--out", help="JSONL or JSONL.gz file to write.")],
+    mode: Annotated[
+        Literal["parity", "robust"],
+        typer.Option(help="parity: exactly the original's result. robust: keeps what the original loses."),
+    ] = "parity",
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Put code_prompt in front, as a calibrated evaluation runs it.")
+    ] = False,
+) -> None:
+    """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`."""
+    from bigcodeflow import sanitizing
+    from bigcodeflow.core.calibration import executed_program
+    from bigcodeflow.pipeline.progress import progress_listener
+    from bigcodeflow.store import write_atomically
+
+    config = load_config(None, (), {**given, "sanitizing.mode": mode})
+    tasks, answers = _samples(config)
+    with progress_listener() as listener:
+        solutions = sanitizing.sanitize_samples(
+            answers, tasks, config.sanitizing, progress=listener.begin("sanitizing")
+        )
+    prompts = {task["task_id"]: task["code_prompt"] for task in tasks.select(["task_id", "code_prompt"]).to_pylist()}
+    lines = []
+    for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
+        task_id, solution = row["task_id"], row["solution"]
+        if calibrate:
+            solution = executed_program(
+                code_prompt=prompts[task_id], solution=solution, variant="calibrated", sanitizer=mode
+            )
+        line = {"task_id": task_id, "solution": solution, "raw_solution": answer["raw_text"]}
+        lines.append(json.dumps(line) + "\n")
+    write_atomically(out_file, "".join(lines).encode(), compress=out_file.suffix == ".gz")
+    notice(f"wrote {len(lines):,} solutions to {out_file}")
+
+
+@settings_options(options.SAMPLES, options.DATASET, options.IDS)
+def syncheck(given: dict[str, Any]) -> None:
+    """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any."""
+    from bigcodeflow import sanitizing
+
+    config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
+    tasks, answers = _samples(config)
+    rows = sanitizing.sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
+    broken = [row for row in rows if not row["syntax_ok"]]
+    rows_shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
+    print_table(Table.of(("task", "sample", "syntax error"), rows_shown))
+    notices.print(f"{len(rows) - len(broken):,} of {len(rows):,} solutions compile")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _samples(config: RunConfig) -> "tuple[pa.Table, pa.Table]":
+    """TASKS and SAMPLES tables as the configuration names them; tasks may lack samples."""
+    from bigcodeflow import datasets, generation
+
+    resolved = datasets.resolve(config.dataset)
+    tasks = datasets.load_tasks(config.dataset, resolved)
+    known = datasets.known_task_ids(config.dataset, resolved)
+    return tasks, generation.load_samples(config.samples, tasks, known_task_ids=known, selection=True)
