@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.report import overview, select_runs
-from bigcodeflow.report.runs import opened, rows_of
+from bigcodeflow.report.runs import opened
+from bigcodeflow.results.models import rows_of
 
 
 def _sweep(recorded, n_models, *, n_tasks=20, **record):
@@ -71,7 +72,7 @@ def test_every_task_has_its_solve_rate(recorded):
     """The histogram counts every task once; the table has them all, those that are solved by none first."""
     runs = _sweep(recorded, 3)
     with opened(runs) as connection:
-        section = overview.solve_rates(rows_of(connection, "solve_rates", runs=[0, 1, 2]))
+        section = overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": [0, 1, 2]}))
     assert sum(entry["count"] for entry in section.chart["data"]["values"]) == 20
     assert [(row[0].value, row[1]) for row in section.table.rows] == [
         *((f"Demo/{n}", "0.0 %") for n in range(5, 20)),
@@ -87,7 +88,7 @@ def test_every_task_has_its_solve_rate(recorded):
 def test_one_sample_of_one_run_has_no_solve_rates(one_run):
     """A rate that can only be 0 or 1 says no more than the score."""
     with opened(select_runs(one_run.root, ["first"])) as connection:
-        assert overview.solve_rates(rows_of(connection, "solve_rates", runs=[0])) is None
+        assert overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": [0]})) is None
 
 
 def test_more_samples_make_a_curve_over_k(recorded):
@@ -121,7 +122,7 @@ def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
         recorded.record(run, run=name, model=name)
     runs = select_runs(recorded.root, ["part", "all", "too"])
     with opened(runs) as connection:
-        section = overview.usage(runs, rows_of(connection, "usage"))
+        section = overview.usage(runs, rows_of(connection, "report/usage"))
     column = [column.heading for column in section.table.columns].index("cost, USD")
     assert [row[column] for row in section.table.rows] == ["≥ 0.50", "0.75", "2.00"]
     assert [point["run"] for point in section.chart["data"]["values"]] == [
@@ -139,7 +140,7 @@ def test_what_nobody_measured_is_no_amount(recorded):
     recorded.record(run)
     runs = select_runs(recorded.root, ["run"])
     with opened(runs) as connection:
-        [row] = rows_of(connection, "usage")
+        [row] = rows_of(connection, "report/usage")
         section = overview.usage(runs, [row])
     assert row["judging_cpu_seconds"] is None
     assert "judging, CPU h" not in [column.heading for column in section.table.columns]

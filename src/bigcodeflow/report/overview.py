@@ -9,7 +9,7 @@ from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint
 from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.report.sections import Section, numbers, point_table, samples_link, score_point, slice_chart
-from bigcodeflow.results.formatting import identity, interval, notes, overall, percent, several_samples
+from bigcodeflow.results.formatting import identity, interval, notes, overall, percent, several_samples, unjudged_notes
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import split_mismatch
 
@@ -272,12 +272,7 @@ def _count(run: ReportedRun, metric: str, row: Row) -> int:
 def _warnings(run: ReportedRun) -> Iterator[str]:
     if mismatch := split_mismatch(run.recorded):
         yield f"{mismatch}; the numbers are not those of its split: run it again."
-    for row in overall(run.metrics, "infra_error_count"):
-        if row["value"]:
-            yield (
-                f"{row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) were not "
-                "judged for reasons outside the samples; the score is provisional: run again to judge them."
-            )
+    yield from unjudged_notes(run.metrics)
 
 
 def _usage_row(run: ReportedRun, row: Row) -> list[str]:

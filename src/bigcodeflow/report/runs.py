@@ -19,7 +19,6 @@ from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, reco
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_SQL = Path(__file__).with_name("sql")
 #: View → artifact of a run, and its schema.
 _VIEWS = {
     "tasks": ("dataset", TASKS),
@@ -138,20 +137,8 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
         )
         for view, (_, schema) in _VIEWS.items():
             _create_view(connection, view, schema, [name for name in paths if name.rpartition("_")[0] == view])
-        connection.execute(f"CREATE TEMP TABLE judged_tasks AS {sql_of('judged_tasks')}")
+        connection.execute(f"CREATE TEMP TABLE judged_tasks AS {models.sql_of('report/judged_tasks')}")
         yield connection
-
-
-def rows_of(connection: "DuckDBPyConnection", model: str, **parameters: object) -> list[Row]:
-    """Rows of one of the report's SQL models."""
-    cursor = connection.execute(sql_of(model), parameters)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def sql_of(model: str) -> str:
-    """The SELECT of a model such as 'solve_rates'."""
-    return (_SQL / f"{model}.sql").read_text()
 
 
 def _first_with(paths: Mapping[str, Path], view: str, runs: Sequence[ReportedRun]) -> list[int | None]:

@@ -12,8 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcodeflow.report.runs import sql_of
-from bigcodeflow.results.models import Row
+from bigcodeflow.results.models import Row, sql_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -94,7 +93,7 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
         max_bytes: size of index and packs together.
     """
     # Kept in the order of the query, so that the joins are made once and every reading is a scan.
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('explored_samples')}")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
     texts = _task_texts(connection)
     n_tasks = connection.sql("SELECT count(*) FROM judged_tasks").fetchall()[0][0]
     step = max(1, n_tasks // _TASKS_TRIED)
@@ -119,7 +118,7 @@ def _first_fitting(tried: Sequence[Task], max_bytes: float) -> int:
 
 def _task_texts(connection: "DuckDBPyConnection") -> dict[tuple[int, int, str], Texts]:
     """A task's texts by task, dataset and split."""
-    rows = connection.execute(sql_of("task_texts")).fetchall()
+    rows = connection.execute(sql_of("report/task_texts")).fetchall()
     return {(task, dataset, split): texts for task, dataset, split, *texts in rows}
 
 
@@ -178,16 +177,11 @@ def _sample(row: Row, limit: int) -> Row:
     found["tests"] = _tests(row["tests"], limit)
     found["stdout"], found["stderr"] = tail(row["stdout"], limit // 2), tail(row["stderr"], limit // 2)
     found["findings"] = row["findings"]
-    found["truth"] = _truth(row)
+    if row["truth_status"] is not None:
+        cause = cause_of(row, "truth_")
+        found["truth"] = {"status": row["truth_status"], "failure_kind": row["truth_failure_kind"], "cause": cause}
     # Not None, an empty text or an empty list; 0 and False are values.
     return {name: value for name, value in found.items() if value or value == 0}
-
-
-def _truth(row: Row) -> Row | None:
-    if row["truth_status"] is None:
-        return None
-    cause = cause_of(row, "truth_")
-    return {"status": row["truth_status"], "failure_kind": row["truth_failure_kind"], "cause": cause}
 
 
 def _tests(tests: list[list[str]] | None, limit: int) -> list[list[str]] | None:

@@ -14,11 +14,11 @@ import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.report import comparisons, overview
-from bigcodeflow.report import runs as report_runs
-from bigcodeflow.report.runs import ReportedRun
+from bigcodeflow.report.runs import ReportedRun, opened
 from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples, TextLimit, pack_samples
 from bigcodeflow.report.sections import Section
 from bigcodeflow.results.comparison import Comparison
+from bigcodeflow.results.models import rows_of
 from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def write_report(
     """
     if not runs:
         raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
-    with report_runs.opened(runs) as connection:
-        tasks = report_runs.rows_of(connection, "tasks_of_index")
+    with opened(runs) as connection:
+        tasks = connection.sql("FROM judged_tasks ORDER BY task_index").to_arrow_table().to_pydict()
         summary = {
             "title": runs[0].label if len(runs) == 1 else f"{len(runs)} runs",
             "version": bigcodeflow.__version__,
@@ -76,13 +76,13 @@ def write_report(
             "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
             "runs": [_run(run) for run in runs],
             "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
-            "tasks": {name: [task[name] for task in tasks] for name in ("task_id", "libs", "domains", "hard")},
+            "tasks": {name: tasks[name] for name in ("task_id", "libs", "domains", "hard")},
             "limit": TEXT_LIMITS[0]._asdict(),
         }
         library = charting_library()
         empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library))
         # A pack's element costs some bytes of its own.
-        packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks))
+        packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
     content = render_page({**summary, "limit": packed.limit._asdict()}, packed, library)
     try:
         write_atomically(out, content)
@@ -130,7 +130,7 @@ def _of_board(
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
     made = comparisons.compared(runs, leads) if given is None else given if len(runs) == len(every) else None
-    used = report_runs.rows_of(connection, "usage")
+    used = rows_of(connection, "report/usage")
     found = [
         overview.scores(runs),
         comparisons.variants(runs),
@@ -142,7 +142,7 @@ def _of_board(
         comparisons.traits(runs, leads),
         overview.failure_kinds(runs),
         comparisons.rates(leads, made if isinstance(made, Comparison) else None),
-        overview.solve_rates(report_runs.rows_of(connection, "solve_rates", runs=list(indexes))),
+        overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": list(indexes)})),
         overview.usage(runs, [used[index] for index in indexes]),
     ]
     return [section for section in found if section is not None]

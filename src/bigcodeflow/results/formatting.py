@@ -61,9 +61,9 @@ def title_of(model: str, subset: str, split: str, *details: str) -> str:
     name, _, setting = model.partition(f"-{split}-{subset}")
     own = name if name and setting[:1] in ("", "-", "+") else model
     rest = setting.lstrip("-+") if own == name else ""
-    told = _BETWEEN.join(filter(None, (str(named_model(own)), board_title(subset, split), rest, *details)))
+    title = _BETWEEN.join(filter(None, (str(named_model(own)), board_title(subset, split), rest, *details)))
     # A result file from elsewhere names its model: no terminal may obey that.
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in told)
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in title)
 
 
 def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> list[str]:
@@ -150,6 +150,16 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
+def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """A sentence for each variant and sanitizer of which samples were not judged."""
+    for row in overall(rows, "infra_error_count"):
+        if row["value"]:
+            yield (
+                f"{row['value']:,.0f} of {row['n_samples']:,} samples ({_kind(row)}) were not judged for reasons "
+                "outside the samples; the score is provisional: run again to judge them."
+            )
+
+
 def flaky_ground_truths(rows: Sequence[Row]) -> str:
     """How many ground truths passed only when they were executed again; empty where none did."""
     row = next(overall(rows, "ground_truth_flaky_count"), None)
@@ -166,8 +176,8 @@ def _beside(rows: Sequence[Row], row: Row) -> str:
     for metric, word in (("pass@k_unquarantined", "without"), ("pass@k_with_quarantined", "with")):
         scores = [other for other in overall(rows, metric) if _kind(other) == _kind(row)]
         if scores:
-            told = (f"pass@{score['k']} {percent(score['value'])} of {score['n_tasks']:,}" for score in scores)
-            return f"; {word} them: {', '.join(told)}"
+            texts = (f"pass@{score['k']} {score_of(score)}" for score in scores)
+            return f"; {word} them: {', '.join(texts)}"
     return ""
 
 

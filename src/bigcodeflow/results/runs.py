@@ -171,8 +171,8 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
 
 
 def _parameter(name: str, value: Any) -> str:
-    told = "default" if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
-    return f"{name.replace('_', ' ')} {told}"
+    text = "default" if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
+    return f"{name.replace('_', ' ')} {text}"
 
 
 def find_run(store_root: Path | str, name: str) -> RecordedRun:
@@ -214,13 +214,13 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
     if len(found) == 1:
         return found[0]
     shown = found[: -_MOST_CANDIDATES - 1 : -1]
-    told = [
+    lines = [
         f"  {run.record}  {title}, {run.started_at:%Y-%m-%d %H:%M}"
         for run, title in zip(shown, titles(shown), strict=True)
     ]
     rest = [f"  and {len(found) - len(shown):,} more"] if len(found) > len(shown) else []
     head = f"{open_store(store_root).location}: {len(found):,} runs fit {name!r}: name one by its title or its record"
-    raise ArtifactError("\n".join([head, *told, *rest]))
+    raise ArtifactError("\n".join([head, *lines, *rest]))
 
 
 def _read(path: Path, store: Store) -> RecordedRun:

@@ -2,13 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.results.aggregation import GroundTruthFailure
 from bigcodeflow.results.formatting import (
     flaky_ground_truths,
@@ -19,11 +20,18 @@ from bigcodeflow.results.formatting import (
     percent,
     score_of,
     several_samples,
+    unjudged_notes,
 )
 from bigcodeflow.results.models import Row
 
 _MOST_TASKS_NAMED = 12
 _MOST_ROWS = 12
+#: Kind of a slice and title of its table.
+_COUNTED = {
+    "failure_kind": "Failures by kind",
+    "integrity": "Checks of passes against contradicting tests",
+    "solution": "Flags of solutions",
+}
 
 
 def render_summary(
@@ -43,120 +51,87 @@ def render_summary(
         *(Text(note, style="yellow") for note in notes(rows)),
         _several_samples(rows),
         _by_domain(rows),
-        _counts(rows, "failure_kind", "Failures by kind"),
-        _counts(rows, "integrity", "Checks of passes against contradicting tests"),
-        _counts(rows, "solution", "Flags of solutions"),
-        *_warnings(rows),
+        *(_counts(rows, slice_kind, heading) for slice_kind, heading in _COUNTED.items()),
+        *(Text(f"Warning: {note}", style="bold red") for note in unjudged_notes(rows)),
     ]
-    return Group(*(part for part in parts if part is not None))
+    return Group(*(part for part in parts if not isinstance(part, Table) or part.rows))
 
 
 def _scores(rows: Sequence[Row], title: str) -> RenderableType:
     judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
     provisional = {_kind(row) for row in overall(rows, "infra_error_count") if row["value"]}
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for heading in ("variant", "sanitizer", "score"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("value", "95 % interval", "judgeable"):
-        table.add_column(heading, justify="right")
-    for row in overall(rows, "pass@k"):
-        value = percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else "")
-        other = judgeable.get(identity(row))
-        table.add_row(
+    scores = list(overall(rows, "pass@k"))
+    if not scores:
+        return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
+    cells = [
+        (
             row["variant"],
             row["sanitizer"],
             f"pass@{row['k']}",
-            Text(value, style="bold"),
+            Cell(percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else ""), "strong"),
             interval(row),
-            score_of(other),
+            score_of(judgeable.get(identity(row))),
         )
-        table.title = f"{title}: {row['n_samples']:,} samples of {row['n_tasks']:,} tasks"
-    if not table.row_count:
-        return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
-    return table
+        for row in scores
+    ]
+    headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
+    headings += [Column(heading, "right") for heading in ("value", "95 % interval", "judgeable")]
+    title = f"{title}: {scores[-1]['n_samples']:,} samples of {scores[-1]['n_tasks']:,} tasks"
+    return Table.of(headings, cells, title=title)
 
 
-def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> RenderableType | None:
-    rate = next(overall(rows, "ground_truth_rate"), None)
-    if rate is None:
-        return None
+def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Text:
+    rate = next(overall(rows, "ground_truth_rate"))
     if math.isnan(rate["value"]):
         return Text("Ground truths: none", style="yellow")
     passed = round(rate["value"] * rate["n_tasks"])
     line = f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])})"
     line += flaky_ground_truths(rows)
     if failures:
-        named = [
-            f"{failed.task_id} ({failed.failure_kind or failed.status})" for failed in failures[:_MOST_TASKS_NAMED]
-        ]
+        named = [f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_TASKS_NAMED]]
         rest = len(failures) - len(named)
         line += "; not judgeable here: " + ", ".join(named) + (f" and {rest:,} more" if rest else "")
     return Text(line, style="green" if rate["value"] == 1 else "yellow")
 
 
-def _several_samples(rows: Sequence[Row]) -> RenderableType | None:
-    named = list(several_samples(rows))
-    cells = {(name, _kind(row)): f"{percent(row['value'])}  {interval(row)}" for name, row in named}
-    names = list(dict.fromkeys(name for name, _ in named))
-    return _crossed("Several samples a task", "metric", names, cells) if named else None
+def _several_samples(rows: Sequence[Row]) -> Table:
+    scores = list(several_samples(rows))
+    cells = {(name, _kind(row)): f"{percent(row['value'])}  {interval(row)}" for name, row in scores}
+    return _by_kind("Several samples a task", "metric", list(dict.fromkeys(name for name, _ in scores)), cells)
 
 
-def _by_domain(rows: Sequence[Row]) -> RenderableType | None:
+def _by_domain(rows: Sequence[Row]) -> Table:
     scores = [row for row in rows if row["slice_kind"] == "domain" and row["metric"] == "pass@k"]
-    if not scores:
-        return None
-    k = min(row["k"] for row in scores)
+    k = min((row["k"] for row in scores), default=1)
     scores = [row for row in scores if row["k"] == k]
     cells = {(row["slice"], _kind(row)): f"{percent(row['value'])}  {interval(row)}" for row in scores}
     n_tasks = {row["slice"]: f"{row['n_tasks']:,}" for row in scores}
-    return _crossed(f"pass@{k} by domain", "domain", sorted(n_tasks), cells, ("tasks", n_tasks))
+    table = _by_kind(f"pass@{k} by domain", "domain", sorted(n_tasks), cells)
+    with_tasks = [[*row, n_tasks[name]] for name, row in zip(sorted(n_tasks), table.rows, strict=True)]
+    return Table.of([*table.columns, Column("tasks", "right")], with_tasks, title=table.title)
 
 
-def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> RenderableType | None:
+def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> Table:
     ours = [row for row in rows if row["slice_kind"] == slice_kind]
     shares = {(row["slice"], _kind(row)): row["value"] for row in ours if row["metric"] == "sample_share"}
-    counts = {(row["slice"], _kind(row)): row["value"] for row in ours if row["metric"] == "sample_count"}
-    if not counts:
-        return None
-    cells = {place: f"{count:,.0f}  {percent(shares[place])}" for place, count in counts.items()}
-    totals: dict[str, float] = {}
-    for (name, _), count in counts.items():
-        totals[name] = totals.get(name, 0) + count
+    totals: Counter[str] = Counter()
+    # A kind of sample that never failed so has no row of its own.
+    kinds = {_kind(row) for row in overall(rows, "sample_count")} if ours else set()
+    cells = dict.fromkeys(itertools.product({row["slice"] for row in ours}, kinds), "0")
+    for row in ours:
+        if row["metric"] == "sample_count":
+            totals[row["slice"]] += row["value"]
+            place = row["slice"], _kind(row)
+            cells[place] = f"{row['value']:,.0f}  {percent(shares[place])}"
     names = sorted(totals, key=lambda name: (-totals[name], name))
-    for name, kind in itertools.product(names, {_kind(row) for row in overall(rows, "sample_count")}):
-        cells.setdefault((name, kind), "0")
-    return _crossed(title, slice_kind.replace("_", " "), names[:_MOST_ROWS], cells)
+    return _by_kind(title, slice_kind.replace("_", " "), names[:_MOST_ROWS], cells)
 
 
-def _crossed(
-    title: str,
-    heading: str,
-    names: Sequence[str],
-    cells: dict[tuple[str, tuple[str, str]], str],
-    last: tuple[str, dict[str, str]] | None = None,
-) -> Table:
-    """One row a name, one column a variant and sanitizer, and perhaps a last column."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column(heading)
+def _by_kind(title: str, heading: str, names: Sequence[str], cells: dict[tuple[str, tuple[str, str]], str]) -> Table:
+    """One row a name, one column a variant and sanitizer."""
     kinds = sorted({kind for _, kind in cells})
-    for variant, sanitizer in kinds:
-        table.add_column(f"{variant}, {sanitizer}", justify="right")
-    if last:
-        table.add_column(last[0], justify="right")
-    for name in names:
-        row = [cells.get((name, kind), "") for kind in kinds]
-        table.add_row(name.replace("_", " "), *row, *([last[1][name]] if last else []))
-    return table
-
-
-def _warnings(rows: Sequence[Row]) -> Iterator[Text]:
-    for row in overall(rows, "infra_error_count"):
-        if row["value"]:
-            yield Text(
-                f"Warning: {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) "
-                "were not judged for reasons outside the samples; the score is provisional: run again to judge them.",
-                style="bold red",
-            )
+    rows = [[name.replace("_", " "), *(cells.get((name, kind), "") for kind in kinds)] for name in names]
+    return Table.of((heading, *(Column(", ".join(kind), "right") for kind in kinds)), rows, title=title)
 
 
 def _kind(row: Row) -> tuple[str, str]:

@@ -11,7 +11,8 @@ judged as (
 select
     judged_tasks.task_id,
     judged_tasks.libs,
-    avg(judged.share) as solve_rate,
+    -- Sums in another order differ in the last digit, which would give tied tasks another order each time.
+    round(avg(judged.share), 12) as solve_rate,
     count(*) as n_runs,
     sum(judged.n_samples)::integer as n_samples
 from judged join judged_tasks using (task_id)
