@@ -5,6 +5,6 @@ the Parquet files where they lie. The whole file can be rebuilt from the store a
 """
 
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
-from bigcodeflow.results.catalog.describing import Column, Description, LeftOut, describe_catalog
+from bigcodeflow.results.catalog.description import Description, LeftOut, ViewColumn, describe_catalog
 
-__all__ = ["CATALOG_NAME", "Column", "Description", "LeftOut", "describe_catalog", "rebuild_catalog"]
+__all__ = ["CATALOG_NAME", "Description", "LeftOut", "ViewColumn", "describe_catalog", "rebuild_catalog"]

@@ -1,34 +1,31 @@
-"""Building ``results.duckdb`` aside, and putting it in place; what has not changed is taken from the former one."""
+"""Building ``results.duckdb`` beside the former one, and replacing that; what has not changed is copied from it."""
 
 import fcntl
 import json
 import logging
 import shutil
 import uuid
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.core.schemas import STAGE_FOLDERS, UNKNOWN
 from bigcodeflow.results import models
-from bigcodeflow.results.catalog.describing import comment_on
-from bigcodeflow.results.catalog.sources import (
+from bigcodeflow.results.catalog.description import (
+    LEFT_OUT,
+    RUNS,
     STAGE_TABLES,
-    Artifact,
+    VIEWS,
     StageTable,
-    artifacts_of,
+    comment_on,
     quoted,
-    rows_sql,
-    types_of,
 )
-from bigcodeflow.results.catalog.tables import ARTIFACTS, LEFT_OUT, RUN_FILES, RUNS, VIEWS
 from bigcodeflow.results.runs import RecordedRun, is_mismatched, recorded_runs
 from bigcodeflow.store import Store, open_store
 
@@ -40,30 +37,49 @@ CATALOG_NAME = "results.duckdb"
 _VERSION = 2
 #: Above this DuckDB spills to disk; a run that ends beside others must not take the machine's memory.
 _MEMORY_LIMIT = "1GiB"
-
 #: A stage's rows with the runs' model, split and subset, as far as all runs that have the artifact agree.
 _OWNED = (
     "SELECT artifact, file, owners.* EXCLUDE (artifact), found.* EXCLUDE (artifact, file) "
     'FROM stored."{stage}" AS found LEFT JOIN stored.owners USING (artifact)'
 )
+_OWNER = ("record", "run", "model", "split", "subset")
+#: Grain: one row an artifact that the views read; the stamp is size and time of its file when it was read.
+_ARTIFACTS = dict.fromkeys(("stage", "artifact", "file", "stamp"), "VARCHAR")
+#: Grain: one row a recorded run and artifact of it.
+_RUN_FILES = dict.fromkeys((*_OWNER, "artifact", "key", "file"), "VARCHAR")
+#: Columns whose files say 'unknown' where nobody knows.
+_UNKNOWN_IN = ("sanitizer", "environment_sha")
+#: Columns in which an import puts what its tables need, such as the program for an answer that nobody kept.
+_STAND_INS = ("raw_text", "attempts")
+_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.timestamp("us"): "TIMESTAMP",
+}
 
 logger = logging.getLogger(__name__)
 
 
-class _Damage(NamedTuple):
-    """An artifact that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """One finished artifact, as the file system shows it."""
 
-    artifact: Artifact
-    reason: str
+    stage: str
+    key: str
+    path: Path
+    stamp: str
+    """Size and time of the Parquet file: another one means that it is read again."""
 
 
 @dataclass(slots=True)
 class _Contents:
-    """The artifacts that are in the catalog, and those that cannot be."""
+    """The artifacts that are in the catalog, and why others cannot be; both by stage and key."""
 
-    intact: dict[tuple[str, str], Artifact] = field(default_factory=dict)
-    """By stage and key."""
-    damaged: list[_Damage] = field(default_factory=list)
+    intact: dict[tuple[str, str], StoredArtifact] = field(default_factory=dict)
+    damaged: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def rebuild_catalog(location: Path | str) -> Path:
@@ -84,10 +100,17 @@ def rebuild_catalog(location: Path | str) -> Path:
     store.root.mkdir(parents=True, exist_ok=True)
     target = store.root / CATALOG_NAME
     aside = target.with_name(f".{CATALOG_NAME}.{uuid.uuid4().hex}.tmp")
+    limits: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _MEMORY_LIMIT,
+        "temp_directory": str(aside.with_name(f"{aside.name}.spill")),
+        # Kept order costs memory for every row group that is read ahead of its turn.
+        "preserve_insertion_order": False,
+    }
     # Without the lock a slow rebuild could replace a newer catalog by one that lacks the newest run.
-    with _locked(store.root / f".{CATALOG_NAME}.lock"):
+    with (store.root / f".{CATALOG_NAME}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            with duckdb.connect(aside, config=_limits(aside)) as connection:
+            with duckdb.connect(aside, config=limits) as connection:
                 _fill(connection, store, target)
             aside.replace(target)
         except duckdb.Error as error:
@@ -96,37 +119,13 @@ def rebuild_catalog(location: Path | str) -> Path:
                 f"artifact folder that is named here; then run `bigcodeflow catalog --store {store.location}`"
             ) from error
         finally:
-            _clear(store.root)
+            # What this rebuild left, and any that was killed: under the lock nobody else has one under way.
+            for path in store.root.glob(f".{CATALOG_NAME}.*.tmp*"):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
     return target
-
-
-def _clear(root: Path) -> None:
-    """Remove what this rebuild, and any that was killed, has left; under the lock nobody else has one under way."""
-    for path in root.glob(f".{CATALOG_NAME}.*.tmp*"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-
-
-def _limits(aside: Path) -> dict[str, str | bool | int | float | list[str]]:
-    return {
-        "memory_limit": _MEMORY_LIMIT,
-        "temp_directory": str(_spill(aside)),
-        # Kept order costs memory for every row group that is read ahead of its turn.
-        "preserve_insertion_order": False,
-    }
-
-
-def _spill(aside: Path) -> Path:
-    return aside.with_name(f"{aside.name}.spill")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
@@ -136,28 +135,35 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
     contents = _Contents()
     views = {}
     for table in STAGE_TABLES:
-        found = list(artifacts_of(store, table.stage))
-        _keep(connection, table, found, known, contents)
-        intact = [artifact for artifact in found if (artifact.stage, artifact.key) in contents.intact]
+        found = list(_artifacts_of(store, table.stage))
+        _collect(connection, table, found, known, contents)
+        intact = [one for one in found if (one.stage, one.key) in contents.intact]
         if table.stage not in VIEWS:
-            views[table.stage] = rows_sql(table.schema, intact)
+            views[table.stage] = _rows_sql(table.schema, intact)
     # What can fail for the data's sake is in temporary tables by now. One transaction is one write to disk.
     connection.begin()
     connection.execute("CREATE SCHEMA stored")
     connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
     for table in STAGE_TABLES:
         connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM {_aside_of(table)}')
-    _create(connection, "stored.artifacts", ARTIFACTS, [_artifact_row(one) for one in contents.intact.values()])
-    runs, left_out = _sorted_out(recorded, contents)
+    artifacts = [(one.stage, one.key, str(one.path), one.stamp) for one in contents.intact.values()]
+    _create(connection, "stored.artifacts", _ARTIFACTS, [dict(zip(_ARTIFACTS, one, strict=True)) for one in artifacts])
+    runs, left_out = _complete_runs(recorded, contents)
     templates = dict(connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
-    _create(connection, "runs", RUNS, [_run_row(run, templates) for run in runs])
-    _create(connection, "left_out", LEFT_OUT, left_out)
-    _create(connection, "stored.run_files", RUN_FILES, list(_run_file_rows(runs, contents)))
+    _create(connection, "runs", _types_of(RUNS), [_run_row(run, templates) for run in runs])
+    _create(connection, "left_out", _types_of(LEFT_OUT), left_out)
+    run_files = [
+        {**_owner(run), "artifact": name, "key": key, "file": str(contents.intact[STAGE_FOLDERS[name], key].path)}
+        for run in runs
+        for name, key in _keys_of(run).items()
+    ]
+    _create(connection, "stored.run_files", _RUN_FILES, run_files)
     connection.execute(f"CREATE TABLE stored.owners AS {models.sql_of('catalog/stored/owners')}")
     _create_views(connection, views)
     comment_on(connection)
     connection.commit()
-    _warn(store, left_out)
+    if left_out:
+        _warn(store, left_out)
 
 
 def _create_views(connection: "DuckDBPyConnection", stages: Mapping[str, str]) -> None:
@@ -165,7 +171,7 @@ def _create_views(connection: "DuckDBPyConnection", stages: Mapping[str, str]) -
     schemas = {table.stage: table.schema for table in STAGE_TABLES}
     # DuckDB opens every file for each view that it creates over them, so the models are created over empty ones.
     for stage in stages:
-        connection.execute(f'CREATE VIEW stored."{stage}" AS {rows_sql(schemas[stage], [])}')
+        connection.execute(f'CREATE VIEW stored."{stage}" AS {_rows_sql(schemas[stage], [])}')
         connection.execute(f'CREATE VIEW "{stage}" AS {_OWNED.format(stage=stage)}')
     for view in VIEWS:
         connection.execute(f'CREATE VIEW "{view}" AS {models.sql_of(f"catalog/{view}")}')
@@ -189,27 +195,33 @@ def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, s
     return {}
 
 
-def _keep(
+def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
+    """Every finished artifact of a stage whose Parquet file is there."""
+    for path in store.published(stage):
+        try:
+            status = path.stat()
+        except FileNotFoundError:  # deleted, or never copied along
+            continue
+        yield StoredArtifact(stage, path.parent.name, path, f"{status.st_size}-{status.st_mtime_ns}")
+
+
+def _collect(
     connection: "DuckDBPyConnection",
     table: StageTable,
-    found: Sequence[Artifact],
+    found: Sequence[StoredArtifact],
     known: dict[tuple[str, str], str],
     contents: _Contents,
 ) -> None:
-    """Collect the stage's table: from the former catalog what is unchanged, the rest from the files."""
-    kept = _aside_of(table)
-    connection.execute(f"CREATE TEMP VIEW fresh AS {rows_sql(table.schema, [])}")
-    connection.execute(f"CREATE TEMP TABLE {kept} AS {models.sql_of(f'catalog/stored/{table.kept}')}")
-    carried = [one for one in found if known.get((one.stage, one.key)) == one.stamp]
+    """Make the stage's table: from the former catalog what is unchanged, the rest from the files."""
+    connection.execute(f"CREATE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
+    connection.execute(f"CREATE TEMP TABLE {_aside_of(table)} AS {models.sql_of(f'catalog/stored/{table.kept}')}")
+    carried = [one.key for one in found if known.get((one.stage, one.key)) == one.stamp]
     if carried:
-        keys = [one.key for one in carried]
         source = f'former.stored."{table.kept}" SEMI JOIN unnest($keys) AS carried(artifact) USING (artifact)'
-        connection.execute(f"INSERT INTO {kept} FROM {source}", {"keys": keys})
-    fresh = [one for one in found if known.get((one.stage, one.key)) != one.stamp]
-    damaged = _read(connection, table, fresh)
-    contents.damaged += damaged
-    unreadable = {damage.artifact for damage in damaged}
-    contents.intact |= {(one.stage, one.key): one for one in found if one not in unreadable}
+        connection.execute(f"INSERT INTO {_aside_of(table)} FROM {source}", {"keys": carried})
+    damaged = _read(connection, table, [one for one in found if known.get((one.stage, one.key)) != one.stamp])
+    contents.damaged |= damaged
+    contents.intact |= {(one.stage, one.key): one for one in found if (one.stage, one.key) not in damaged}
     connection.execute("DROP VIEW fresh")
 
 
@@ -217,51 +229,57 @@ def _aside_of(table: StageTable) -> str:
     return f'"read_{table.kept}"'
 
 
-def _read(connection: "DuckDBPyConnection", table: StageTable, artifacts: Sequence[Artifact]) -> list[_Damage]:
-    """Read all artifacts at once; where that fails each by itself, to find out which ones cannot be read."""
+def _read(
+    connection: "DuckDBPyConnection", table: StageTable, artifacts: Sequence[StoredArtifact]
+) -> dict[tuple[str, str], str]:
+    """Read all artifacts at once; where that fails each by itself, and return why which of them cannot be read."""
     import duckdb
 
     if not artifacts:
-        return []
+        return {}
     try:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {rows_sql(table.schema, artifacts)}")
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, artifacts)}")
         model = models.sql_of(f"catalog/stored/{table.kept}")
         connection.execute(f"INSERT INTO {_aside_of(table)} {model}")
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
         if len(artifacts) == 1:
-            return [_Damage(artifacts[0], " ".join(str(error).split()))]
-        return [damage for artifact in artifacts for damage in _read(connection, table, [artifact])]
-    return []
+            return {(artifacts[0].stage, artifacts[0].key): " ".join(str(error).split())}
+        parts = (_read(connection, table, [artifact]) for artifact in artifacts)
+        return {place: reason for part in parts for place, reason in part.items()}
+    return {}
 
 
-def _create(connection: "DuckDBPyConnection", name: str, schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> None:
+def _create(
+    connection: "DuckDBPyConnection", name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
+) -> None:
     """A table of the rows, given as one JSON text: DuckDB takes values from Python one statement a row."""
-    structure = json.dumps([types_of(schema)])
-    told = "SELECT unnest(from_json($rows, $structure), recursive := true)"
-    connection.execute(f"CREATE TABLE {name} AS {told}", {"rows": json.dumps(list(rows)), "structure": structure})
+    select = "SELECT unnest(from_json($rows, $structure), recursive := true)"
+    parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
+    connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
 
 
-def _sorted_out(recorded: Sequence[RecordedRun], contents: _Contents) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
-    """Runs whose artifacts are all there, in the order of time; and what is wrong with the others."""
-    reasons = {(one.artifact.stage, one.artifact.key): one.reason for one in contents.damaged}
+def _complete_runs(
+    recorded: Sequence[RecordedRun], contents: _Contents
+) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
+    """Runs whose artifacts are all there, in the order of time; and rows of ``left_out`` about the others."""
     runs, left_out = [], []
+    unowned = dict(contents.damaged)
     for run in sorted(recorded, key=lambda run: (run.started_at, run.record)):
-        lacking = {
-            name: key for name, key in _keys_of(run).items() if (STAGE_FOLDERS[name], key) not in contents.intact
-        }
+        lacking = [
+            place for place in _keys_of(run).items() if (STAGE_FOLDERS[place[0]], place[1]) not in contents.intact
+        ]
         if not lacking:
             runs.append(run)
-        for name, key in lacking.items():
+        for name, key in lacking:
             place = (STAGE_FOLDERS[name], key)
-            reason = f"cannot be read: {reasons[place]}" if place in reasons else "is gone"
-            left_out.append(_left_out_row(run, name, key, reason))
-    concerned = {(STAGE_FOLDERS[row["artifact"]], row["key"]) for row in left_out}
+            unowned.pop(place, None)
+            reason = f"cannot be read: {contents.damaged[place]}" if place in contents.damaged else "is gone"
+            left_out.append({**_owner(run), "artifact": name, "key": key, "reason": reason})
     left_out += [
-        _left_out_row(None, stage, key, f"cannot be read: {reason}")
-        for (stage, key), reason in reasons.items()
-        if (stage, key) not in concerned
+        {**dict.fromkeys(_OWNER), "artifact": stage, "key": key, "reason": f"cannot be read: {reason}"}
+        for (stage, key), reason in unowned.items()
     ]
     return runs, left_out
 
@@ -271,32 +289,9 @@ def _keys_of(run: RecordedRun) -> dict[str, str]:
     return {name: run.keys[name] for name in STAGE_FOLDERS if name in run.keys}
 
 
-def _left_out_row(run: RecordedRun | None, artifact: str, key: str, reason: str) -> dict[str, Any]:
-    owner = _owner(run) if run else dict.fromkeys(("record", "run", "model", "split", "subset"))
-    return {**owner, "artifact": artifact, "key": key, "reason": reason}
-
-
-def _owner(run: RecordedRun) -> dict[str, Any]:
+def _owner(run: RecordedRun) -> dict[str, str | None]:
     """What every view says of a run; null where its record does not tell."""
-    return {
-        "record": run.record,
-        "run": run.run,
-        "model": run.model,
-        "split": run.split or None,
-        "subset": run.subset or None,
-    }
-
-
-def _artifact_row(artifact: Artifact) -> dict[str, Any]:
-    place = {"stage": artifact.stage, "artifact": artifact.key}
-    return {**place, "file": str(artifact.path), "stamp": artifact.stamp}
-
-
-def _run_file_rows(runs: Sequence[RecordedRun], contents: _Contents) -> Iterator[dict[str, Any]]:
-    for run in runs:
-        for name, key in _keys_of(run).items():
-            path = contents.intact[STAGE_FOLDERS[name], key].path
-            yield {**_owner(run), "artifact": name, "key": key, "file": str(path)}
+    return dict(zip(_OWNER, (run.record, run.run, run.model, run.split or None, run.subset or None), strict=True))
 
 
 def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -315,17 +310,71 @@ def _utc(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment else None
 
 
-def _warn(store: Store, left_out: Sequence[dict[str, Any]]) -> None:
+def _warn(store: Store, left_out: Sequence[Mapping[str, Any]]) -> None:
     """One line for all of them: a store with a lost folder would else fill the end of every run."""
-    if not left_out:
-        return
-    records: dict[str | None, list[str]] = defaultdict(list)
-    for row in left_out:
-        records[row["record"]].append(row["artifact"])
-    first = left_out[0]
-    runs = len(records.keys() - {None})
+    first, runs = left_out[0], {row["record"] for row in left_out} - {None}
     logger.warning(
         "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s %s): "
         "`bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
-        store.location, f"{runs:,}", first["artifact"], first["key"], first["reason"], store.location,
+        store.location, f"{len(runs):,}", first["artifact"], first["key"], first["reason"], store.location,
     )  # fmt: skip
+
+
+def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
+    """SELECT of all rows of the artifacts, with ``artifact`` (the key) and ``file`` in front of the columns.
+
+    The empty side keeps today's columns there even where every artifact was written by a version that lacked one.
+    What the files cannot leave empty although nobody knows it, and every NaN, is null.
+    """
+    columns = {"artifact": "VARCHAR", "file": "VARCHAR"} | _types_of(schema)
+    typed = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
+    nothing = f"SELECT {typed} WHERE false"
+    if not artifacts:
+        return nothing
+    files = ", ".join(quoted(models.pattern_of(artifact.path)) for artifact in artifacts)
+    # DuckDB could be told the columns instead of opening every file for them, but then it also guesses the number of
+    # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
+    read = f"read_parquet([{files}], union_by_name = true, filename = true)"
+    key = "split_part(filename, '/', -2) AS artifact, filename AS file"
+    rows = f"{nothing} UNION ALL BY NAME SELECT {key}, * EXCLUDE (filename) FROM {read}"  # noqa: S608 - quoted
+    return f"SELECT * REPLACE ({', '.join(_nulls(schema))}) FROM ({rows})" if _nulls(schema) else rows  # noqa: S608
+
+
+def _nulls(schema: pa.Schema) -> list[str]:
+    """Expressions of the columns that may hold NaN, or stand for what an imported run does not tell."""
+    made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
+    made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
+    origin = next((name for name in ("provider", "backend") if name in made), None)
+    made |= {
+        name: f"CASE WHEN {origin} <> 'imported' THEN {name} END" for name in _STAND_INS if origin and name in made
+    }
+    return [f'{sql} AS "{name}"' for name, sql in made.items() if sql != f'"{name}"']
+
+
+def _without_nan(value: str, kind: pa.DataType) -> str:
+    """The value with null for NaN, which would make every sum and mean over it NaN; the value itself if it has none."""
+    if pa.types.is_floating(kind):
+        # Not isnan: DuckDB takes it to be false wherever Parquet's statistics, which leave NaN out, show none.
+        return f"CASE WHEN isfinite({value}) THEN {value} END"
+    if pa.types.is_list(kind):
+        made = _without_nan("entry", kind.value_type)
+        return value if made == "entry" else f"list_transform({value}, lambda entry: {made})"
+    if pa.types.is_struct(kind):
+        made_fields = [(one.name, _without_nan(f"{value}.{one.name}", one.type)) for one in kind]
+        if any(made != f"{value}.{name}" for name, made in made_fields):
+            return f"struct_pack({', '.join(f'{name} := {made}' for name, made in made_fields)})"
+    return value
+
+
+def _types_of(schema: pa.Schema) -> dict[str, str]:
+    """DuckDB's type of each column."""
+    return {column.name: _type(column.type) for column in schema}
+
+
+def _type(kind: pa.DataType) -> str:
+    # DuckDB itself could tell, but what it takes Arrow tables with imports pandas where that is installed: a second.
+    if pa.types.is_list(kind):
+        return f"{_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return "STRUCT(" + ", ".join(f'"{one.name}" {_type(one.type)}' for one in kind) + ")"
+    return _TYPES[kind]

@@ -18,7 +18,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.inspection.queries import Filters, InspectedRun
-from bigcodeflow.results.inspection.sample_detail import SampleDetail, Section, measured, reason, sections
+from bigcodeflow.results.inspection.sample_detail import DetailSection, SampleDetail, measured, reason, sections
 from bigcodeflow.results.models import Row
 from bigcodeflow.store import write_atomically
 
@@ -177,7 +177,7 @@ def _files(detail: SampleDetail) -> Iterator[tuple[str, str]]:
     yield f"complete_{detail.sample_index}_execution_trace.txt", traces
 
 
-def _rendered(detail: SampleDetail, section: Section) -> Iterator["RenderableType"]:
+def _rendered(detail: SampleDetail, section: DetailSection) -> Iterator["RenderableType"]:
     from rich.syntax import Syntax
     from rich.text import Text
 

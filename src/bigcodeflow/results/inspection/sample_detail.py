@@ -146,7 +146,7 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
     )
 
 
-class Section(NamedTuple):
+class DetailSection(NamedTuple):
     """One part of a sample's detail."""
 
     title: str
@@ -162,26 +162,26 @@ def reason(trace: str, end: str) -> str:
     return one_line(exception_line(trace) or trace.strip().partition("\n")[0] or end)
 
 
-def sections(detail: SampleDetail) -> Iterator[Section]:
+def sections(detail: SampleDetail) -> Iterator[DetailSection]:
     """The sections in the order of the stages, each with a sentence where the store lacks it."""
     verdict = detail.verdict
-    yield Section("verdict", verdict_line(detail), "sentence")
-    yield Section("prompt", detail.prompt, "text")
+    yield DetailSection("verdict", verdict_line(detail), "sentence")
+    yield DetailSection("prompt", detail.prompt, "text")
     yield from _answer(detail)
     if detail.program is None:
-        yield Section("executed program", "not in the store: run the sanitizing stage again", "sentence")
+        yield DetailSection("executed program", "not in the store: run the sanitizing stage again", "sentence")
     else:
-        yield Section("executed program", detail.program, "python", 1)
+        yield DetailSection("executed program", detail.program, "python", 1)
     yield from _failures(detail)
     for name in ("stdout", "stderr"):
         if verdict[name]:
             cut = ", its end" if verdict[f"{name}_truncated"] else ""
-            yield Section(f"{name}{cut}", verdict[name], "text")
-    yield Section("tests, numbered as tracebacks count", detail.test, "python", detail.first_test_line)
-    yield Section(f"ground truth: {detail.ground_truth_status or 'not executed'}", detail.ground_truth, "python")
+            yield DetailSection(f"{name}{cut}", verdict[name], "text")
+    yield DetailSection("tests, numbered as tracebacks count", detail.test, "python", detail.first_test_line)
+    yield DetailSection(f"ground truth: {detail.ground_truth_status or 'not executed'}", detail.ground_truth, "python")
     if detail.ground_truth_status not in (None, "pass"):
-        yield Section("why the ground truth fails", detail.ground_truth_trace, "text")
-    yield Section("execute this sample again", detail.rerun_command, "text")
+        yield DetailSection("why the ground truth fails", detail.ground_truth_trace, "text")
+    yield DetailSection("execute this sample again", detail.rerun_command, "text")
 
 
 def verdict_line(detail: SampleDetail) -> str:
@@ -212,31 +212,31 @@ def measured(value: float | None) -> bool:
     return value is not None and not math.isnan(value)
 
 
-def _answer(detail: SampleDetail) -> Iterator[Section]:
+def _answer(detail: SampleDetail) -> Iterator[DetailSection]:
     if detail.raw_answer is None:
-        yield Section("raw answer", _NOT_KEPT, "sentence")
+        yield DetailSection("raw answer", _NOT_KEPT, "sentence")
         return
     ended = " (cut off by the token limit)" if detail.finish_reason == "length" else ""
-    yield Section(f"raw answer{ended}", detail.raw_answer, "text")
+    yield DetailSection(f"raw answer{ended}", detail.raw_answer, "text")
     diff = detail.sanitizer_diff
     if diff:
-        yield Section(f"answer → solution ({detail.sanitizer})", diff, "diff")
+        yield DetailSection(f"answer → solution ({detail.sanitizer})", diff, "diff")
     elif diff is not None:
-        yield Section("answer → solution", "the solution is the answer, unchanged", "sentence")
+        yield DetailSection("answer → solution", "the solution is the answer, unchanged", "sentence")
 
 
-def _failures(detail: SampleDetail) -> Iterator[Section]:
+def _failures(detail: SampleDetail) -> Iterator[DetailSection]:
     verdict = detail.verdict
     if verdict["module_trace"]:
-        yield Section("the module itself failed", verdict["module_trace"], "text")
+        yield DetailSection("the module itself failed", verdict["module_trace"], "text")
     unseen = [test["name"] for test in detail.failing_tests if not test["trace"]]
     for test in detail.failing_tests:
         if test["trace"]:
-            yield Section(f"{test['name']}: {test['outcome']}", test["trace"], "text")
+            yield DetailSection(f"{test['name']}: {test['outcome']}", test["trace"], "text")
     if unseen:
-        yield Section("tests without an outcome", ", ".join(unseen), "text")
+        yield DetailSection("tests without an outcome", ", ".join(unseen), "text")
     if verdict["tampering"]:
-        yield Section("what no honest program does", "\n".join(verdict["tampering"]), "text")
+        yield DetailSection("what no honest program does", "\n".join(verdict["tampering"]), "text")
     if detail.findings:
         lines = [f"line {one['line']}: {one['rule']}: {one['detail']}" for one in detail.findings]
-        yield Section("safety findings", "\n".join(lines), "text")
+        yield DetailSection("safety findings", "\n".join(lines), "text")

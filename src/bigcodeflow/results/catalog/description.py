@@ -1,0 +1,216 @@
+"""The catalog's tables and views and what their columns mean: comments in the database, and read back for people."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.results import models
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class StageTable(NamedTuple):
+    """A stage's artifacts, and what the catalog keeps of them."""
+
+    stage: str
+    """Folder of the store, and name of the view."""
+    schema: pa.Schema
+    kept: str
+    """Table in schema ``stored``, and its model in ``sql/catalog/stored``."""
+
+
+#: Ground truths are ordinary artifacts of the execution stage.
+STAGE_TABLES = (
+    StageTable("dataset", TASKS, "tasks"),
+    StageTable("generation", SAMPLES, "answers"),
+    StageTable("sanitizing", SOLUTIONS, "solutions"),
+    StageTable("execution", VERDICTS, "outcomes"),
+    StageTable("aggregation", METRICS, "metrics"),
+)
+
+
+def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
+    """A schema of columns, each a name, a type and a meaning."""
+    return pa.schema([pa.field(name, kind, metadata={"meaning": meaning}) for name, kind, meaning in columns])
+
+
+_TEXT, _TIME = pa.string(), pa.timestamp("us")
+_SPLIT = ("split", _TEXT, "complete or instruct")
+_SUBSET = ("subset", _TEXT, "full or hard")
+
+#: Grain: one row a run record. Times are UTC; a key is null where the run did not reach the stage.
+RUNS = _schema(
+    ("record", _TEXT, "file name of the run's record without .json; unique, in the order of time"),
+    ("run", _TEXT, "name of the run, which several records may share"),
+    ("model", _TEXT, "as the original's file names state it"),
+    _SPLIT,
+    _SUBSET,
+    (
+        "split_mismatch",
+        pa.bool_(),
+        "the model was asked prompts of another split, so that no score counts; null: no request tells",
+    ),
+    ("started_at", _TIME, "UTC"),
+    ("finished_at", _TIME, "UTC"),
+    ("config", _TEXT, "the run's whole configuration as JSON text"),
+    ("dataset_key", _TEXT, "artifact of the tasks"),
+    ("generation_key", _TEXT, "artifact of the answers"),
+    ("sanitizing_key", _TEXT, "artifact of the programs"),
+    ("ground_truth_key", _TEXT, "artifact of the verdicts of the tasks' own solutions; null: not known"),
+    ("execution_key", _TEXT, "artifact of the samples' verdicts"),
+    ("aggregation_key", _TEXT, "artifact of the metrics"),
+)
+
+#: Grain: one row a run record and artifact of it that is gone or damaged, or a damaged artifact that is of no run.
+LEFT_OUT = _schema(
+    ("record", _TEXT, "record of the run that is left out for it; null: the artifact is of no run"),
+    ("run", _TEXT, "name of the run"),
+    ("model", _TEXT, "the run's model"),
+    _SPLIT,
+    _SUBSET,
+    ("artifact", _TEXT, "dataset, generation, sanitizing, ground_truth, execution or aggregation"),
+    ("key", _TEXT, "the artifact's key, and the name of its folder"),
+    ("reason", _TEXT, "what is wrong with it"),
+)
+
+#: Grain of what has no model of its own in ``sql/catalog``.
+GRAINS = {
+    "runs": "Grain: one row a run record.",
+    "left_out": "Grain: one row a run record and artifact of it that is gone or damaged; the run is in no other view.",
+    "dataset": "Grain: one row an artifact and task: tasks. Reads the store's files.",
+    "generation": "Grain: one row an artifact, task and sample_index: answers. Reads the store's files.",
+    "sanitizing": "Grain: one row an artifact, task, sample_index and sanitizer: programs. Reads the store's files.",
+    "execution": "Grain: one row an artifact, task, sample_index, variant and sanitizer: verdicts, those of ground "
+    "truths among them. Reads the store's files.",
+}
+
+#: Models in ``sql/catalog``, a later one may read an earlier one; and the stage whose columns a view mostly shows.
+VIEWS = {
+    "aggregation": "aggregation",
+    "samples": "generation",
+    "solutions": "sanitizing",
+    "verdicts": "execution",
+    "ground_truths": "execution",
+    "failures": "execution",
+    "failure_counts": "execution",
+    "metrics": "aggregation",
+    "pass_at_k": "aggregation",
+    "solve_rate": "dataset",
+    "costs": "generation",
+}
+
+_HEADER = re.compile(r"^-- (Grain: .+)$", re.MULTILINE)
+_COLUMN = re.compile(r"^-- (\w+): (.+)$", re.MULTILINE)
+_SCHEMAS = {table.stage: table.schema for table in STAGE_TABLES}
+#: What people ask for first comes first.
+_ORDER = (
+    *("runs", "pass_at_k", "metrics", "solve_rate", "failure_counts", "failures", "costs"),
+    *("verdicts", "samples", "solutions", "ground_truths"),
+    *(*_SCHEMAS, "left_out"),
+)
+_TABLES = {"runs": RUNS, "left_out": LEFT_OUT}
+
+
+class ViewColumn(NamedTuple):
+    """One column of a view."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+class Description(NamedTuple):
+    """One view or table of the catalog."""
+
+    name: str
+    grain: str
+    columns: tuple[ViewColumn, ...]
+
+
+class LeftOut(NamedTuple):
+    """A run, or an artifact of no run, that the catalog cannot show."""
+
+    record: str | None
+    artifact: str
+    key: str
+    reason: str
+
+
+def quoted(text: str) -> str:
+    """The text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def comment_on(connection: "DuckDBPyConnection") -> None:
+    """Give every view, table and column of the catalog its comment, so that any client shows it."""
+    kinds = dict(
+        connection.execute(
+            "SELECT table_name, CASE table_type WHEN 'VIEW' THEN 'VIEW' ELSE 'TABLE' END "
+            "FROM information_schema.tables WHERE table_schema = 'main' AND table_catalog = current_database()"
+        ).fetchall()
+    )
+    columns = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
+    ).fetchall()
+    meanings = {name: dict(_meanings(name)) for name in kinds}
+    statements = []
+    for name, kind in kinds.items():
+        header = None if name in GRAINS else _HEADER.search(models.sql_of(f"catalog/{name}"))
+        grain = header.group(1) if header else GRAINS.get(name, "")
+        statements.append(f'COMMENT ON {kind} "{name}" IS {quoted(grain)}')
+    statements += [f'COMMENT ON COLUMN "{name}"."{one}" IS {quoted(meanings[name][one])}' for name, one in columns]
+    connection.execute(";".join(statements))
+
+
+def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
+    """The views of a catalog with their columns, and what the catalog leaves out.
+
+    Raises:
+        ArtifactError: it cannot be opened.
+    """
+    import duckdb
+
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            grains = connection.execute(
+                "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' UNION ALL "
+                "SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main'"
+            ).fetchall()
+            columns = connection.execute(
+                "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
+                "WHERE schema_name = 'main' AND NOT internal ORDER BY table_name, column_index"
+            ).fetchall()
+            left_out = connection.execute("SELECT record, artifact, key, reason FROM left_out").fetchall()
+    except duckdb.Error as error:
+        raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): build it again") from error
+    found = [
+        Description(
+            name, grain or "", tuple(ViewColumn(row[1], row[2], row[3] or "") for row in columns if row[0] == name)
+        )
+        for name, grain in grains
+    ]
+    found.sort(key=lambda one: _ORDER.index(one.name))
+    return found, [LeftOut(*row) for row in left_out]
+
+
+def _meanings(name: str) -> Iterator[tuple[str, str]]:
+    """Meanings of columns; of several for one name the last counts, which is what the view's own model states."""
+    yield "artifact", "key of the artifact, and name of its folder"
+    yield "file", "path of the artifact's Parquet file"
+    own = _TABLES.get(name) or _SCHEMAS[VIEWS.get(name, name)]
+    for schema in (*_SCHEMAS.values(), RUNS, own):
+        for column in schema:
+            yield column.name, (column.metadata or {}).get(b"meaning", b"").decode()
+    if name in _SCHEMAS:
+        for column_name in ("model", "split", "subset"):
+            yield column_name, "of the recorded runs that have the artifact; null where none has it, or they differ"
+    if name in VIEWS:
+        for found in _COLUMN.finditer(models.sql_of(f"catalog/{name}")):
+            yield found.group(1), found.group(2)
