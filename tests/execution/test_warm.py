@@ -12,13 +12,15 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import warm as warm_module
+from bigcodeflow.execution.backends.cgroups import SlotGroupPool
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.backends.supervisor import SupervisorClient, WarmStartError, readable
+from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError, readable
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict, worth_repeating
 
@@ -304,12 +306,26 @@ def test_without_a_supervisor_samples_start_cold(
     def refuse(*_arguments: object) -> None:
         raise WarmStartError("no namespaces here")
 
-    monkeypatch.setattr(SupervisorClient, "__init__", refuse)
+    monkeypatch.setattr(WarmSandbox, "__init__", refuse)
     with closing(LocalBackend(starter_environment, LimitsConfig(time_seconds=10), warm=True)) as backend:
         capabilities = backend.check()
         assert capabilities.isolated
         assert not capabilities.warm
         assert _status(backend, _with(LIBRARIES)) == "pass"
+
+
+def test_a_supervisor_whose_first_zygote_fails_is_ended(
+    starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start that is given up leaves no process behind."""
+    monkeypatch.setattr(warm_module, "_IMPORT_SECONDS", 0.0)
+    before = set(psutil.Process().children(recursive=True))
+    with pytest.raises(WarmStartError, match="does not answer"):
+        WarmSandbox(starter_environment, LIMITS, SlotGroupPool(LIMITS))
+    deadline = time.monotonic() + 5  # what is inside ends a moment after the outermost process
+    while (left := set(psutil.Process().children(recursive=True)) - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
 
 
 @pytest.mark.parametrize(

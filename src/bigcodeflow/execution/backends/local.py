@@ -17,8 +17,7 @@ from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends import bubblewrap, cgroups
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
-from bigcodeflow.execution.backends.supervisor import WarmStartError
-from bigcodeflow.execution.backends.warm import WarmSandbox
+from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
 from bigcodeflow.sandbox import seccomp

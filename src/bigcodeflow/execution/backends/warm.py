@@ -1,82 +1,140 @@
-"""A sandboxed process that is forked from a zygote into its own namespaces; and the zygotes that one worker keeps."""
+"""The worker's side of warm starts: a sandbox with a supervisor, its zygotes, and the samples forked from them.
+
+sandbox/supervisor.py and sandbox/zygote.py are the other side, and describe the requests. A message on these sockets
+(SOCK_SEQPACKET) is sent whole or not at all, so that threads share them without a lock.
+"""
 
 import json
 import logging
 import os
+import select
+import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends import bubblewrap
 from bigcodeflow.execution.backends.cgroups import SlotGroup, SlotGroupPool
-from bigcodeflow.execution.backends.observation import ProcessEnd
-from bigcodeflow.execution.backends.supervisor import (
-    SampleNamespaces,
-    SupervisorClient,
-    UnforkableError,
-    WarmStartError,
-    ZygoteClient,
-    pid_of,
-    receive,
-)
+from bigcodeflow.execution.backends.observation import OutputTail, ProcessEnd
 
 logger = logging.getLogger(__name__)
 
-_START_SECONDS = 30.0
+_START_SECONDS = _REPLY_SECONDS = 30.0
+_IMPORT_SECONDS = 300.0
+_MESSAGE_BYTES = 1 << 16
+_OUTPUT_BYTES = 1 << 14
 _MAX_ZYGOTES = 48
+
+
+class WarmStartError(OSError):
+    """A supervisor or zygote does not reply as it should: the sample has to be started elsewhere."""
+
+
+class UnforkableError(WarmStartError):
+    """A library starts threads when it is imported: a fork of its process may hang."""
+
+
+class ZygoteClient:
+    """A process with libraries imported, which is forked for samples and for other zygotes."""
+
+    def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
+        """Import modules into a zygote that has just been forked.
+
+        Raises:
+            UnforkableError: it has threads now.
+            WarmStartError: it did not come to an end with them.
+        """
+        self._control, self._descriptor = control, -1
+        control.settimeout(_IMPORT_SECONDS)
+        try:
+            _send(control, {"op": "import", "modules": list(modules)})
+            reply, (self._descriptor,) = _reply(control)
+            if reply["threads"] != 1:
+                raise UnforkableError(f"a process with {', '.join(modules)} has {reply['threads']} threads")
+        except WarmStartError:
+            self.close()
+            raise
+        self.pid = _pid_of(self._descriptor)
+
+    def fork(self, modules: Sequence[str]) -> "ZygoteClient":
+        """Another zygote that starts with this one's libraries and imports more; raises like the constructor."""
+        return ZygoteClient(_open_request(self._control, "fork"), modules)
+
+    def start_sample(self, descriptors: Sequence[int]) -> None:
+        """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first.
+
+        Raises:
+            WarmStartError: the zygote is gone.
+        """
+        _send(self._control, {"op": "sample"}, descriptors)
+
+    def close(self) -> None:
+        """End the process; samples and zygotes that it forked go on."""
+        self._control.close()
+        if self._descriptor >= 0:
+            _kill(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class WarmProcess:
     """A sample forked from a zygote."""
 
-    def __init__(self, zygote: ZygoteClient, namespaces: SampleNamespaces, groups: SlotGroupPool) -> None:
+    def __init__(self, zygote: ZygoteClient, namespaces: int, groups: SlotGroupPool) -> None:
         """Fork it.
+
+        Args:
+            zygote: has the sample's libraries.
+            namespaces: descriptor of the process that holds the sample's namespaces; both end with the sample.
+            groups: lends a control group to a sample that runs longer.
 
         Raises:
             WarmStartError: the zygote did not.
         """
         self._namespaces, self._groups = namespaces, groups
         self._group: SlotGroup | None = None
-        self._reply, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel, channel = socket.socketpair()
-        self.stdout, stdout = os.pipe()
-        self.stderr, stderr = os.pipe()
-        self.ended = -1
-        try:
-            with reply, channel:
-                zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, namespaces.descriptor])
-            self.ended = self._forked()
-            self._pid = pid_of(self.ended)
-        except WarmStartError:
-            self.close()
-            raise
-        finally:
-            os.close(stdout)
-            os.close(stderr)
-
-    def _forked(self) -> int:
-        """Descriptor of the new process."""
-        self._reply.settimeout(_START_SECONDS)
-        _, descriptors = receive(self._reply)
-        if not descriptors:
-            raise WarmStartError("a zygote did not fork its sample")
-        return descriptors[0]
+        with ExitStack() as mine, ExitStack() as theirs:
+            mine.callback(os.close, namespaces)
+            mine.callback(self.kill)
+            self._reply, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.channel, channel = socket.socketpair()
+            for stack, sockets in ((mine, (self._reply, self.channel)), (theirs, (reply, channel))):
+                for connection in sockets:
+                    stack.enter_context(connection)
+            (self.stdout, stdout), (self.stderr, stderr) = os.pipe(), os.pipe()
+            for stack, pipes in ((mine, (self.stdout, self.stderr)), (theirs, (stdout, stderr))):
+                for descriptor in pipes:
+                    stack.callback(os.close, descriptor)
+            zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, namespaces])
+            theirs.close()
+            self._reply.settimeout(_START_SECONDS)
+            _, descriptors = _receive(self._reply)
+            if not descriptors:
+                raise WarmStartError("a zygote did not fork its sample")
+            self.ended = descriptors[0]
+            mine.callback(os.close, self.ended)
+            self._roots = (_pid_of(self.ended), _pid_of(namespaces))
+            self._resources = mine.pop_all()
 
     def roots(self) -> Sequence[int]:
         """The sample, and the process that inherits its orphans."""
-        return (self._pid, self._namespaces.pid)
+        return self._roots
 
     def kill(self) -> None:
         """End everything in the namespaces."""
-        self._namespaces.kill()
+        _kill(self._namespaces)
 
     def end(self) -> ProcessEnd:
         """Wait for the zygote's account and for the last process; a zygote that died or hangs gives none."""
-        account, _ = receive(self._reply)
-        self._namespaces.kill()
-        if not self._namespaces.wait_until_empty():
+        account, _ = _receive(self._reply)
+        self.kill()
+        if not readable(self._namespaces, _REPLY_SECONDS):
             logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
         if not account:
             return ProcessEnd("signal 9")
@@ -101,11 +159,7 @@ class WarmProcess:
         if self._group:
             self._groups.give(self._group)
             self._group = None
-        self._reply.close()
-        self.channel.close()
-        for descriptor in (self.stdout, self.stderr, self.ended):
-            if descriptor >= 0:  # a sample that was not forked has no end
-                os.close(descriptor)
+        self._resources.close()
 
 
 class _ZygoteSlot:
@@ -115,36 +169,50 @@ class _ZygoteSlot:
         self.lock = threading.Lock()
         self.zygote: ZygoteClient | None = None
         self.users = 0
-        self.last_use = 0
+
+    def close(self) -> None:
+        if self.zygote:
+            with suppress(OSError):
+                self.zygote.close()
+            self.zygote = None
 
 
 class WarmSandbox:
-    """A supervisor with its zygotes, made as they are asked for; used by all threads of a worker."""
+    """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
         """Start the supervisor and a zygote without libraries.
 
         Raises:
-            WarmStartError: they do not start here.
+            WarmStartError: they do not start here; the message ends with their output.
         """
-        self._supervisor = SupervisorClient(environment, limits)
         self._groups = groups
         self._lock = threading.Lock()
-        self._uses = 0
-        self._slots: dict[frozenset[str], _ZygoteSlot] = {}
+        self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
         self._unforkable: set[frozenset[str]] = set()
-        with self._zygote(frozenset()):
-            pass
+        self._output = OutputTail(_OUTPUT_BYTES)
+        self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with there:
+            self._process = _start(environment, limits, there.fileno())
+        threading.Thread(target=self._read_output, name="supervisor-output", daemon=True).start()
+        self._control.settimeout(_REPLY_SECONDS)
+        try:
+            _reply(self._control)
+            with self._zygote(frozenset()):
+                pass
+        except WarmStartError as error:
+            self.close()
+            raise WarmStartError(f"{error}: {' '.join(self._output.text().split())[-300:]}") from None
 
     @property
     def alive(self) -> bool:
         """Whether the supervisor still runs; without it nothing else does."""
-        return self._supervisor.alive
+        return self._process.poll() is None
 
     @property
     def supervisor_pid(self) -> int:
         """Process that everything else depends on."""
-        return self._supervisor.pid
+        return self._process.pid
 
     @property
     def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
@@ -161,74 +229,147 @@ class WarmSandbox:
         """
         wanted = frozenset(modules)
         with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
-            namespaces = self._supervisor.sample_namespaces()
-            try:
-                with closing(WarmProcess(zygote, namespaces, self._groups)) as process:
-                    yield process
-            finally:
-                namespaces.kill()
-                namespaces.close()
+            with _open_request(self._control, "namespaces") as connection:
+                connection.settimeout(_REPLY_SECONDS)
+                _, (namespaces,) = _reply(connection)
+            with closing(WarmProcess(zygote, namespaces, self._groups)) as process:
+                yield process
 
     def close(self) -> None:
-        """End everything."""
-        self._supervisor.close()
+        """End the outer sandbox with everything inside."""
+        self._control.close()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
         with self._lock:
-            zygotes = [slot.zygote for slot in self._slots.values() if slot.zygote]
+            slots = list(self._slots.values())
             self._slots.clear()
-        for zygote in zygotes:
-            zygote.close()
+        for slot in slots:
+            slot.close()
 
     @contextmanager
     def _zygote(self, modules: frozenset[str]) -> Iterator[ZygoteClient]:
+        """The zygote of these modules, made if there is none; those that were not used for longest make room for it."""
         with self._lock:
-            self._uses += 1
-            slot = self._slots.setdefault(modules, _ZygoteSlot())
+            slot = self._slots[modules] = self._slots.pop(modules) if modules in self._slots else _ZygoteSlot()
             slot.users += 1
-            slot.last_use = self._uses
         try:
             with slot.lock:
-                zygote = slot.zygote
-                if zygote is None:
-                    zygote = slot.zygote = self._make(modules)
+                zygote = slot.zygote = slot.zygote or self._make(modules)
             yield zygote
-        except WarmStartError as error:
-            if isinstance(error, UnforkableError):
-                self._unforkable.add(modules)  # its samples import for themselves, from a bare start
-            self._discard(modules, slot)
+        except WarmStartError as error:  # whoever asks next gets another zygote
+            with self._lock:
+                if isinstance(error, UnforkableError):
+                    self._unforkable.add(modules)  # its samples import for themselves, from a bare start
+                if self._slots.get(modules) is slot:
+                    del self._slots[modules]
+            with slot.lock:
+                slot.close()
             raise
         finally:
             with self._lock:
                 slot.users -= 1
-            self._retire()
+                idle = [key for key, other in self._slots.items() if key and not other.users and other.zygote]
+                surplus = [self._slots.pop(key) for key in idle[: max(0, len(self._slots) - _MAX_ZYGOTES)]]
+            for other in surplus:
+                other.close()
 
     def _make(self, modules: frozenset[str]) -> ZygoteClient:
         """Fork it from the zygote with the most of these modules and no other."""
         if not modules:
-            return self._supervisor.zygote()
+            return ZygoteClient(_open_request(self._control, "zygote"), ())
         ready = [(key, zygote) for key, zygote in self.zygotes.items() if key < modules]
         if not ready:
             raise WarmStartError("the zygote without libraries is gone")
         base, zygote = max(ready, key=lambda found: len(found[0]))
         return zygote.fork(sorted(modules - base))
 
-    def _discard(self, modules: frozenset[str], slot: _ZygoteSlot) -> None:
-        """Forget a zygote that misbehaves: whoever asks next gets another."""
-        with self._lock:
-            if self._slots.get(modules) is slot:
-                del self._slots[modules]
-        with slot.lock:
-            if slot.zygote:
-                with suppress(OSError):
-                    slot.zygote.close()
-                slot.zygote = None
+    def _read_output(self) -> None:
+        # Read to the end, or a library that talks while it is imported would block the zygotes for ever.
+        if self._process.stdout:
+            with self._process.stdout as stream:
+                while data := os.read(stream.fileno(), _OUTPUT_BYTES):
+                    self._output.feed(data)
 
-    def _retire(self) -> None:
-        """End the zygotes that were not used for longest, where there are too many."""
-        with self._lock:
-            idle = sorted(
-                (slot.last_use, key) for key, slot in self._slots.items() if key and not slot.users and slot.zygote
-            )
-            surplus = [self._slots.pop(key) for _, key in idle[: max(0, len(self._slots) - _MAX_ZYGOTES)]]
-        for slot in surplus:
-            if slot.zygote:
-                slot.zygote.close()
+
+def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int) -> "subprocess.Popen[bytes]":
+    as_root = os.getuid() == 0
+    user = bubblewrap.sandbox_uid() if as_root else os.getuid()
+    settings = {
+        "control": control_fd,
+        "user": user,
+        "group": user if as_root else os.getgid(),
+        "disk_bytes": limits.disk_mib << 20,
+        "home_template": str(environment.home_template or ""),
+        "masked": bubblewrap.masked_files(),
+    }
+    with bubblewrap.identity_files(bubblewrap.SAMPLE_ID) as files:
+        return subprocess.Popen(
+            bubblewrap.supervisor_command(
+                environment=environment, limits=limits, data_fds=files, as_root=as_root, settings=json.dumps(settings)
+            ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(control_fd, *files.values()),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+def readable(descriptor: int, timeout_seconds: float) -> bool:
+    """Whether the descriptor can be read from, waiting for it so long."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_seconds * 1000))
+
+
+def _kill(descriptor: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+def _pid_of(descriptor: int) -> int:
+    """Process id, as this process sees it, of a process descriptor; -1 when it has ended."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
+
+
+def _open_request(control: socket.socket, operation: str) -> socket.socket:
+    """Send a request with a connection of its own; the reply comes on what is returned."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with there:
+        try:
+            _send(control, {"op": operation}, [there.fileno()])
+        except WarmStartError:
+            here.close()
+            raise
+    return here
+
+
+def _send(control: socket.socket, request: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+    try:
+        socket.send_fds(control, [json.dumps(request).encode()], list(descriptors))
+    except OSError as error:
+        raise WarmStartError(f"the warm sandbox takes no request for {request['op']} any more ({error})") from None
+
+
+def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
+    """One message with its descriptors; empty at the end, after the connection's time-out, or when it broke."""
+    try:
+        return socket.recv_fds(connection, _MESSAGE_BYTES, 4)[:2]
+    except OSError:
+        return b"", []
+
+
+def _reply(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The next message.
+
+    Raises:
+        WarmStartError: none came.
+    """
+    data, descriptors = _receive(connection)
+    if not data:
+        raise WarmStartError("the warm sandbox does not answer")
+    return json.loads(data), descriptors
