@@ -9,8 +9,7 @@ import pytest
 from e2b import Sandbox
 
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.remote.e2b import E2BBackend, own_metadata
-from bigcodeflow.execution.remote.e2b_transport import E2BTransport
+from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, own_metadata
 from bigcodeflow.execution.remote.transports import HostLostError
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, soon, work_items

@@ -3,28 +3,36 @@
 import hashlib
 import json
 import logging
+import shlex
 import socket
 import threading
+import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
-from e2b import Sandbox, SandboxQuery, Template
-from e2b.sandbox.sandbox_api import SandboxInfo
+import httpx
+from connectrpc.errors import ConnectError
+from e2b import (
+    AuthenticationException,
+    RateLimitException,
+    Sandbox,
+    SandboxException,
+    SandboxNotFoundException,
+    SandboxQuery,
+    ServiceBusyException,
+    Template,
+)
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
-from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.environments import Environment, RemoteEnvironment
+from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
+from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.e2b_transport import (
-    SDK_ERRORS,
-    E2BTransport,
-    TemplateAbsentError,
-    meaning_of,
-    translated,
-)
 from bigcodeflow.execution.remote.transports import (
     Connection,
     HostLostError,
@@ -32,19 +40,208 @@ from bigcodeflow.execution.remote.transports import (
     is_orphan,
     machine_id,
     process_id,
+    whole_lines,
 )
 
 logger = logging.getLogger(__name__)
 
 #: Within it the SDK repeats what E2B refused with 429, 502, 503 or 504, and waits as long as Retry-After says.
 _CREATE_SECONDS = 120.0
-_DEFAULT_TAG = "default"
 _SECONDS_PER_HOUR = 3600
 #: E2B's list price, https://e2b.dev/pricing.
 USD_PER_CORE_SECOND = 0.000014
 USD_PER_GIB_SECOND = 0.0000045
-_MIB_PER_GIB = 1024
 _MACHINE, _OWNER, _RUN, _HOST = "bigcodeflow_machine", "bigcodeflow_owner", "bigcodeflow_run", "bigcodeflow_host"
+#: The interpreter with bigcodeflow in a template, deployments/sandbox/Dockerfile.
+HOST_PYTHON = "/opt/bigcodeflow/bin/python"
+#: A template's ENV holds while it is built only.
+_VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+#: One call takes 64 MiB, but whoever stands between need not; a plan of many programs is larger than this.
+_BYTES_PER_CALL = 1 << 20
+_STDERR_TAIL = 400
+#: What the SDK raises for what E2B and the way there do; ValueError and KeyError for answers that are not E2B's.
+SDK_ERRORS = (
+    SandboxException,
+    AuthenticationException,
+    ServiceBusyException,
+    ConnectError,
+    httpx.HTTPError,
+    OSError,
+    ValueError,
+    KeyError,
+)
+_LONGEST_MESSAGE = 200
+_FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
+#: Repeats a call to a sandbox while E2B limits the rate. The SDK repeats calls to the control plane itself, and those
+#: to a sandbox never. An answer 429 says that nothing was done; after any other failure nobody knows, and a second call
+#: might do the same twice.
+_repeat_rate_limited = Retrying(
+    retry=retry_if_exception_type(RateLimitException),
+    wait=wait_random_exponential(multiplier=0.5, max=4.0),
+    stop=stop_after_attempt(8),
+    reraise=True,
+)
+
+
+class TemplateAbsentError(HostRefusedError):
+    """There is no such template, or not for this key."""
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]
+
+
+def _meaning_of(error: Exception, template: str) -> ExecutionError:
+    """What an error of the SDK means: HostLostError may be mended by another try, HostRefusedError is not."""
+    text, status = _one_line(error), getattr(error, "status_code", None)
+    if isinstance(error, AuthenticationException):
+        return HostRefusedError(
+            "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
+        )
+    if status in (_FORBIDDEN, _ABSENT) and template:
+        return TemplateAbsentError(
+            f"E2B has no template {template} that this key may use: run `bigcodeflow env build NAME --backend e2b`, or "
+            "set execution.e2b.template to one that has a sandbox environment"
+        )
+    if status in (_BAD_REQUEST, _FORBIDDEN):
+        return HostRefusedError(f"E2B refuses: {text}")
+    if isinstance(error, RateLimitException):
+        return HostLostError(
+            f"E2B's limit is reached ({text}): set execution.e2b.sandboxes to what the plan allows, or run again later"
+        )
+    return HostLostError(f"E2B cannot be used for now ({text}): run again later")
+
+
+@contextmanager
+def _translated(*, template: str = "") -> Iterator[None]:
+    """Turns what the SDK raises into HostLostError or HostRefusedError."""
+    try:
+        yield
+    except SDK_ERRORS as error:
+        raise _meaning_of(error, template) from error
+
+
+class E2BTransport:
+    """A sandbox with a running host; the sandbox is extended as long as the transport is open, and killed with it."""
+
+    def __init__(
+        self, sandbox: Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
+    ) -> None:
+        """Start the host; the sandbox is killed where that fails.
+
+        Args:
+            sandbox: a new one.
+            environment: name of the environment in it.
+            timeout_seconds: after which E2B kills it, unless it is extended.
+            ended: called once with the seconds that it was held.
+
+        Raises:
+            HostLostError: the host does not start.
+        """
+        self.label = f"E2B sandbox {sandbox.sandbox_id}"
+        self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
+        self._begun = time.monotonic()
+        self._closed = threading.Event()
+        self._closing, self._sending = threading.Lock(), threading.Lock()
+        self._unsent: deque[bytes] = deque()
+        self._stderr = ""
+        command = f"exec {HOST_PYTHON} -m bigcodeflow.execution.remote.host --environment {shlex.quote(environment)}"
+        try:
+            with _translated():
+                self._host = _repeat_rate_limited(
+                    lambda: sandbox.commands.run(
+                        command,
+                        background=True,
+                        stdin=True,
+                        envs=_VARIABLES,
+                        cwd="/tmp",  # noqa: S108 -- the sandbox's own
+                        timeout=0,
+                        retain_output=False,
+                    )
+                )
+        except BaseException:
+            self.close()
+            raise
+        threading.Thread(target=self._extend, name=f"extend-{sandbox.sandbox_id}", daemon=True).start()
+
+    def send(self, data: bytes) -> None:
+        """Hand over whole lines; what several threads send at the same time goes in one call.
+
+        Raises:
+            HostLostError: the sandbox or its host is gone.
+        """
+        self._unsent.append(data)
+        with self._sending:
+            # Empty where the lines went along with another thread's; if that call failed, the connection is broken
+            # for all who wait for a response.
+            batch = b"".join(self._unsent.popleft() for _ in range(len(self._unsent)))
+            try:
+                for start in range(0, len(batch), _BYTES_PER_CALL):
+                    _repeat_rate_limited(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL])
+            except SDK_ERRORS as error:
+                raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
+
+    def lines(self) -> Iterator[bytes]:
+        """The host's lines.
+
+        Raises:
+            HostLostError: at the end; its text says how that came.
+        """
+        try:
+            yield from whole_lines(self._output())
+        except SDK_ERRORS as error:
+            raise HostLostError(f"its stream broke off ({_one_line(error)})") from error
+        last_words = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
+        raise HostLostError(f"its host ended{last_words}")
+
+    def close(self) -> None:
+        """Kill the sandbox; where E2B cannot be reached, it ends by its time-out."""
+        with self._closing:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+        try:
+            self.sandbox.kill()
+        except SDK_ERRORS as error:
+            message = "%s could not be killed and will end by itself within %d s: %s"
+            logger.warning(message, self.label, self._timeout_seconds, _one_line(error))
+        self._ended(time.monotonic() - self._begun)
+
+    def _output(self) -> Iterator[bytes]:
+        for out, err, _ in self._host:
+            if err:
+                self._stderr = (self._stderr + err)[-_STDERR_TAIL:]
+            if out:
+                yield out.encode()
+
+    def _extend(self) -> None:
+        """Keep the sandbox; three tries fit into its time-out."""
+        while not self._closed.wait(self._timeout_seconds / 3):
+            try:
+                self.sandbox.set_timeout(self._timeout_seconds)
+            except SandboxNotFoundException:
+                return  # its stream has ended as well, and says so
+            except SDK_ERRORS as error:
+                logger.info("%s could not be extended: %s", self.label, _one_line(error))
+                if isinstance(error, SandboxException) and error.status_code == _BAD_REQUEST:
+                    return  # as old as the plan lets a sandbox become; its items will begin again in another
+
+
+def _open_transport(
+    config: ExecutionConfig, environment: RemoteEnvironment, metadata: Mapping[str, str], ended: Callable[[float], None]
+) -> E2BTransport:
+    """A new sandbox of a build, with its host."""
+    timeout_seconds = config.e2b.timeout_seconds
+    with _translated(template=environment.reference):
+        sandbox = Sandbox.create(
+            template=environment.reference,
+            timeout=timeout_seconds,
+            metadata=dict(metadata),
+            allow_internet_access=False,
+            idempotency_key=uuid.uuid4().hex,  # an answer that is lost on its way makes no second sandbox
+            request_timeout=_CREATE_SECONDS,
+        )
+    return E2BTransport(sandbox, environment.name, timeout_seconds=timeout_seconds, ended=ended)
 
 
 class E2BBackend(RemoteBackend):
@@ -52,43 +249,27 @@ class E2BBackend(RemoteBackend):
 
     def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment) -> None:
         """Nothing is created before it is needed."""
+        metadata = own_metadata()
         super().__init__(
             "e2b",
-            self._open,
+            lambda: _open_transport(config, environment, metadata, self._held_seconds.append),
             hosts=config.e2b.sandboxes,
             limits=config.limits,
             start=config.start,
             remove_orphans=remove_orphans,
         )
-        self._config, self._environment = config.e2b, environment
-        self._metadata = own_metadata()
-        self._counting = threading.Lock()
-        self._sandboxes, self._seconds = 0, 0.0
+        self._config, self._reference = config.e2b, environment.reference
+        self._held_seconds: list[float] = []
 
     def close(self) -> None:
         """Kill all sandboxes, and say what they cost."""
         super().close()
-        with self._counting:
-            sandboxes, seconds = self._sandboxes, self._seconds
-            self._sandboxes, self._seconds = 0, 0.0
-        if not sandboxes:
-            return
-        record = read_record(_build_id(self._environment.reference))
-        if record:
-            usd = estimate(self._config, seconds, cores=record.cores, memory_mib=record.memory_mib)
-        else:  # a worker elsewhere, where nobody asked the template
-            usd = estimate(self._config, seconds)
-        hours = seconds / _SECONDS_PER_HOUR
-        # A warning, as these and nothing less are taken from workers into a run's own log.
-        logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", sandboxes, hours, usd)
-
-    def _open(self) -> E2BTransport:
-        return _opened(self._config, self._environment.reference, self._environment.name, self._metadata, self._held)
-
-    def _held(self, seconds: float) -> None:
-        with self._counting:
-            self._sandboxes += 1
-            self._seconds += seconds
+        held, self._held_seconds = self._held_seconds, []
+        if held:
+            usd = estimate(self._config, sum(held), read_record(_build_id(self._reference)))
+            hours = sum(held) / _SECONDS_PER_HOUR
+            # A warning, as these and nothing less are taken from workers into a run's own log.
+            logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", len(held), hours, usd)
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
@@ -103,7 +284,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         reference = _pinned(template)
         record = read_record(_build_id(reference))
         if record is None or record.environment != config.environment:
-            record = _asked(config, reference)
+            record = _describe_build(config, reference)
     except TemplateAbsentError as error:
         raise EnvironmentUnusableError(f"backend e2b: {error}") from error
     except (HostLostError, HostRefusedError) as error:
@@ -113,28 +294,43 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
             f"backend e2b: sandboxes of {template} have {record.memory_mib} MiB, and a sample may use "
             f"execution.limits.memory_mib {config.limits.memory_mib}: build the template with more, or allow less"
         )
-    return _remote(record, reference)
+    identity = json.dumps([record.environment_sha, record.build_id])
+    return RemoteEnvironment(
+        name=record.environment,
+        # Two builds of one lock may differ in what lies around the libraries, and share no verdicts.
+        environment_sha=hashlib.sha256(identity.encode()).hexdigest(),
+        missing_data=record.missing_data,
+        lock_sha256=record.lock_sha256,
+        reference=reference,
+    )
 
 
 def _pinned(template: str) -> str:
     """The build that a template's name stands for now, as TEMPLATE:BUILD; it stays what it is when another is built."""
     name, _, tag = template.partition(":")
-    if _is_build_id(tag):
-        return template
-    with translated(template=template):
-        builds = {one.tag: one.build_id for one in Template.get_tags(name)}
-    found = builds.get(tag or _DEFAULT_TAG)
-    if not found:
-        known = ", ".join(sorted(builds)) or "none: its build has not ended"
-        raise TemplateAbsentError(f"template {name} has no build tagged {tag or _DEFAULT_TAG}; its tags are {known}")
-    return f"{name}:{found}"
-
-
-def _asked(config: ExecutionConfig, reference: str) -> TemplateRecord:
-    """What the build's own host says, kept for the next time: a build never changes."""
-    transport = _opened(config.e2b, reference, config.environment, own_metadata(), lambda _seconds: None)
     try:
-        with translated():
+        if str(uuid.UUID(tag)) == tag:
+            return template
+    except ValueError:
+        tag = tag or "default"
+    with _translated(template=template):
+        builds = {one.tag: one.build_id for one in Template.get_tags(name)}
+    if not builds.get(tag):
+        known = ", ".join(sorted(builds)) or "none: its build has not ended"
+        raise TemplateAbsentError(f"template {name} has no build tagged {tag}; its tags are {known}")
+    return f"{name}:{builds[tag]}"
+
+
+def _build_id(reference: str) -> str:
+    return reference.rpartition(":")[2]
+
+
+def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
+    """What the build's own host says, kept for the next time: a build never changes."""
+    asked = RemoteEnvironment(config.environment, "", reference=reference)
+    transport = _open_transport(config, asked, own_metadata(), lambda _seconds: None)
+    try:
+        with _translated():
             size = transport.sandbox.get_info()
         found = Connection(transport, config.limits, config.start).info.environment
     finally:
@@ -153,76 +349,23 @@ def _asked(config: ExecutionConfig, reference: str) -> TemplateRecord:
     return record
 
 
-def _remote(record: TemplateRecord, reference: str) -> RemoteEnvironment:
-    identity = json.dumps([record.environment_sha, record.build_id])
-    return RemoteEnvironment(
-        name=record.environment,
-        # Two builds of one lock may differ in what lies around the libraries, and share no verdicts.
-        environment_sha=hashlib.sha256(identity.encode()).hexdigest(),
-        missing_data=record.missing_data,
-        lock_sha256=record.lock_sha256,
-        reference=reference,
-    )
-
-
-def _opened(
-    config: E2BConfig, reference: str, name: str, metadata: Mapping[str, str], ended: Callable[[float], None]
-) -> E2BTransport:
-    with translated(template=reference):
-        sandbox = Sandbox.create(
-            template=reference,
-            timeout=config.timeout_seconds,
-            metadata=dict(metadata),
-            allow_internet_access=False,
-            idempotency_key=uuid.uuid4().hex,  # an answer that is lost on its way makes no second sandbox
-            request_timeout=_CREATE_SECONDS,
-        )
-    return E2BTransport(sandbox, name, timeout_seconds=config.timeout_seconds, ended=ended)
-
-
-def _build_id(reference: str) -> str:
-    return reference.rpartition(":")[2]
-
-
-def _is_build_id(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
-
-
-def _backend(
-    config: ExecutionConfig,
-    environment: Environment,
-    cores: float,
-    isolated: bool,  # noqa: FBT001 -- as every place has it
-) -> E2BBackend:
-    del cores, isolated  # a sandbox has its template's, and its host sees to the isolation itself
-    return E2BBackend(config, cast("RemoteEnvironment", environment))
-
-
-def estimate(config: E2BConfig, seconds: float, *, cores: int = 2, memory_mib: int = 8192) -> float:
+def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = None) -> float:
     """USD for sandboxes that were held for so many seconds, all of them together.
 
     Args:
         config: its usd_per_hour is the price of one sandbox, where it is not 0.
         seconds: sum over all sandboxes.
-        cores: of each.
-        memory_mib: of each.
+        record: with the size of each; without it, as on a worker elsewhere, two cores and 8 GiB.
     """
     if config.usd_per_hour:
         return seconds / _SECONDS_PER_HOUR * config.usd_per_hour
-    return seconds * (cores * USD_PER_CORE_SECOND + memory_mib / _MIB_PER_GIB * USD_PER_GIB_SECOND)
+    cores, memory_mib = (record.cores, record.memory_mib) if record else (2, 8192)
+    return seconds * (cores * USD_PER_CORE_SECOND + memory_mib / 1024 * USD_PER_GIB_SECOND)
 
 
 def own_metadata() -> dict[str, str]:
     """What the sandboxes of this process are known by."""
-    return {
-        _MACHINE: machine_id(),
-        _OWNER: process_id(),
-        _RUN: uuid.uuid4().hex,
-        _HOST: socket.gethostname(),
-    }
+    return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
 
 
 def remove_orphans() -> int:
@@ -234,14 +377,16 @@ def remove_orphans() -> int:
     Raises:
         HostRefusedError: the key is not accepted.
     """
-    removed = 0
+    removed, machine, found = 0, machine_id(), []
     try:
-        machine = machine_id()
-        left = [one for one in _of_this_machine() if is_orphan(machine, one.metadata.get(_OWNER, ""))]
-        for sandbox in left:  # all are known before one goes: a page may be counted from the first
-            removed += Sandbox.kill(sandbox.sandbox_id)
+        pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: machine}))
+        while pages.has_next:  # running and paused ones; all are known before one goes: a page counts from the first
+            found += pages.next_items()
+        for sandbox in found:
+            if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
+                removed += Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:
-        refusal = meaning_of(error)
+        refusal = _meaning_of(error, "")
         if isinstance(refusal, HostRefusedError):
             raise refusal from error
         logger.warning("sandboxes that an earlier run left in E2B could not be looked for: %s", refusal)
@@ -250,11 +395,6 @@ def remove_orphans() -> int:
     return removed
 
 
-def _of_this_machine() -> Iterator[SandboxInfo]:
-    """Running and paused ones."""
-    pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: machine_id()}))
-    while pages.has_next:
-        yield from pages.next_items()
-
-
-SPEC = BackendSpec(environment, _backend)
+SPEC = BackendSpec(
+    environment, lambda config, place, _cores, _isolated: E2BBackend(config, cast("RemoteEnvironment", place))
+)
