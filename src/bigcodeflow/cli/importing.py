@@ -87,7 +87,7 @@ def _import(file: Path, dataset: dict[str, str], *, store: Path, samples: str, n
 
 def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, name: str, folder: str) -> Path:
     """Ask a space for the results of a sample file, in the original's two files."""
-    from bigcodeflow.execution.original_space import SpaceQuestion, results_of_space
+    from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
     from bigcodeflow.importing import agreed, claims_of_options
     from bigcodeflow.pipeline.outputs import own_folder
 

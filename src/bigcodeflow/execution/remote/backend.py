@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+
+from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_incrementing
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import SandboxUnavailableError
@@ -17,8 +19,14 @@ from bigcodeflow.execution.remote.transports import Connection, HostLostError, H
 
 logger = logging.getLogger(__name__)
 
-_ATTEMPTS = 3
-_SECONDS_BETWEEN_ATTEMPTS = 1.0
+#: An item whose host was lost begins again in another one; a host that refuses it is not asked twice.
+_repeat_on_another_host = Retrying(
+    retry=retry_if_exception_type(HostLostError),
+    wait=wait_incrementing(start=1.0, increment=1.0),
+    stop=stop_after_attempt(3),
+    before_sleep=before_sleep_log(logger, logging.INFO),
+    reraise=True,
+)
 #: After a host could not be started, how long nobody tries again: a thousand items must not each wait for it.
 _DOWN_SECONDS = 15.0
 #: Wall time that an item may need beyond its limit: waiting for a core at the host, and the way there and back.
@@ -90,44 +98,31 @@ class RemoteBackend:
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; a host that is lost meanwhile is replaced, and the item begins again."""
-        reason = ""
-        for attempt in range(_ATTEMPTS):
-            if attempt:
-                time.sleep(_SECONDS_BETWEEN_ATTEMPTS * attempt)
-            host = self._least_loaded()
-            if host is None:
-                break
-            try:
-                patience = item.time_seconds * _WALL_PER_CPU + _SPARE_SECONDS
-                return self._connected(host).execute(item, patience)
-            except HostLostError as error:
-                reason = str(error)
-                logger.info("backend %s: %s; an item is sent again", self.name, error)
-            except HostRefusedError as error:
-                reason = str(error)
-                break
-            finally:
-                with self._choosing:
-                    host.promised -= 1
-        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {reason or self._down_for or 'closed'}")
+        try:
+            return _repeat_on_another_host(self._execute_once, item)
+        except (HostLostError, HostRefusedError) as error:
+            return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
 
     def close(self) -> None:
         """End all hosts, many at a time: a service takes its time to end one."""
         self._closed = True
         with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
-            list(pool.map(_HostSlot.end, self._hosts))
+            list(pool.map(_HostSlot.drop, self._hosts))
 
-    def _least_loaded(self) -> "_HostSlot | None":
-        """Where the next item goes; None where it would only wait for a host that cannot be had."""
+    def _execute_once(self, item: WorkItem) -> Outcome:
         with self._choosing:
             # A service that gives fewer hosts than were asked for still has those that it gave.
             down = time.monotonic() < self._down_until
             hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
-            if self._closed or not hosts:
-                return None
+            if self._closed or not hosts:  # the item would only wait for a host that cannot be had
+                raise HostRefusedError("it was closed" if self._closed else self._down_for)
             host = min(hosts, key=lambda one: (one.promised, one.connection is None))
             host.promised += 1
-            return host
+        try:
+            return self._connected(host).execute(item, item.time_seconds * _WALL_PER_CPU + _SPARE_SECONDS)
+        finally:
+            with self._choosing:
+                host.promised -= 1
 
     def _connected(self, host: "_HostSlot") -> Connection:
         with host.opening:
@@ -146,24 +141,20 @@ class RemoteBackend:
             return host.connection
 
 
+@dataclass(eq=False)
 class _HostSlot:
     """One host, started when it is first needed."""
 
-    def __init__(self) -> None:
-        self.connection: Connection | None = None
-        self.opening = threading.Lock()
-        self.promised = 0
-
-    def end(self) -> None:
-        """End the host, once it is not being started any more."""
-        with self.opening:
-            self.drop()
+    connection: Connection | None = None
+    opening: threading.RLock = field(default_factory=threading.RLock)
+    promised: int = 0
 
     def drop(self) -> None:
-        """End the host, if there is one; for who holds ``opening``."""
-        if self.connection:
-            self.connection.close()
-        self.connection = None
+        """End the host, if there is one, once it is not being started any more."""
+        with self.opening:
+            if self.connection:
+                self.connection.close()
+            self.connection = None
 
 
 class FailoverBackend:

@@ -1,0 +1,233 @@
+"""A client of the original evaluator's Gradio space: a sample file in, its two result files out.
+
+The space judges whole files, with its own sandbox and its own libraries. What it says is kept as it says it: as the
+files that the original writes, which ``bigcodeflow.importing`` makes a run of.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from dataclasses import asdict, dataclass
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    before_sleep_log,
+    retry_if_exception_type,
+    stop_any,
+    stop_before_delay,
+    wait_fixed,
+)
+
+from bigcodeflow.config import ServiceConfig, Split, Subset
+from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
+from bigcodeflow.store import write_atomically
+
+# Read by the client when it is made: nothing is reported to anybody.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+import httpx
+from gradio_client import Client, handle_file  # type: ignore[import-untyped]
+from gradio_client.exceptions import AppError, AuthenticationError  # type: ignore[import-untyped]
+from gradio_client.utils import QueueError, TooManyRequestsError  # type: ignore[import-untyped]
+from huggingface_hub.errors import HfHubHTTPError
+
+logger = logging.getLogger(__name__)
+
+_ENDPOINT = "/predict"
+_MAX_LOSSES = 3
+_SECONDS_BETWEEN_ATTEMPTS = 4.0
+_STATUSES = frozenset({"pass", "fail", "timeout"})
+#: A space that sends nothing for so long is taken for dead.
+_SILENCE_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
+#: What the client raises where a space cannot be reached, does not answer, or answers what is no answer.
+_ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
+
+
+class SpaceBusyError(HostLostError):
+    """The space's queue is full; the same call may be let in later."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceQuestion:
+    """What the original's space is asked; names and defaults are its own."""
+
+    split: Split = "complete"
+    subset: Subset = "full"
+    pass_k: str = "1,5,10"  # noqa: S105 - no password
+    parallel: int = -1
+    """Programs at the same time; -1 leaves it to the space."""
+    min_time_limit: float = 1.0
+    """Seconds."""
+    max_as_limit: int = 30 * 1024
+    """Address space, in MiB."""
+    max_data_limit: int = 30 * 1024
+    """In MiB."""
+    max_stack_limit: int = 10
+    """In MiB."""
+    calibrated: bool = True
+    check_gt_only: bool = False
+    no_gt: bool = False
+    """Ground truths are not executed."""
+    selective_evaluate: str = ""
+    """Numbers of tasks, such as 0,1,12; empty takes all."""
+
+
+def results_of_space(
+    service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
+) -> Path:
+    """Have a sample file judged; the result files are in the folder when this returns.
+
+    Args:
+        service: address of the space, and how long all of it may take.
+        samples: JSONL or JSONL.gz in the original's format.
+        folder: where ``<stem>_eval_results.json`` and ``<stem>_pass_at_k.json`` are written.
+        question: how it is to be judged.
+
+    Returns:
+        The ``*_eval_results.json``, which ``bigcodeflow.importing.import_results`` takes.
+
+    Raises:
+        SamplesError: there is no such sample file.
+        ConfigError: the space cannot be asked this.
+        ExecutionError: the space gave no results, or none that can be used.
+    """
+    question = question or SpaceQuestion()
+    if question.check_gt_only:
+        raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
+    if not samples.is_file():
+        raise SamplesError(f"{samples}: there is no such sample file: give a JSONL or JSONL.gz file")
+    results, scores = _ask_with_retries(service, samples, question)
+    _require_whole(results, service.url)
+    stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
+    # With what the original adds to the scores when it writes them.
+    written = {"model": stem.partition("--bigcodebench")[0], "split": question.split, "subset": question.subset}
+    written |= {"calibrated": question.calibrated} | (dict(scores) if isinstance(scores, Mapping) else {})
+    if question.no_gt:  # the space then says that all of them failed, or none
+        written = {name: value for name, value in written.items() if name not in {"gt_pass_rate", "failed_tasks"}}
+    write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(written, indent=2).encode())
+    return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
+
+
+def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
+    """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
+    deadline, losses = time.monotonic() + service.timeout_seconds, 0
+
+    def is_lost_too_often(state: RetryCallState) -> bool:
+        nonlocal losses
+        losses += not isinstance(state.outcome and state.outcome.exception(), SpaceBusyError)
+        return losses >= _MAX_LOSSES
+
+    repeat = Retrying(
+        retry=retry_if_exception_type(HostLostError),
+        wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
+        stop=stop_any(stop_before_delay(service.timeout_seconds), is_lost_too_often),
+        before_sleep=before_sleep_log(logger, logging.WARNING),
+        reraise=True,
+    )
+    try:
+        return repeat(lambda: _ask(service, samples, question, deadline))
+    except HostRefusedError as error:
+        raise ExecutionError(str(error)) from error
+    except HostLostError as error:
+        raise ExecutionError(f"{error}; nothing was imported, try again later") from error
+
+
+def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:
+    """The answer to one call of the endpoint.
+
+    Raises:
+        ConfigError: the space does not know a setting.
+        ExecutionError: it answers, but not as the evaluator does.
+        HostLostError: it does not answer, or asks for patience.
+        HostRefusedError: it will not answer, however often it is asked.
+    """
+    label = f"space {service.url}"
+    key = os.environ.get(service.key_variable, "")
+    client = None
+    try:
+        client = Client(
+            service.url,
+            # The hub's own token, which the client would send to any address, is for the hub.
+            token=False if "://" in service.url else None,
+            headers={"Authorization": f"Bearer {key}"} if key else None,
+            max_workers=1,
+            download_files=False,
+            verbose=False,
+            ssl_verify=_certificates(),
+            analytics_enabled=False,
+            httpx_kwargs={"timeout": httpx.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)},
+        )
+        known = _known_settings(client, question, label)
+        call = client.submit(api_name=_ENDPOINT, samples=handle_file(str(samples)), **known)
+        answer = call.result(timeout=deadline - time.monotonic())
+    except TimeoutError:
+        raise HostLostError(f"{label} gave no answer within {service.timeout_seconds:g} s") from None
+    except (*_ERRORS, CancelledError) as error:
+        raise _meaning_of(error, label, service.key_variable) from error
+    finally:
+        if client:
+            client.close()
+    if not isinstance(answer, tuple | list) or len(answer) != len(("results", "scores")):
+        raise ExecutionError(f"{label} answers something else than results and scores: is it the evaluator?")
+    return answer[0], answer[1]
+
+
+def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict[str, object]:
+    """The question's settings that the space knows; those that it does not know have to be the defaults."""
+    described = client.view_api(return_format="dict", print_info=False)
+    endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
+    if endpoint is None:
+        raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: is this the right space?")
+    taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
+    asked = asdict(question)
+    # Older spaces know fewer settings; one that is not the default would be left aside without a word.
+    lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
+    if lost or "samples" not in taken:
+        raise ConfigError(f"{label} takes no {', '.join(lost) or 'samples'}: use another space, or the default")
+    return {name: value for name, value in asked.items() if name in taken}
+
+
+def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
+    """What an error of the client means: worth another try, worth patience, or neither."""
+    code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
+        return HostRefusedError(f"{label} asks for its key: put it into {key_variable}")
+    if isinstance(error, QueueError | TooManyRequestsError) or code == HTTPStatus.TOO_MANY_REQUESTS:
+        return SpaceBusyError(f"{label} is busy: its queue is full")
+    if isinstance(error, CancelledError):
+        return HostLostError(f"{label} was lost while it answered")
+    if isinstance(error, AppError):
+        return HostLostError(f"{label} failed ({reason}): its log says why")
+    if HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return HostRefusedError(f"{label} refuses the call ({reason})")
+    return HostLostError(f"{label} does not answer ({reason}): start it, or correct execution.service.url")
+
+
+def _require_whole(results: Any, url: str) -> None:
+    """Refuse what is no result of a whole file: half of one would be scored as if the rest had failed."""
+    entries = results.get("eval") if isinstance(results, dict) else None
+    whole = isinstance(entries, dict) and isinstance(results.get("date"), str)
+    samples: list[Any] = []
+    for found in entries.values() if whole and entries else ():
+        samples += found if isinstance(found, list) and found else [None]
+    if not samples or not all(isinstance(one, dict) and one.get("status") in _STATUSES for one in samples):
+        raise ExecutionError(
+            f"space {url} gave no results that can be used: its log says why; try again, or evaluate here"
+        )
+
+
+@cache
+def _certificates() -> Any:
+    """One for all requests: the client would read every authority's certificate anew for each, which takes 25 ms."""
+    return httpx.create_ssl_context()
