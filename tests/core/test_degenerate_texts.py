@@ -17,7 +17,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
 from bigcodeflow.execution.imports import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.execution.items import work_item
-from bigcodeflow.generation.lines import read_samples
+from bigcodeflow.generation.replay import read_samples
 from bigcodeflow.results.inspection.output import detail_markdown, render_detail
 from bigcodeflow.results.inspection.sample_detail import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error

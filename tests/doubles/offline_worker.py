@@ -1,4 +1,4 @@
-"""A worker without a model, over the real channel: what it does with a request is the request's own text.
+"""A worker without a model, over the real protocol: what it does with a request is the request's own text.
 
 ``say TEXT`` answers with TEXT and the request's seeds; the others are faults, see `_OBEY`.
 """
@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 FOLDER = Path(__file__).parents[2] / "src" / "bigcodeflow" / "generation" / "engines"
 sys.path.insert(0, str(FOLDER))
-channel = importlib.import_module("channel")
+protocol = importlib.import_module("worker_protocol")
 
 
 class Double:
@@ -36,13 +36,13 @@ class Double:
 
 def _say(asked, rest):
     texts = [rest if seed is None else f"{rest} {seed}" for seed in asked.seeds]
-    yield channel.Answered(asked.id, 7, 0.5, [channel.Written(text, "stop", 3) for text in texts])
+    yield protocol.Answered(asked.id, 7, 0.5, [protocol.WorkerSample(text, "stop", 3) for text in texts])
 
 
 def _tell(asked, rest):
     """What only the worker knows: its process, and its environment."""
     told = str(os.getpid()) if rest == "pid" else repr(dict(os.environ))
-    yield channel.Answered(asked.id, 7, 0.5, [channel.Written(told, "stop", 3)])
+    yield protocol.Answered(asked.id, 7, 0.5, [protocol.WorkerSample(told, "stop", 3)])
 
 
 def _fork(asked, rest):
@@ -51,11 +51,11 @@ def _fork(asked, rest):
     if not child:
         time.sleep(600)
         os._exit(0)
-    yield channel.Answered(asked.id, 7, 0.5, [channel.Written(str(child), "stop", 3)])
+    yield protocol.Answered(asked.id, 7, 0.5, [protocol.WorkerSample(str(child), "stop", 3)])
 
 
 def _reject(asked, rest):
-    yield channel.Rejected(asked.id, rest)
+    yield protocol.Rejected(asked.id, rest)
 
 
 def _twice(asked, rest):
@@ -64,7 +64,7 @@ def _twice(asked, rest):
 
 
 def _too_few(asked, rest):
-    yield channel.Answered(asked.id, 7, 0.5, [])
+    yield protocol.Answered(asked.id, 7, 0.5, [])
 
 
 def _forget(asked, rest):
@@ -119,4 +119,4 @@ _OBEY = {
 
 
 if __name__ == "__main__":
-    channel.serve(Double, lambda job: SimpleNamespace(chat_template="talks" in job.model).__dict__)
+    protocol.serve(Double, lambda job: SimpleNamespace(chat_template="talks" in job.model).__dict__)

@@ -85,7 +85,7 @@ def test_attempts_for_one_answer_are_bounded(ledger: AnswerLedger) -> None:
 def test_three_faults_in_ten_lose_nothing_and_leave_no_slot_idle(ledger: AnswerLedger) -> None:
     """Under 30 % faults every sample comes, and the slots are full until only a few unlucky ones are left."""
     model = Model(script=at_random(0.3, "overloaded", "connection", "malformed"))
-    outcome = run(generate(requests(2000), model, ledger, settings(concurrency=32)))
+    outcome = run(generate(requests(2000), model, ledger, settings(concurrency=32, attempts=30)))
     assert held(ledger) == every(2000)
     assert outcome.failures == ()
     assert outcome.totals.requests_sent == len(model.asked) == 2000 + outcome.totals.retries

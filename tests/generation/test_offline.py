@@ -47,7 +47,6 @@ class Kept:
     def __init__(self) -> None:
         self.replies: list[tuple[Request, Reply, float]] = []
         self.rejected: list[tuple[Request, RequestError]] = []
-        self.steps: list[tuple[int, int]] = []
 
     @property
     def texts(self) -> dict[str, list[str]]:
@@ -60,7 +59,6 @@ class Kept:
             options.pop("environment", _environment()),
             record=lambda request, reply, seconds: self.replies.append((request, reply, seconds)),
             reject=lambda request, error: self.rejected.append((request, error)),
-            progress=lambda done, whole: self.steps.append((done, whole)),
             **{"worker": DOUBLE} | options,
         )
         return self
@@ -76,12 +74,11 @@ def test_every_request_is_answered_once() -> None:
     assert [(request.task_id, str(error), error.worth_another_try) for request, error in kept.rejected] == [
         ("reject too long", "too long", False)
     ]
-    assert kept.steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_no_request_starts_no_worker() -> None:
     """Where nothing is missing, not even a broken environment is noticed."""
-    assert Kept().ask(environment=_environment("/nowhere/python")).steps == []
+    assert Kept().ask(environment=_environment("/nowhere/python")).replies == []
 
 
 def test_tabs_become_four_spaces() -> None:
@@ -246,7 +243,7 @@ def test_a_worker_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {"OPENAI_API_KEY", "VLLM_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "PYTHONPATH"} & seen.keys()
     assert (seen["HF_HUB_OFFLINE"], seen["PYTHONNOUSERSITE"]) == ("1", "1")
     assert (seen["FROM_THE_ENVIRONMENT"], seen["VLLM_SET_BY_BOTH"], seen["CUDA_VISIBLE_DEVICES"]) == ("1", "user", "3")
-    seen = eval(Kept().ask(_request("tell env"), allow_download=True).texts["tell env"][0])
+    seen = eval(Kept().ask(_request("tell env"), config=_config(download=True)).texts["tell env"][0])
     assert (seen["HF_TOKEN"], seen["HF_HUB_OFFLINE"]) == ("0", "0")
 
 

@@ -250,7 +250,7 @@ def test_money_is_set_aside_until_a_reply_says_what_it_cost() -> None:
     spending.reserve(expected)
     assert not spending.has_room(0.01)
     for cost in (0.5, None, 0.5):
-        spending.release(expected)
+        spending.reserve(-expected)
         spending.spend(cost, expected)
     assert spending.cost_usd == 1.0
     assert spending.has_room(1.0)

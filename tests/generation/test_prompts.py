@@ -4,7 +4,7 @@ import pytest
 
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.prompts import check_form, prompt_of, raw_text, stops_of
+from bigcodeflow.generation.model_settings import check_form, prompt_of, raw_text, stops_of
 
 TASK = {
     "complete_prompt": 'import json\ndef task_func(x):\n    """Say x.\n    """\n',

@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.generation.answer_ledger import AnswerLedger, requests_by_answer
-from bigcodeflow.generation.model_api import Request, TokenUsage
+from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
 
 _MILLION = 1_000_000
+_CHARACTERS_PER_TOKEN = 4
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -112,13 +113,9 @@ class Spending:
 
     def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None) -> None:
         self._price, self._limit_usd = price, max_cost_usd
-        self._known_usd = self._presumed_usd = self._reserved_usd = 0.0
-        self._priced = False
-
-    @property
-    def cost_usd(self) -> float | None:
+        self._unpriced_usd = self._reserved_usd = 0.0
+        self.cost_usd: float | None = None
         """Price of the replies of which it is known; None where none is."""
-        return self._known_usd if self._priced else None
 
     def of(self, usage: TokenUsage, served_model: str | None) -> float | None:
         """Price of a reply."""
@@ -132,50 +129,41 @@ class Spending:
         """
         if self._limit_usd is None:
             return 0.0
-        cost_usd = self.of(usage, None)
-        if cost_usd is None:
+        cost = self.of(usage, None)
+        if cost is None:
             raise GenerationError(
                 f"max_cost_usd is {self._limit_usd:g}, but no price is known for this model: "
                 "state its price, or run without max_cost_usd"
             )
-        return cost_usd
+        return cost
 
     def has_room(self, expected_usd: float) -> bool:
         """Whether one more request may go."""
         if self._limit_usd is None:
             return True
-        spent_usd = self._known_usd + self._presumed_usd + self._reserved_usd
+        spent_usd = (self.cost_usd or 0.0) + self._unpriced_usd + self._reserved_usd
         return spent_usd + expected_usd <= self._limit_usd * (1 + 1e-9)  # sums of floats are not exact
 
     def reserve(self, expected_usd: float) -> None:
-        """Set aside what a request may cost that goes now."""
+        """Set aside what a request may cost that goes now; less than 0 gives it back when the request has ended."""
         self._reserved_usd += expected_usd
 
-    def release(self, expected_usd: float) -> None:
-        """Give back what was set aside for a request that has ended."""
-        self._reserved_usd -= expected_usd
-
-    def spend(self, cost_usd: float | None, expected_usd: float) -> None:
+    def spend(self, cost: float | None, expected_usd: float) -> None:
         """Count a reply; one of unknown price counts against the limit as it was expected."""
-        if cost_usd is None:
-            self._presumed_usd += expected_usd
+        if cost is None:
+            self._unpriced_usd += expected_usd
         else:
-            self._known_usd += cost_usd
-            self._priced = True
+            self.cost_usd = (self.cost_usd or 0.0) + cost
 
     @property
     def limit_reached(self) -> str:
-        """Says that the limit ends the run."""
-        spent_usd = self._known_usd + self._presumed_usd
-        limit_usd = self._limit_usd or 0.0
+        """Why the run ends at the limit."""
+        spent_usd, limit_usd = (self.cost_usd or 0.0) + self._unpriced_usd, self._limit_usd or 0.0
         return f"max_cost_usd: {spent_usd:.4f} of {limit_usd:g} US dollars are spent, and one more answer may cost more"
 
 
-_CHARACTERS_PER_TOKEN = 4
-
-
 class RequestEstimate(NamedTuple):
-    """What a run will send, as far as it can be told before."""
+    """What a run will send, as far as it is known before."""
 
     samples: int
     known: int
@@ -191,25 +179,17 @@ class RequestEstimate(NamedTuple):
 
 
 def estimate_requests(
-    setting: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
+    settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
     """Count what is still to be asked; sends nothing."""
-    config = setting.config
+    config = settings.config
     known = AnswerLedger(answers_folder / ledger_key(config)).keys()
-    wanted = requests_by_answer(setting.requests(tasks))
+    wanted = requests_by_answer(settings.requests(tasks))
     missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
-    tokens = sum(_prompt_tokens(request) for request in missing)
+    tokens = sum(request.prompt.characters // _CHARACTERS_PER_TOKEN for request in missing)
     left = sum(key not in known for key in wanted)
-    limit = setting.sampling.max_tokens
+    limit = settings.sampling.max_tokens
     longest = None if limit is None else limit * left
-    price = None
-    if longest is not None:
-        provider, model = provider_and_model(config)
-        found = load_prices().find(provider, model)
-        price = cost_usd(found, TokenUsage(tokens, longest), batch=config.requests.batch)
-    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, price)
-
-
-def _prompt_tokens(request: Request) -> int:
-    letters = len(request.prompt.text) + sum(len(message.text) for message in request.prompt.messages)
-    return letters // _CHARACTERS_PER_TOKEN
+    price = load_prices().find(*provider_and_model(config))
+    cost = None if longest is None else cost_usd(price, TokenUsage(tokens, longest), batch=config.requests.batch)
+    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, cost)

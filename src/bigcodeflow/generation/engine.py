@@ -205,7 +205,7 @@ class _RequestLoop:
             async with self._shared_limit():
                 await self._exchange(job, sending)
         finally:
-            self._spending.release(sending.expected_usd)
+            self._spending.reserve(-sending.expected_usd)
             self._progress.in_flight -= 1
             self._changed.set()
 

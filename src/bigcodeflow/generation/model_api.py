@@ -50,6 +50,11 @@ class Prompt:
     template_sha: str = ""
     """sha256 of what the prompt was made with, the task's own text left out."""
 
+    @property
+    def characters(self) -> int:
+        """Length of everything that the model reads."""
+        return len(self.text) + sum(len(message.text) for message in self.messages)
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:

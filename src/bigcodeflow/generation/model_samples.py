@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,20 +27,19 @@ from bigcodeflow.generation.answer_ledger import (
     requests_by_answer,
 )
 from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
-from bigcodeflow.generation.costs import PriceList, cost_usd, load_prices
+from bigcodeflow.generation.costs import Price, cost_usd, load_prices
 from bigcodeflow.generation.engine import SharedLimit, generate
 from bigcodeflow.generation.job_queue import RequestQueue
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
-from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress, SampleFailure
-from bigcodeflow.generation.prompts import raw_text
+from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model, raw_text
+from bigcodeflow.generation.progress import SampleFailure
 from bigcodeflow.generation.provider_resolution import endpoint_of, resolve_settings
-from bigcodeflow.generation.providers import Endpoint, Provider, open_batches, open_provider, provider_info
+from bigcodeflow.generation.providers import Provider, open_batches, open_provider, provider_info
 
 _FAILURES_SHOWN = 5
 
 Report = Callable[[int, int, str], None]
-"""Told samples done, samples in all, and how it goes."""
+"""Called with the samples done, the samples in all, and how it goes."""
 
 
 def model_samples(
@@ -60,8 +59,8 @@ def model_samples(
         tasks: rows of the TASKS schema.
         split: which prompts are sent.
         answers_folder: holds a ledger for every setting.
-        report: told how it goes.
-        notify: told single lines for people.
+        report: called with how it goes.
+        notify: called with single lines for people.
         shared_limit: entered around each request.
 
     Raises:
@@ -74,10 +73,11 @@ def model_samples(
     ledger = AnswerLedger(answers_folder / ledger_key(config))
     ledger.folder.mkdir(parents=True, exist_ok=True)
     wanted = requests_by_answer(chosen.settings.requests(tasks))
-    run = _Run(chosen.settings, ledger, wanted, tasks, report, notify, shared_limit)
-    outcome = run.offline() if provider_info(provider_and_model(config)[0]).offline else asyncio.run(run.online())
+    run = _SamplesRun(chosen.settings, ledger, len(wanted), tasks, report, notify, shared_limit)
+    provider, _ = provider_and_model(config)
+    outcome = run.offline() if provider_info(provider).offline else asyncio.run(run.online())
     _raise_failures(outcome, len(wanted))
-    table = samples_table(wanted, ledger, provider_and_model(config)[0])
+    table = samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
@@ -86,7 +86,7 @@ def model_samples(
 
 
 class _Outcome(NamedTuple):
-    """What came of asking, over whatever way it was asked."""
+    """What came of asking, whichever way it was asked."""
 
     new_samples: int
     failures: Sequence[SampleFailure]
@@ -94,133 +94,104 @@ class _Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    setting: ModelSettings
+class _SamplesRun:
+    settings: ModelSettings
     ledger: AnswerLedger
-    wanted: Mapping[AnswerKey, Request]
+    samples: int
     tasks: Sequence[Mapping[str, Any]]
     report: Report
     notify: Callable[[str], None]
     shared_limit: SharedLimit
 
-    def requests(self) -> Iterator[Request]:
-        """All of them, made anew one by one."""
-        return self.setting.requests(self.tasks)
+    def missing(self, writer: AnswerWriter) -> Iterator[Request]:
+        """What has no answer yet of each request, as requests of their own."""
+        queue = RequestQueue(self.settings.requests(self.tasks), writer.known)
+        while queue.delay(0.0) == 0.0:
+            yield queue.take(0.0).request
 
     async def online(self) -> _Outcome:
-        """Ask over the network."""
-        config = self.setting.config
+        """Ask over the network: by batches where that is wanted, and singly what is left."""
+        config = self.settings.config
         name, model = provider_and_model(config)
-        endpoint = endpoint_of(config)
-        prices = load_prices()
-        batched = await self._batched(endpoint, prices) if config.requests.batch else 0
-        provider = open_provider(name, endpoint)
+        price = load_prices().find(name, model)
+        provider = open_provider(name, endpoint_of(config))
         try:
+            batched = await self._batched(provider, price) if config.requests.batch else 0
             outcome = await generate(
-                self.requests(),
+                self.settings.requests(self.tasks),
                 provider,
                 self.ledger,
                 config.requests,
-                total=len(self.wanted),
-                price=lambda usage, _served: cost_usd(prices.find(name, model), usage),
-                progress=self._reported,
+                total=self.samples,
+                price=lambda usage, _served: cost_usd(price, usage),
+                progress=lambda progress: self.report(progress.samples_done, self.samples, progress.in_words()),
                 waiting=self.notify,
                 shared_limit=self.shared_limit,
             )
         finally:
             await provider.close()
-        return _joined(outcome, batched)
+        return _Outcome(outcome.totals.samples_recorded + batched, outcome.failures, outcome.stopped_because)
 
-    async def _batched(self, endpoint: Endpoint, prices: PriceList) -> int:
-        """Have batches answer what they can; what they leave is asked singly."""
-        name, model = provider_and_model(self.setting.config)
-        api = open_batches(name, endpoint)
-        provider = open_provider(name, endpoint)
+    async def _batched(self, provider: Provider, price: Price | None) -> int:
+        """Have batches answer what they can."""
 
-        def told(progress: BatchProgress) -> None:
+        def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
-            self.report(progress.completed, len(self.wanted), note)
+            self.report(progress.completed, self.samples, note)
 
+        async def record(collected: Sequence[Collected]) -> None:
+            records = [
+                ReplyRecord.of(
+                    one.request,
+                    one.reply,
+                    body=provider.body(one.request),
+                    latency_seconds=one.latency_seconds,
+                    cost_usd=cost_usd(price, one.reply.usage, batch=True),
+                    sent_at=one.sent_at,
+                )
+                for one in collected
+            ]
+            await asyncio.to_thread(writer.append, *records)
+
+        config, folder = self.settings.config, self.ledger.folder / "batches"
+        api = open_batches(provider_and_model(config)[0], endpoint_of(config))
         try:
             async with self.ledger.writing_async(self.notify) as writer:
-
-                async def record(collected: Sequence[Collected]) -> None:
-                    price = prices.find(name, model)
-                    records = [
-                        _batch_record(provider, one, cost_usd(price, one.reply.usage, batch=True)) for one in collected
-                    ]
-                    await asyncio.to_thread(writer.append, *records)
-
-                missing = _missing(self.requests(), writer)
-                folder = self.ledger.folder / "batches"
-                done = await run_batches(missing, api, folder, record=record, progress=told, notify=self.notify)
+                done = await run_batches(
+                    self.missing(writer), api, folder, record=record, progress=report, notify=self.notify
+                )
         finally:
             await api.close()
-            await provider.close()
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
         return done.recorded
 
     def offline(self) -> _Outcome:
         """Have an engine on this machine answer."""
-        failures: list[SampleFailure] = []
-        recorded = 0
-        environment = offline.engine_environment(self.setting.config)
+        config, failures, recorded = self.settings.config, list[SampleFailure](), 0
+        environment = offline.engine_environment(config)
         with self.ledger.writing(self.notify) as writer:
-            missing = list(_missing(self.requests(), writer))
-            known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
+            missing = list(self.missing(writer))
+            known = self.samples - sum(len(request.sample_indices) for request in missing)
 
             def record(request: Request, reply: Reply, seconds: float) -> None:
                 nonlocal recorded
                 recorded += len(reply.answers)
                 sent = offline.body(request)
                 writer.append(ReplyRecord.of(request, reply, body=sent, latency_seconds=seconds))
-                self.report(known + recorded, len(self.wanted), "")
+                self.report(known + recorded, self.samples, "")
 
             def reject(request: Request, error: RequestError) -> None:
                 failures.extend(
                     SampleFailure(request.task_id, index, error.kind, str(error), 1) for index in request.sample_indices
                 )
 
-            self.report(known, len(self.wanted), "the model is being loaded")
-            config, download = self.setting.config, self.setting.config.offline.download
-            offline.generate_offline(
-                missing, config, environment, record=record, reject=reject, allow_download=download
-            )
+            self.report(known, self.samples, "the model is being loaded")
+            offline.generate_offline(missing, config, environment, record=record, reject=reject)
         return _Outcome(recorded, failures, None)
-
-    def _reported(self, progress: GenerationProgress) -> None:
-        self.report(progress.samples_done, len(self.wanted), progress.in_words())
-
-
-def _missing(requests: Iterator[Request], writer: AnswerWriter) -> Iterator[Request]:
-    """What has no answer yet of each request, as requests of their own."""
-    queue = RequestQueue(requests, writer.known)
-    while queue.delay(0.0) == 0.0:
-        yield queue.take(0.0).request
-
-
-def _batch_record(provider: Provider, collected: Collected, cost: float | None) -> ReplyRecord:
-    return ReplyRecord.of(
-        collected.request,
-        collected.reply,
-        body=provider.body(collected.request),
-        latency_seconds=collected.latency_seconds,
-        cost_usd=cost,
-        sent_at=collected.sent_at,
-    )
-
-
-def _joined(outcome: GenerationOutcome, batched: int) -> _Outcome:
-    return _Outcome(outcome.totals.samples_recorded + batched, outcome.failures, outcome.stopped_because)
 
 
 def _raise_failures(outcome: _Outcome, samples: int) -> None:
-    """Say what is missing.
-
-    Raises:
-        GenerationError: anything is.
-    """
     if outcome.stopped_because:
         raise GenerationError(outcome.stopped_because)
     if not outcome.failures:
@@ -231,10 +202,9 @@ def _raise_failures(outcome: _Outcome, samples: int) -> None:
     ]
     if rest := len(outcome.failures) - len(shown):
         shown.append(f"and {rest:,} more")
-    told = "; ".join(shown)
     raise GenerationError(
-        f"{len(outcome.failures):,} of {samples:,} samples have no answer: {told}. What came is kept: run again to ask "
-        "for these alone"
+        f"{len(outcome.failures):,} of {samples:,} samples have no answer: {'; '.join(shown)}. "
+        "What came is kept: run again to ask for these alone"
     )
 
 
@@ -288,18 +258,9 @@ def _row(recorded: RecordedAnswer, request: Request, provider: str) -> dict[str,
 
 def _share(record: ReplyRecord, place: int) -> dict[str, Any]:
     """One answer's part of what its reply took, so that the parts sum up to the whole."""
-    answers = len(record.answers)
-    usage = record.usage
-    told = {
-        "prompt_tokens": usage.prompt_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-    }
-    parts = {name: None if count is None else _part(count, answers, place) for name, count in told.items()}
+    answers, usage = len(record.answers), asdict(record.usage)
+    parts: dict[str, Any] = {}
+    for name, count in usage.items():
+        whole, rest = divmod(count or 0, answers)
+        parts[name] = None if count is None else whole + (place < rest)
     return {**parts, "cost_usd": None if record.cost_usd is None else record.cost_usd / answers}
-
-
-def _part(count: int, answers: int, place: int) -> int:
-    whole, rest = divmod(count, answers)
-    return whole + (place < rest)

@@ -1,4 +1,9 @@
-"""One model under one setting: what identifies its answers, and the requests that bring them."""
+"""How a model is asked: the original's prompts to the letter, what identifies its answers, requests, and grids.
+
+Prompts have three forms. 'chat' asks for a program in a code block. 'prefill' asks the same and begins the answer, so
+that the model goes on inside the block. 'direct' hands over the code to be completed, for models that were not trained
+to talk.
+"""
 
 import hashlib
 import itertools
@@ -7,10 +12,66 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bigcodeflow.config import GenerationConfig, RunConfig, SamplingConfig, Split
+from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
+from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation import prompts
-from bigcodeflow.generation.model_api import PromptForm, Request, Sampling
+from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
+
+#: The original's ends of an answer for models that it runs itself; APIs for chats get none.
+_STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
+_STOPS_OF_FORM: Mapping[PromptForm, tuple[str, ...]] = {
+    "chat": (),
+    "prefill": (*_STOPS, f"\n{FENCE}\n"),
+    "direct": (*_STOPS, "\ndef ", "\nclass ", "\nimport ", "\nfrom ", "\nassert "),
+}
+
+
+def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: PromptConfig) -> Prompt:
+    """The prompt of a task.
+
+    Args:
+        task: a row of the TASKS schema.
+        split: whether the task is told with its docstring or in prose.
+        form: how the model is asked.
+        config: the texts around the task; empty ones are the original's.
+    """
+    template_sha = template_sha256(split, form, config)
+    if form == "direct":
+        return Prompt("direct", text=task["complete_prompt"], template_sha=template_sha)
+    prefix = config.instruction_prefix or INSTRUCTION_PREFIX
+    if split == "complete":
+        question = f"{prefix}\n{FENCE}\n{task['complete_prompt'].strip()}\n{FENCE}\n"
+    else:
+        question = f"{prefix}\n{task['instruct_prompt'].strip()}\n"
+    turns = [Message("system", config.system)] if config.system else []
+    turns.append(Message("user", question))
+    if form == "prefill":
+        turns.append(Message("assistant", answer_beginning(config)))
+    return Prompt(form, messages=tuple(turns), template_sha=template_sha)
+
+
+def stops_of(form: PromptForm) -> tuple[str, ...]:
+    """Texts that end an answer of this form, as in the original."""
+    return _STOPS_OF_FORM[form]
+
+
+def check_form(split: Split, form: PromptForm) -> None:
+    """Refuse what no model can do.
+
+    Raises:
+        ConfigError: prose cannot be continued as code.
+    """
+    if form == "direct" and split == "instruct":
+        raise ConfigError(
+            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
+            "take dataset.split complete, or the form chat"
+        )
+
+
+def raw_text(prompt: Prompt, answer: str) -> str:
+    """What the sanitizer reads: with the form 'direct' the answer goes on where the prompt ends."""
+    return prompt.text + answer if prompt.form == "direct" else answer
+
 
 #: The original's nucleus wherever it does not take the likeliest word.
 _TOP_P = 0.95
@@ -37,7 +98,7 @@ class ModelSettings:
         """
         config = self.config
         for task in tasks:
-            prompt = prompts.prompt_of(task, self.split, self.form, config.prompt)
+            prompt = prompt_of(task, self.split, self.form, config.prompt)
             for first in range(0, config.n_samples, config.samples_per_request):
                 last = min(first + config.samples_per_request, config.n_samples)
                 seed = config.sampling.seed
@@ -93,7 +154,7 @@ def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
         given["top_p"] = _TOP_P
-    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *prompts.stops_of(form)))))
+    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *stops_of(form)))))
 
 
 def soft_parameters(config: SamplingConfig) -> Iterator[str]:

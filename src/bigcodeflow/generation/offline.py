@@ -1,28 +1,35 @@
 """Open models that run on this machine: a worker process loads one with vLLM or transformers and answers.
 
-The worker runs in the engine's own environment; `engines.channel` says how the two talk. What it wrote counts from the
-moment that `record` has it, so that a kill costs the answers in flight and a second call is given only what is missing.
+The worker runs in the engine's own environment; `engines.worker_protocol` says how the two talk. What it wrote
+counts from the moment that `record` has it, so that a kill costs the answers in flight and a second call is given only
+what is missing.
 """
 
+import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import re
+import selectors
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, Sampling, TokenUsage
-from bigcodeflow.generation.worker_process import WorkerProcess
 
 logger = logging.getLogger(__name__)
 
-Record = Callable[[Request, Reply, float], None]
-Reject = Callable[[Request, RequestError], None]
-Progress = Callable[[int, int], None]
+OnReply = Callable[[Request, Reply, float], None]
+OnRejection = Callable[[Request, RequestError], None]
 
 #: Provider → the worker's program.
 WORKERS = {
@@ -48,6 +55,124 @@ _REMEDIES = {
     "bad_settings": "mend generation.sampling, generation.extra_body or generation.offline",
     "other": "what it printed before stands in the log",
 }
+
+
+_CHUNK_BYTES = 1 << 16
+_ENDING_SECONDS = 30.0
+_TAIL_BYTES = 20_000
+#: What an engine needs of our environment. Keys of providers and the like are not among it.
+_PASSED_ON = re.compile(
+    r"HOME|PATH|USER|LANG|LC_\w+|TMPDIR|TZ|LD_LIBRARY_PATH|XDG_CACHE_HOME|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|"
+    r"(https?|no)_proxy|(HTTPS?|NO)_PROXY|(HF|CUDA|NVIDIA|NCCL|VLLM|TORCH|PYTORCH|OMP|MKL|TRITON|ROCR|HIP)_\w+"
+)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+
+
+class WorkerProcess:
+    """One worker and its process group. Used as a context: nothing of it is left behind when the block ends."""
+
+    def __init__(self, program: Path, environment: InstalledEnvironment, *, allow_download: bool) -> None:
+        self.may_download = allow_download
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the process
+        self._events, theirs = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [str(environment.python), "-s", "-u", str(program), str(theirs)],
+                stdin=subprocess.PIPE,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs,),
+                process_group=0,  # of its own: engines start further processes
+                env=_variables(environment, allow_download=allow_download),
+            )
+        except OSError as error:
+            os.close(self._events)
+            self._log.close()
+            raise GenerationError(
+                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
+                f"bigcodeflow env build {environment.name} --rebuild"
+            ) from None
+        finally:
+            os.close(theirs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        with suppress(OSError):  # what a dead worker did not read
+            self._stdin.close()
+        os.close(self._events)
+        self._log.close()
+
+    def send(self, messages: Iterable[Any]) -> None:
+        """Write messages to the worker; one that died has its reasons given by `events` or `end_report`."""
+        with suppress(BrokenPipeError):
+            for message in messages:
+                self._stdin.write(json.dumps(message).encode() + b"\n")
+            self._stdin.flush()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What the worker sends, whole lines only, until it has ended.
+
+        The end of its channel alone would not tell: processes that it forked may hold that open after its death.
+        """
+        rest = b""
+        exited = os.pidfd_open(self._process.pid)
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._events, selectors.EVENT_READ)
+                selector.register(exited, selectors.EVENT_READ)
+                while self._events in [key.fd for key, _ in selector.select()]:
+                    chunk = os.read(self._events, _CHUNK_BYTES)
+                    if not chunk:
+                        return
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    yield from (json.loads(line) for line in whole)
+        finally:
+            os.close(exited)
+
+    def let_end(self) -> None:
+        """Give an engine that has done its work the time to give back what it shares with others."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_SECONDS)
+
+    def end_report(self) -> str:
+        """How the process ended, and the last line that it printed."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_SECONDS)
+        status = self._process.returncode
+        if status is not None and status < 0:
+            end = f"was killed by {signal.Signals(-status).name}"
+            end += ", as the kernel does where memory runs out" if -status == signal.SIGKILL else ""
+        else:
+            end = "fell silent" if status is None else f"ended with status {status}"
+        lines = self.printed().splitlines()
+        return f"{end}; its last line: {lines[-1][:300]}" if lines else end
+
+    def printed(self) -> str:
+        """The end of what the worker and its engine printed."""
+        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - _TAIL_BYTES))
+        return self._log.read().decode(errors="replace").strip()
+
+    @property
+    def _stdin(self) -> Any:
+        return self._process.stdin
+
+
+def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
+    passed = {
+        name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name) and not _SECRET.search(name)
+    }
+    if allow_download and (token := os.environ.get("HF_TOKEN")):
+        passed["HF_TOKEN"] = token
+    offline = {} if allow_download else {"HF_HUB_OFFLINE": "1"}
+    silent = {"PYTHONNOUSERSITE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+    return {**environment.variables, **passed, **offline, **silent}
 
 
 def engine_environment(config: GenerationConfig) -> InstalledEnvironment:
@@ -98,7 +223,6 @@ def has_chat_template(
     config: GenerationConfig,
     environment: InstalledEnvironment,
     *,
-    allow_download: bool = False,
     worker: Path | None = None,
 ) -> bool:
     """Whether the model's tokenizer can render a conversation; takes seconds, and no model is loaded.
@@ -107,7 +231,7 @@ def has_chat_template(
         GenerationError: the tokenizer cannot be loaded.
     """
     provider, _ = _model(config)
-    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=allow_download) as process:
+    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=config.offline.download) as process:
         process.send([_job(config, "describe"), None])
         for event in process.events():
             if event["event"] == "described":
@@ -122,10 +246,8 @@ def generate_offline(
     config: GenerationConfig,
     environment: InstalledEnvironment,
     *,
-    record: Record,
-    reject: Reject,
-    progress: Progress | None = None,
-    allow_download: bool = False,
+    record: OnReply,
+    reject: OnRejection,
     worker: Path | None = None,
 ) -> None:
     """Have every request answered, each handed on once, as soon as it is done and in no particular order.
@@ -136,89 +258,54 @@ def generate_offline(
         environment: where the provider's engine is installed, see `engine_environment`.
         record: takes a request, its reply, and the seconds that it took; makes it durable.
         reject: takes a request that the model cannot answer, such as a prompt that is too long.
-        progress: told how many requests are done, and of how many.
-        allow_download: let the engine fetch a model that is neither a folder nor in the hub's cache.
         worker: program that answers, instead of the provider's.
 
     Raises:
         GenerationError: the model cannot be loaded or asked, or the worker died; what was recorded stays.
     """
-    provider, _ = _model(config)
-    asked = dict(enumerate(requests))
-    if not asked:
+    provider, served_model = _model(config)
+    waiting = dict(enumerate(requests))
+    if not waiting:
         return
-    found = {line for sampling in {one.sampling for one in asked.values()} for line in problems(provider, sampling)}
+    found = {line for sampling in {one.sampling for one in waiting.values()} for line in problems(provider, sampling)}
     if found:
         raise GenerationError("\n".join(sorted(found)))
-    wanted = ({"id": number, **body(request)} for number, request in list(asked.items()))
-    conversation = _Conversation(config, environment, asked, record=record, reject=reject, progress=progress)
-    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=allow_download) as process:
-        process.send(chain([_job(config, "generate")], wanted, [None]))
-        conversation.follow(process)
-
-
-class _Conversation:
-    """What one worker is asked, and what of it is still open."""
-
-    def __init__(
-        self,
-        config: GenerationConfig,
-        environment: InstalledEnvironment,
-        asked: dict[int, Request],
-        *,
-        record: Record,
-        reject: Reject,
-        progress: Progress | None,
-    ) -> None:
-        self._config, self._environment, self._open, self._all = config, environment, asked, len(asked)
-        self._record, self._reject = record, reject
-        self._progress = progress or (lambda _done, _all: None)
-        _, self._served_model = _model(config)
-
-    def follow(self, process: WorkerProcess) -> None:
-        """Hand on what comes until all requests are done."""
-        self._progress(0, self._all)
+    bodies = [{"id": number, **body(request)} for number, request in waiting.items()]
+    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=config.offline.download) as process:
+        process.send([_job(config, "generate"), *bodies, None])
         for event in process.events():
             match event["event"]:
                 case "loaded":
-                    self._loaded(event)
+                    served_model += f"@{event['commit']}" if event["commit"] else ""
+                    logger.info("%s is loaded by %s (%.1f s)", served_model, event["engine"], event["seconds"])
                 case "answered" | "rejected":
-                    self._done(event)
+                    request = waiting.pop(event["id"], None)
+                    if request is None:
+                        raise GenerationError(f"{config.model}: the worker answered request {event['id']} twice")
+                    if event["event"] == "rejected":
+                        reject(request, RequestError("bad_request", event["message"]))
+                    else:
+                        record(request, _reply(config, request, event, served_model), event["seconds"])
                 case "failed":
-                    raise _failure(self._config, self._environment, event, process)
-                case "ended" if not self._open:
+                    raise _failure(config, environment, event, process)
+                case "ended" if not waiting:
                     process.let_end()
                     return
-        raise _death(self._config, process, len(self._open))
-
-    def _loaded(self, event: Mapping[str, Any]) -> None:
-        if event["commit"]:
-            self._served_model += f"@{event['commit']}"
-        logger.info("%s is loaded by %s (%.1f s)", self._served_model, event["engine"], event["seconds"])
-
-    def _done(self, event: Mapping[str, Any]) -> None:
-        request = self._open.pop(event["id"], None)
-        if request is None:
-            raise GenerationError(f"{self._config.model}: the worker answered request {event['id']} twice")
-        if event["event"] == "rejected":
-            self._reject(request, RequestError("bad_request", event["message"]))
-        else:
-            self._record(request, self._reply(request, event), event["seconds"])
-        self._progress(self._all - len(self._open), self._all)
-
-    def _reply(self, request: Request, event: Mapping[str, Any]) -> Reply:
-        written: Sequence[Mapping[str, Any]] = event["answers"]
-        if len(written) != len(request.sample_indices):
-            told = f"{len(written)} answers for {len(request.sample_indices)} samples of {request.task_id}"
-            raise GenerationError(f"{self._config.model}: the worker gave {told}")
-        usage = TokenUsage(event["prompt_tokens"], sum(one["tokens"] for one in written))
-        answers = tuple(Answer(_untabbed(one["text"]), _REASONS.get(one["finish_reason"], "other")) for one in written)
-        return Reply(answers, usage, self._served_model)
+        raise _death(config, process, len(waiting))
 
 
-def _untabbed(text: str) -> str:
-    """As the original does with what open models write here; its published scores have it."""
-    return text.replace("\t", "    ")
+def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any], served_model: str) -> Reply:
+    samples: Sequence[Mapping[str, Any]] = event["answers"]
+    if len(samples) != len(request.sample_indices):
+        given = f"{len(samples)} answers for {len(request.sample_indices)} samples of {request.task_id}"
+        raise GenerationError(f"{config.model}: the worker gave {given}")
+    answers = tuple(
+        # As the original does with what open models write here; its published scores have it.
+        Answer(one["text"].replace("\t", "    "), _REASONS.get(one["finish_reason"], "other"))
+        for one in samples
+    )
+    usage = TokenUsage(event["prompt_tokens"], sum(one["tokens"] for one in samples))
+    return Reply(answers, usage, served_model)
 
 
 def _model(config: GenerationConfig) -> tuple[str, str]:
@@ -239,16 +326,16 @@ def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
     return {"task": task, "model": _place(name, "generation.model"), "settings": settings}
 
 
-def _place(told: str, setting: str) -> str:
+def _place(name: str, setting: str) -> str:
     """A folder's whole path, or a repository's name as it is."""
-    folder = Path(told).expanduser()
-    if told and folder.is_dir():
+    folder = Path(name).expanduser()
+    if name and folder.is_dir():
         return str(folder.resolve())
-    if told.startswith(("/", "./", "../", "~")):
+    if name.startswith(("/", "./", "../", "~")):
         raise GenerationError(
-            f"{setting}: {told} is no folder: name one that holds a model, or a repository of the hub"
+            f"{setting}: {name} is no folder: name one that holds a model, or a repository of the hub"
         )
-    return told
+    return name
 
 
 def _failure(
@@ -267,4 +354,4 @@ def _death(config: GenerationConfig, process: WorkerProcess, left: int = 0) -> G
     missing = (
         f"; {left:,} requests have no answer yet, what came is kept: the same command goes on there" if left else ""
     )
-    return GenerationError(f"{config.model}: the worker {process.last_words()}{missing}")
+    return GenerationError(f"{config.model}: the worker {process.end_report()}{missing}")

@@ -11,12 +11,12 @@ from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import PromptForm, Request, Sampling
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
+    check_form,
     provider_and_model,
     sampling_of,
     soft_parameters,
     without,
 )
-from bigcodeflow.generation.prompts import check_form
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 
@@ -90,7 +90,7 @@ def _form(config: GenerationConfig, split: Split) -> PromptForm:
     if not provider_info(provider_and_model(config)[0]).offline:
         return "chat"
     environment = offline.engine_environment(config)
-    talks = offline.has_chat_template(config, environment, allow_download=config.offline.download)
+    talks = offline.has_chat_template(config, environment)
     return "prefill" if talks or split == "instruct" else "direct"
 
 

@@ -1,6 +1,6 @@
 """When the next request may go: limits that the user set, and what the provider shows that it can take.
 
-Nothing here sleeps or reads a clock: every function is told the time, in seconds, and says how long to wait.
+Nothing here sleeps or reads a clock: every function takes the time, in seconds, and returns how long to wait.
 """
 
 from random import Random
@@ -23,11 +23,12 @@ class Expectation:
 
     def __init__(self) -> None:
         self._answer_tokens: float | None = None
+        """Mean length of the answers so far."""
 
     def longest(self, request: Request) -> TokenUsage:
         """The whole prompt, and answers as long as they may get; where nothing limits them, as long as usual."""
         limit = request.sampling.max_tokens
-        return self._usage(request, self._usual(_UNLIMITED_ANSWER_TOKENS) if limit is None else limit)
+        return self.usual(request) if limit is None else _usage(request, limit)
 
     def usual(self, request: Request) -> TokenUsage:
         """The whole prompt, and answers as they have been so far; before any came, as long as they may get.
@@ -35,15 +36,8 @@ class Expectation:
         Pacing by the longest answers would leave most of a limit unused, where answers are much shorter.
         """
         limit = request.sampling.max_tokens
-        return self._usage(request, self._usual(_UNLIMITED_ANSWER_TOKENS if limit is None else limit))
-
-    def _usual(self, otherwise: float) -> float:
-        return otherwise if self._answer_tokens is None else self._answer_tokens
-
-    def _usage(self, request: Request, answer_tokens: float) -> TokenUsage:
-        prompt = request.prompt
-        characters = len(prompt.text) + sum(len(message.text) for message in prompt.messages)
-        return TokenUsage(-(-characters // _CHARACTERS_PER_TOKEN), round(answer_tokens * len(request.sample_indices)))
+        otherwise = _UNLIMITED_ANSWER_TOKENS if limit is None else limit
+        return _usage(request, otherwise if self._answer_tokens is None else self._answer_tokens)
 
     def learn(self, usage: TokenUsage, answers: int) -> None:
         """Take the length of answers into account that came."""
@@ -53,15 +47,16 @@ class Expectation:
             self._answer_tokens = before + _NEWEST * (each - before)
 
 
+def _usage(request: Request, answer_tokens: float) -> TokenUsage:
+    prompt_tokens = -(-request.prompt.characters // _CHARACTERS_PER_TOKEN)
+    return TokenUsage(prompt_tokens, round(answer_tokens * len(request.sample_indices)))
+
+
 class Rate:
     """A limit per minute that is spent evenly: a minute's worth never goes in its first second."""
 
     def __init__(self, per_minute: int) -> None:
-        """Set the limit.
-
-        Args:
-            per_minute: units a minute; 0 sets no limit.
-        """
+        """Set the limit, in units a minute; 0 sets none."""
         self._seconds_per_unit = _MINUTE_SECONDS / per_minute if per_minute else 0.0
         self._free_at = float("-inf")
 
@@ -119,8 +114,8 @@ class Throttle:
     _FIRST_PAUSE_SECONDS = 1.0
     _LONGEST_PAUSE_SECONDS = 60.0
 
-    def __init__(self, full: int, chance: Random) -> None:
-        self._full, self._chance = full, chance
+    def __init__(self, full: int, random: Random) -> None:
+        self._full, self._random = full, random
         self._limit = float(full)
         self._overloads = self._rounds = 0
         self._cut_at = self._paused_until = float("-inf")
@@ -154,7 +149,7 @@ class Throttle:
         self._rounds += 1
         if error.retry_after_seconds is None and self._rounds > 1:
             longest = min(self._LONGEST_PAUSE_SECONDS, self._FIRST_PAUSE_SECONDS * 2.0 ** (self._rounds - 2))
-            self._pause(now + self._chance.uniform(longest / 2, longest))
+            self._pause(now + self._random.uniform(longest / 2, longest))
 
     def _pause(self, until: float) -> None:
         self._paused_until = max(self._paused_until, until)

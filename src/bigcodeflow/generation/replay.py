@@ -4,17 +4,225 @@ A file is judged before any of it is used, and all its defects are named at once
 answer would change the score.
 """
 
+import gzip
 import hashlib
+import json
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SAMPLES, table_of
-from bigcodeflow.generation.lines import Defect, SampleLine, read_samples
+from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
+
+_ANSWER_KEYS = ("raw_solution", "solution", "completion")
+_FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
+
+#: Keys of a line that have a column of their own: key, column, kind.
+_DETAILS: tuple[tuple[str, str, type], ...] = (
+    ("model", "served_model", str),
+    ("served_model", "served_model", str),
+    ("prompt_sha", "prompt_sha", str),
+    ("finish_reason", "finish_reason", str),
+    ("prompt_tokens", "prompt_tokens", int),
+    ("completion_tokens", "completion_tokens", int),
+    ("reasoning_tokens", "reasoning_tokens", int),
+    ("cost_usd", "cost_usd", float),
+    ("latency_seconds", "latency_seconds", float),
+    ("seed", "seed", int),
+    ("attempts", "attempts", int),
+    ("error", "error", str),
+)
+_USAGE_KEYS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
+_KINDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number"}
+_SEEDS = range(-(2**63), 2**63)
+_COUNTS = range(2**31)  # stored in 32 bits
+
+
+class SampleLine(NamedTuple):
+    """One answer as its source states it."""
+
+    place: str
+    """Where it stands, such as 'samples.jsonl, line 7'."""
+    short_place: str
+    """The same without the file's name."""
+    task_id: str
+    answer: Mapping[str, str]
+    """raw_solution, solution and completion, as far as they are stated."""
+    details: Mapping[str, Any]
+    """Values for other columns of the SAMPLES schema."""
+    identity: str
+    """Equal for lines that state the same."""
+
+
+class Defect(NamedTuple):
+    """One thing that is wrong with a sample source."""
+
+    place: str
+    problem: str
+    """What is wrong and what to do about it."""
+
+
+class ReadSamples(NamedTuple):
+    """The readable answers of a source in its order, and what is wrong with the others."""
+
+    samples: list[SampleLine]
+    defects: list[Defect]
+
+
+class _LineDefectError(Exception):
+    """A line that is no sample; says why, and what to do."""
+
+
+def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadSamples:
+    """Read a sample file or folder.
+
+    Args:
+        path: the file or folder.
+        name: what people call it; used in messages.
+        known_task_ids: what the folder names of a folder can stand for.
+
+    Raises:
+        SamplesError: the source cannot be read at all, or holds nothing.
+    """
+    if path.is_dir():
+        return _read_folder(path, name, known_task_ids)
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise SamplesError(f"{name}: is not a sample file: {_FORMATS}")
+    read = ReadSamples([], [])
+    for number, line in _lines(path, name, read):
+        if not line.strip():
+            continue
+        place = f"{name}, line {number}"
+        try:
+            read.samples.append(_sample(line, place, f"line {number}"))
+        except _LineDefectError as defect:
+            read.defects.append(Defect(place, str(defect)))
+    if not read.samples and not read.defects:
+        raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
+    return read
+
+
+def _lines(path: Path, name: str, read: ReadSamples) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in lines_of(file):
+                yield number, line
+    except TooLargeError as error:
+        read.defects.append(Defect(name, f"{error}, and what follows it was not read: shorten or remove it"))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        problem = f"the gzip stream is damaged or cut off after line {number} ({error}): copy or write the file again"
+        read.defects.append(Defect(name, problem))
+    except OSError as error:
+        raise SamplesError(f"{name}: cannot be read ({error.strerror or error}): {_FORMATS}") from None
+
+
+def _sample(line: bytes, place: str, short_place: str) -> SampleLine:
+    record = _record(line)
+    task_id = record.get("task_id")
+    if task_id is None:
+        raise _LineDefectError("has no task_id: add it, such as 'BigCodeBench/0'")
+    if not isinstance(task_id, str):
+        raise _LineDefectError(f"task_id must be text, not {_kind(task_id)}: write such as 'BigCodeBench/0'")
+    try:
+        answer = _answer(record)
+        details = _details(record)
+    except _LineDefectError as defect:
+        raise _LineDefectError(f"(task {task_id}) {defect}") from None
+    stated = {key: value for key, value in record.items() if not key.startswith("_")}
+    identity = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+    return SampleLine(place, short_place, task_id, answer, details, identity)
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line.rstrip(b"\r\n").decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _LineDefectError(f"is not UTF-8 (byte {error.start + 1} of the line): save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        problem = f"column {error.colno}: {error.msg}"
+        raise _LineDefectError(f"is not JSON, or is cut off ({problem}): write the line again") from None
+    except (ValueError, RecursionError) as error:  # digits or nesting beyond what Python reads
+        raise _LineDefectError(f"is not usable JSON ({error}): write the line again") from None
+    if not isinstance(record, dict):
+        raise _LineDefectError(f"holds {_kind(record)}: write an object with task_id and solution")
+    return record
+
+
+def _answer(record: Mapping[str, Any]) -> dict[str, str]:
+    stated = {key: record[key] for key in _ANSWER_KEYS if record.get(key) is not None}
+    if not stated:
+        raise _LineDefectError("has neither solution nor completion nor raw_solution: add one of them")
+    for key, value in stated.items():
+        if not isinstance(value, str):
+            raise _LineDefectError(f"{key} must be text, not {_kind(value)}: write the program as one string")
+    return {key: storable(value) for key, value in stated.items()}
+
+
+def _details(record: Mapping[str, Any]) -> dict[str, Any]:
+    stated = {**_usage(record.get("usage")), **record}
+    details = {}
+    for key, column, kind in _DETAILS:
+        value = stated.get(key)
+        if value is None:
+            continue
+        accepted: Any = (int, float) if kind is float else kind
+        if not isinstance(value, accepted) or isinstance(value, bool):
+            raise _LineDefectError(f"{key} must be {_KINDS[kind]}, not {_kind(value)}: correct or drop it")
+        if kind is int and value not in (_SEEDS if column == "seed" else _COUNTS):
+            raise _LineDefectError(f"{key} is {value}, which is out of range: correct or drop it")
+        details[column] = storable(value) if isinstance(value, str) else value
+    return details
+
+
+def _usage(usage: object) -> dict[str, Any]:
+    """Token counts of an OpenAI-style usage object."""
+    if usage is None:
+        return {}
+    if not isinstance(usage, dict):
+        raise _LineDefectError(f"usage must be an object, not {_kind(usage)}: correct or drop it")
+    nested = usage.get("completion_tokens_details")
+    counts = {**(nested if isinstance(nested, dict) else {}), **usage}
+    return {key: counts[key] for key in _USAGE_KEYS if key in counts}
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadSamples:
+    task_ids = {task_id.replace("/", "_"): task_id for task_id in known_task_ids}
+    read = ReadSamples([], [])
+    for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
+        for file in sorted(folder.glob("*.py"), key=_number_then_name):
+            short_place = f"{folder.name}/{file.name}"
+            place = f"{name}, {short_place}"
+            try:
+                if file.stat().st_size > MOST_LINE_BYTES:
+                    limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
+                    read.defects.append(Defect(place, f"{limit}: shorten or remove it"))
+                    continue
+                program = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                read.defects.append(Defect(place, f"cannot be read ({error}): save the program as UTF-8"))
+                continue
+            task_id = task_ids.get(folder.name, folder.name)
+            # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
+            read.samples.append(SampleLine(place, short_place, task_id, {"solution": program}, {}, short_place))
+    if not read.samples and not read.defects:
+        raise SamplesError(f"{name}: holds no program: {_FORMATS}")
+    return read
+
+
+def _number_then_name(file: Path) -> tuple[float, str]:
+    return (float(file.stem) if file.stem.isdecimal() else float("inf"), file.name)
+
 
 _DEFECTS_SHOWN = 20
 

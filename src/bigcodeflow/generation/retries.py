@@ -1,6 +1,6 @@
 """The one layer that asks again: when, how often, and when to stop asking altogether.
 
-As in pacing, every function is told the time, in seconds, and nothing sleeps.
+As in `rate_limits`, every function takes the time, in seconds, and nothing sleeps.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class RetryPolicy:
     """A provider that has answered nothing for so long ends the run."""
 
 
-def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, chance: Random) -> float:
+def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
     """Seconds until a request may be sent again.
 
     Exponential with full jitter: a random share of a wait that doubles with each attempt, so that requests that failed
@@ -44,11 +44,11 @@ def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, cha
         policy: the bounds.
         attempts: requests made so far, at least 1.
         error: what the last one ended with.
-        chance: source of the random share.
+        random: source of the random share.
     """
     doublings = min(attempts - 1, 64)
     longest = min(policy.longest_backoff_seconds, policy.first_backoff_seconds * 2.0**doublings)
-    return (error.retry_after_seconds or 0.0) + chance.uniform(0.0, longest)
+    return (error.retry_after_seconds or 0.0) + random.uniform(0.0, longest)
 
 
 class RetryBudget:
@@ -88,23 +88,18 @@ class Circuit:
         self._policy = policy
         self._failures = self._breakdowns = self._probes = 0
         self._failing_since: float | None = None
-        self._open, self._probing = False, False
+        self.is_open, self._probing = False, False  # open: only probes are sent
         self._probe_at = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether only probes are sent."""
-        return self._open
 
     def delay(self, now: float) -> float:
         """Seconds until the next request may go; infinite while a probe is under way."""
-        if not self._open:
+        if not self.is_open:
             return 0.0
         return float("inf") if self._probing else max(0.0, self._probe_at - now)
 
     def sent(self) -> bool:
         """Count a request that goes now; says whether it is a probe."""
-        self._probing = self._open
+        self._probing = self.is_open
         return self._probing
 
     def answered(self) -> None:
@@ -122,7 +117,7 @@ class Circuit:
             self._close()
         else:
             self._breakdowns += 1
-            if probe or (not self._open and self._breakdowns >= self._policy.failures_in_a_row):
+            if probe or (not self.is_open and self._breakdowns >= self._policy.failures_in_a_row):
                 self._wait_for_probe(now)
         silent_seconds = now - self._failing_since
         if silent_seconds < self._policy.give_up_seconds or self._failures < self._policy.failures_in_a_row:
@@ -131,10 +126,10 @@ class Circuit:
 
     def _close(self) -> None:
         self._breakdowns = self._probes = 0
-        self._open, self._probing = False, False
+        self.is_open, self._probing = False, False
 
     def _wait_for_probe(self, now: float) -> None:
-        self._open, self._probing = True, False
+        self.is_open, self._probing = True, False
         longest = self._policy.longest_probe_seconds
         self._probe_at = now + min(longest, self._policy.first_probe_seconds * 2.0 ** min(self._probes, 64))
         self._probes += 1

@@ -1,4 +1,4 @@
-"""Answers requests with transformers; run by path inside its environment, see `channel`.
+"""Answers requests with transformers; run by path inside its environment, see `worker_protocol`.
 
 Words are chosen here instead of by ``generate``, which seeds a whole batch at once: each sample has a random generator
 of its own, so that its text depends on its seed and not on what it shares a batch with. (Sums in float arithmetic may
@@ -13,10 +13,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bigcodeflow.generation.engines import channel, rendering
-else:  # run by path: the neighbours lie in the same folder
-    import channel
-    import rendering
+    from bigcodeflow.generation.engines import worker_protocol as protocol
+else:  # run by path: the module lies in the same folder
+    import worker_protocol as protocol
 
 _BATCH_SIZE = 16
 _TOP_K = 50  # what transformers itself takes where neither the user nor the model names one
@@ -26,10 +25,10 @@ _CHOICE = ("temperature", "top_p", "top_k")
 
 
 @dataclass(slots=True)
-class _Row:
+class _SampleRow:
     """One sample of a request, while it is written."""
 
-    asked: channel.Asked
+    asked: protocol.WorkerRequest
     sample: int
     prompt: list[int]
     limit: int
@@ -42,46 +41,46 @@ class _Row:
 class TransformersEngine:
     """A model loaded by transformers."""
 
-    def __init__(self, job: channel.Job) -> None:
+    def __init__(self, job: protocol.WorkerJob) -> None:
         self._torch: Any = importlib.import_module("torch")
         self._transformers: Any = importlib.import_module("transformers")
-        self._tokenizer = rendering.load_tokenizer(job)
+        self._tokenizer = protocol.load_tokenizer(job)
         self._model = self._load(job)
         settings = job.settings
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         if own and settings["max_model_tokens"] > own:
-            raise channel.WorkerError("bad_settings", f"max_model_tokens is more than the model's own {own:,}")
+            raise protocol.WorkerError("bad_settings", f"max_model_tokens is more than the model's own {own:,}")
         self._context_tokens: int = settings["max_model_tokens"] or own or _NO_LIMIT
         self._batch_size: int = settings["batch_size"] or _BATCH_SIZE
         self.name = f"transformers {self._transformers.__version__}"
         self.commit = str(getattr(self._model.config, "_commit_hash", None) or "")
 
-    def answer(self, requests: Sequence[channel.Asked]) -> Iterator[channel.Answered | channel.Rejected]:
+    def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
         """Every request once; those with the longest prompts first, so that too little memory shows at once."""
-        rows: list[_Row] = []
+        rows: list[_SampleRow] = []
         for asked in requests:
-            prompt = rendering.token_ids(self._tokenizer, asked)
+            prompt = protocol.token_ids(self._tokenizer, asked)
             room = self._context_tokens - len(prompt)
             if not prompt or room < 1:
                 most = self._context_tokens - 1
                 told = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
-                yield channel.Rejected(asked.id, told)
+                yield protocol.Rejected(asked.id, told)
                 continue
             limit = min(room, asked.sampling.get("max_tokens") or room)
-            rows += [_Row(asked, sample, prompt, limit) for sample in range(len(asked.seeds))]
+            rows += [_SampleRow(asked, sample, prompt, limit) for sample in range(len(asked.seeds))]
         began, missing = time.monotonic(), {row.asked.id: len(row.asked.seeds) for row in rows}
-        written: dict[int, list[_Row]] = {number: [] for number in missing}
+        written: dict[int, list[_SampleRow]] = {number: [] for number in missing}
         for batch in self._batches(rows):
             self._write(batch)
             for row in batch:
                 mine = written[row.asked.id]
                 mine.append(row)
                 if len(mine) == missing[row.asked.id]:
-                    yield _answered(mine, time.monotonic() - began)
+                    yield _finished(mine, time.monotonic() - began)
             began = time.monotonic()
 
-    def _batches(self, rows: list[_Row]) -> Iterator[list[_Row]]:
-        def alike(row: _Row) -> str:
+    def _batches(self, rows: list[_SampleRow]) -> Iterator[list[_SampleRow]]:
+        def alike(row: _SampleRow) -> str:
             return repr((sorted(row.asked.sampling.items()), sorted(row.asked.extra.items())))
 
         rows.sort(key=lambda row: (alike(row), -len(row.prompt), row.asked.id, row.sample))
@@ -90,7 +89,7 @@ class TransformersEngine:
             for start in range(0, len(same), self._batch_size):
                 yield same[start : start + self._batch_size]
 
-    def _write(self, rows: list[_Row]) -> None:
+    def _write(self, rows: list[_SampleRow]) -> None:
         """Fill the rows of one batch, which agree in all but prompts and seeds."""
         torch, asked = self._torch, rows[0].asked
         pad = self._tokenizer.pad_token_id
@@ -100,7 +99,7 @@ class TransformersEngine:
         ids = [[pad] * (width - len(row.prompt)) + row.prompt for row in rows]
         mask = [[0] * (width - len(row.prompt)) + [1] * len(row.prompt) for row in rows]
         device = self._model.device
-        watch = _Watch(self._torch, self._tokenizer, rows, ends, tuple(asked.sampling.get("stop", ())))
+        watch = _StopWatch(self._torch, self._tokenizer, rows, ends, tuple(asked.sampling.get("stop", ())))
         extra = {name: value for name, value in asked.extra.items() if name != "chat_template_kwargs"}
         try:
             with torch.inference_mode():
@@ -114,14 +113,14 @@ class TransformersEngine:
                     stopping_criteria=[watch],
                 )
         except ValueError as error:
-            raise channel.WorkerError("bad_settings", str(error)) from error
+            raise protocol.WorkerError("bad_settings", str(error)) from error
 
     def _end_tokens(self) -> list[int]:
         told = self._model.generation_config.eos_token_id
         ends = set(told if isinstance(told, list) else [told]) | {self._tokenizer.eos_token_id}
         return sorted(end for end in ends if end is not None)
 
-    def _choosing(self, rows: list[_Row]) -> list[Any]:
+    def _choosing(self, rows: list[_SampleRow]) -> list[Any]:
         """What turns scores into choices; nothing where the likeliest word is taken."""
         own = self._model.generation_config
         given: Mapping[str, Any] = rows[0].asked.sampling
@@ -137,14 +136,14 @@ class TransformersEngine:
             chain.append(self._transformers.TopPLogitsWarper(top_p))
         return [*chain, _Draw(self._torch, [row.asked.seeds[row.sample] for row in rows], self._model.device)]
 
-    def _load(self, job: channel.Job) -> Any:
+    def _load(self, job: protocol.WorkerJob) -> Any:
         torch, settings = self._torch, job.settings
         dtype = settings["dtype"] if settings["dtype"] == "auto" else getattr(torch, settings["dtype"], None)
         if dtype != "auto" and not isinstance(dtype, torch.dtype):
-            raise channel.WorkerError("bad_settings", f"torch knows no dtype {settings['dtype']!r}")
+            raise protocol.WorkerError("bad_settings", f"torch knows no dtype {settings['dtype']!r}")
         gpus = torch.cuda.device_count()
         if settings["tensor_parallel"] > max(1, gpus):
-            raise channel.WorkerError("bad_settings", f"tensor_parallel is more than the {gpus} GPUs that are here")
+            raise protocol.WorkerError("bad_settings", f"tensor_parallel is more than the {gpus} GPUs that are here")
         place = "auto" if settings["tensor_parallel"] > 1 else {"": 0 if gpus else "cpu"}
         model = self._transformers.AutoModelForCausalLM.from_pretrained(
             job.model,
@@ -180,10 +179,12 @@ class _Draw:
         return scores - noise.log()
 
 
-class _Watch:
+class _StopWatch:
     """Takes down each row's tokens, and ends a row at an end token, at a stop text, or at its own limit."""
 
-    def __init__(self, torch: Any, tokenizer: Any, rows: list[_Row], ends: list[int], stops: tuple[str, ...]) -> None:
+    def __init__(
+        self, torch: Any, tokenizer: Any, rows: list[_SampleRow], ends: list[int], stops: tuple[str, ...]
+    ) -> None:
         self._torch, self._tokenizer, self._rows, self._stops = torch, tokenizer, rows, stops
         self._ends = frozenset(ends)
         self._window = max((len(stop.encode()) for stop in stops), default=0) + 1
@@ -196,7 +197,7 @@ class _Watch:
         done = [bool(row.finish_reason) for row in self._rows]
         return self._torch.tensor(done, device=input_ids.device)
 
-    def _judge(self, row: _Row, token: int) -> None:
+    def _judge(self, row: _SampleRow, token: int) -> None:
         if token in self._ends:
             row.finish_reason, row.text = "stop", self._decode(row)
             return
@@ -211,7 +212,7 @@ class _Watch:
         if len(row.tokens) >= row.limit:
             row.finish_reason, row.text = "length", self._decode(row)
 
-    def _decode(self, row: _Row) -> str:
+    def _decode(self, row: _SampleRow) -> str:
         """The text after the prompt. Decoded alone, some tokenizers would drop a blank that it begins with."""
         before = row.prompt[-_PREFIX_TOKENS:]
         known: str = self._tokenizer.decode(before, skip_special_tokens=True)
@@ -219,11 +220,11 @@ class _Watch:
         return whole[len(known) :]
 
 
-def _answered(rows: list[_Row], seconds: float) -> channel.Answered:
+def _finished(rows: list[_SampleRow], seconds: float) -> protocol.Answered:
     rows = sorted(rows, key=lambda row: row.sample)
-    answers = [channel.Written(row.text, row.finish_reason, len(row.tokens)) for row in rows]
-    return channel.Answered(rows[0].asked.id, len(rows[0].prompt), seconds, answers)
+    answers = [protocol.WorkerSample(row.text, row.finish_reason, len(row.tokens)) for row in rows]
+    return protocol.Answered(rows[0].asked.id, len(rows[0].prompt), seconds, answers)
 
 
 if __name__ == "__main__":
-    channel.serve(TransformersEngine, rendering.describe)
+    protocol.serve(TransformersEngine)

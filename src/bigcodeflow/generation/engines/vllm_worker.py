@@ -1,4 +1,4 @@
-"""Answers requests with vLLM; run by path inside its environment, see `channel`.
+"""Answers requests with vLLM; run by path inside its environment, see `worker_protocol`.
 
 The engine is stepped here instead of called with the whole list, so that each answer travels when it is finished and
 not when the last one is.
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bigcodeflow.generation.engines import channel, rendering
-else:  # run by path: the neighbours lie in the same folder
-    import channel
-    import rendering
+    from bigcodeflow.generation.engines import worker_protocol as protocol
+else:  # run by path: the module lies in the same folder
+    import worker_protocol as protocol
 
 #: Samples that the engine holds where the settings name no number: more than it runs at once, so that it never idles.
 _HANDED_OVER = 1024
@@ -26,26 +25,26 @@ _FINISH_REASONS = frozenset({"stop", "length"})
 class VllmEngine:
     """A model loaded by vLLM."""
 
-    def __init__(self, job: channel.Job) -> None:
+    def __init__(self, job: protocol.WorkerJob) -> None:
         vllm: Any = importlib.import_module("vllm")
-        self._tokenizer = rendering.load_tokenizer(job)
-        self._lora = _lora(job.settings["lora"])
-        self._llm = vllm.LLM(**_arguments(job, self._lora))
+        self._tokenizer = protocol.load_tokenizer(job)
+        self._adapter = _adapter_folder(job.settings["lora"])
+        self._llm = vllm.LLM(**_arguments(job, self._adapter))
         self._engine: Any = self._llm.llm_engine
         self._context_tokens = int(self._llm.model_config.max_model_len)
         self._at_once: int = job.settings["batch_size"] or _HANDED_OVER
         self.name = f"vllm {vllm.__version__}"
         self.commit = str(getattr(self._llm.model_config.hf_config, "_commit_hash", None) or "")
 
-    def answer(self, requests: Sequence[channel.Asked]) -> Iterator[channel.Answered | channel.Rejected]:
+    def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
         """Every request once, in the order in which they finish."""
-        waiting, running, samples = deque(requests), dict[int, _Running](), 0
+        waiting, running, samples = deque(requests), dict[int, _RequestInProgress](), 0
         while waiting or running:
             while waiting and samples < self._at_once:
                 asked = waiting.popleft()
-                prompt = rendering.token_ids(self._tokenizer, asked)
+                prompt = protocol.token_ids(self._tokenizer, asked)
                 if problem := self._too_long(prompt):
-                    yield channel.Rejected(asked.id, problem)
+                    yield protocol.Rejected(asked.id, problem)
                 else:
                     running[asked.id] = self._hand_over(asked, prompt)
                     samples += len(asked.seeds)
@@ -58,15 +57,18 @@ class VllmEngine:
             return ""
         return f"the prompt has {len(prompt):,} tokens; the model takes {self._context_tokens - 1:,} and one to answer"
 
-    def _hand_over(self, asked: channel.Asked, prompt: list[int]) -> "_Running":
+    def _hand_over(self, asked: protocol.WorkerRequest, prompt: list[int]) -> "_RequestInProgress":
+        lora = {}
+        if self._adapter:
+            request = importlib.import_module("vllm.lora.request").LoRARequest
+            lora["lora_request"] = request("adapter", 1, self._adapter)
         for sample, seed in enumerate(asked.seeds):
-            lora = {"lora_request": self._lora.request()} if self._lora else {}
             self._engine.add_request(
                 f"{asked.id}.{sample}", {"prompt_token_ids": prompt}, self._parameters(asked, seed), **lora
             )
-        return _Running(asked, len(prompt))
+        return _RequestInProgress(asked, len(prompt))
 
-    def _parameters(self, asked: channel.Asked, seed: int | None) -> Any:
+    def _parameters(self, asked: protocol.WorkerRequest, seed: int | None) -> Any:
         """The model's own defaults with what was asked for on top, as vLLM's server does."""
         sampling_params: Any = importlib.import_module("vllm.sampling_params")
         parameters = self._llm.get_default_sampling_params()
@@ -75,62 +77,49 @@ class VllmEngine:
         given["stop"] = list(given.get("stop", ()))
         for name in given:
             if name not in parameters.__struct_fields__ or name.startswith("_"):
-                raise channel.WorkerError("bad_settings", f"vLLM knows no sampling parameter {name!r}")
+                raise protocol.WorkerError("bad_settings", f"vLLM knows no sampling parameter {name!r}")
         kept = {name: getattr(parameters, name) for name in _DEFAULTS}
         kind = sampling_params.RequestOutputKind.FINAL_ONLY
         try:
             return sampling_params.SamplingParams(**{**kept, **given}, output_kind=kind)
         except (TypeError, ValueError) as error:
-            raise channel.WorkerError("bad_settings", str(error)) from error
+            raise protocol.WorkerError("bad_settings", str(error)) from error
 
 
 #: What a model's generation_config.json may set.
 _DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens")
 
 
-class _Running:
+class _RequestInProgress:
     """A request that the engine works on."""
 
-    def __init__(self, wanted: channel.Asked, prompt_tokens: int) -> None:
-        self.wanted, self.prompt_tokens = wanted, prompt_tokens
+    def __init__(self, asked: protocol.WorkerRequest, prompt_tokens: int) -> None:
+        self.asked, self.prompt_tokens = asked, prompt_tokens
         self.began = time.monotonic()
-        self.written: dict[int, channel.Written] = {}
+        self.written: dict[int, protocol.WorkerSample] = {}
 
 
-def _collect(output: Any, running: dict[int, _Running]) -> Iterator[channel.Answered]:
+def _collect(output: Any, running: dict[int, _RequestInProgress]) -> Iterator[protocol.Answered]:
     if not output.finished:
         return
     number, sample = (int(part) for part in output.request_id.split("."))
     one, made = running[number], output.outputs[0]
     reason = made.finish_reason if made.finish_reason in _FINISH_REASONS else "other"
-    one.written[sample] = channel.Written(made.text, reason, len(made.token_ids))
-    if len(one.written) == len(one.wanted.seeds):
+    one.written[sample] = protocol.WorkerSample(made.text, reason, len(made.token_ids))
+    if len(one.written) == len(one.asked.seeds):
         del running[number]
         answers = [one.written[index] for index in sorted(one.written)]
-        yield channel.Answered(number, one.prompt_tokens, time.monotonic() - one.began, answers)
+        yield protocol.Answered(number, one.prompt_tokens, time.monotonic() - one.began, answers)
 
 
-class _Lora:
-    """An adapter on top of the model."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.rank = int(json.loads((Path(folder) / "adapter_config.json").read_text())["r"])
-
-    def request(self) -> Any:
-        """What names the adapter to the engine."""
-        return importlib.import_module("vllm.lora.request").LoRARequest("adapter", 1, self.folder)
+def _adapter_folder(lora: str) -> str:
+    """Where the adapter lies, fetched where it is a repository; empty where there is none."""
+    if not lora or Path(lora).is_dir():
+        return lora
+    return str(importlib.import_module("huggingface_hub").snapshot_download(lora))
 
 
-def _lora(told: str) -> _Lora | None:
-    if not told:
-        return None
-    if Path(told).is_dir():
-        return _Lora(told)
-    return _Lora(importlib.import_module("huggingface_hub").snapshot_download(told))
-
-
-def _arguments(job: channel.Job, lora: _Lora | None) -> Mapping[str, Any]:
+def _arguments(job: protocol.WorkerJob, adapter: str) -> Mapping[str, Any]:
     settings = job.settings
     platform: Any = importlib.import_module("vllm.platforms").current_platform
     arguments: dict[str, Any] = {
@@ -147,11 +136,12 @@ def _arguments(job: channel.Job, lora: _Lora | None) -> Mapping[str, Any]:
     }
     if not platform.is_cpu():
         arguments["gpu_memory_utilization"] = settings["memory_share"]
-    if lora:
-        ranks = (8, 16, 32, 64, 128, 256, 320, 512)
-        arguments |= {"enable_lora": True, "max_lora_rank": next((rank for rank in ranks if rank >= lora.rank), 512)}
+    if adapter:
+        rank = int(json.loads((Path(adapter) / "adapter_config.json").read_text())["r"])
+        taken = next((most for most in (8, 16, 32, 64, 128, 256, 320) if most >= rank), 512)
+        arguments |= {"enable_lora": True, "max_lora_rank": taken}
     return arguments
 
 
 if __name__ == "__main__":
-    channel.serve(VllmEngine, rendering.describe)
+    protocol.serve(VllmEngine)

@@ -1,4 +1,4 @@
-"""What the driver and an engine's worker say to each other: one JSON object a line.
+"""The protocol between the driver and an engine's worker: one JSON object a line; and prompts as tokens.
 
 The driver writes to the worker's standard input: the job, then the requests, then ``null``. It then keeps it open as
 long as it lives, and a worker whose standard input ends kills its whole process group, so that no engine is left
@@ -14,6 +14,7 @@ behind. The worker answers on a descriptor of its own, because engines print wha
 An object that has no line break after it was torn by a kill and counts for nothing.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -34,7 +35,7 @@ class WorkerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerJob:
     """What the driver asks of a worker."""
 
     task: str
@@ -46,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WorkerRequest:
     """One request as it travels."""
 
     id: int
@@ -62,7 +63,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WorkerSample:
     """One sample."""
 
     text: str
@@ -79,7 +80,7 @@ class Answered:
     prompt_tokens: int
     seconds: float
     """From handing the request to the engine to its last sample."""
-    answers: Sequence[Written]
+    answers: Sequence[WorkerSample]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +91,19 @@ class Rejected:
     message: str
 
 
-class Engine(Protocol):
+class LoadedModel(Protocol):
     """A loaded model."""
 
     name: str
     commit: str
 
-    def answer(self, requests: Sequence[Asked]) -> Iterator[Answered | Rejected]:
+    def answer(self, requests: Sequence[WorkerRequest]) -> Iterator[Answered | Rejected]:
         """Every request once, in any order, each as soon as it is done."""
 
 
-class Describe(Protocol):
-    """Finds out about a model without loading it."""
-
-    def __call__(self, job: Job) -> Mapping[str, Any]:
-        """What goes into ``described``."""
-
-
-def serve(load: Callable[[Job], Engine], describe: Describe) -> None:
+def serve(
+    load: Callable[[WorkerJob], LoadedModel], describe: Callable[[WorkerJob], Mapping[str, Any]] | None = None
+) -> None:
     """Do the one job that standard input holds, and end with status 0, or 1 after ``failed``."""
     began = time.monotonic()
     out = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
@@ -116,18 +112,18 @@ def serve(load: Callable[[Job], Engine], describe: Describe) -> None:
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
     try:
         if job.task == "describe":
-            _say(out, "described", **describe(job))
+            _send(out, "described", **(describe or describe_tokenizer)(job))
         else:
             engine = load(job)
-            _say(out, "loaded", engine=engine.name, commit=engine.commit, seconds=time.monotonic() - began)
+            _send(out, "loaded", engine=engine.name, commit=engine.commit, seconds=time.monotonic() - began)
             for done in engine.answer(requests):
-                _say(out, type(done).__name__.lower(), **asdict(done))
-    except Exception as error:  # noqa: BLE001 -- the process boundary: whatever an engine raises has to be told
-        kind = error.kind if isinstance(error, WorkerError) else kind_of(error)
-        _say(out, "failed", kind=kind, message=_one_line(error))
+                _send(out, type(done).__name__.lower(), **asdict(done))
+    except Exception as error:  # noqa: BLE001 -- the process boundary: whatever an engine raises has to be reported
+        kind = error.kind if isinstance(error, WorkerError) else error_kind(error)
+        _send(out, "failed", kind=kind, message=_one_line(error))
         sys.stderr.flush()
         os._exit(1)  # an engine that failed may hang in its own cleaning up
-    _say(out, "ended")
+    _send(out, "ended")
 
 
 _MESSAGE_CHARACTERS = 400
@@ -150,7 +146,7 @@ _SIGNS = (
 )
 
 
-def kind_of(error: BaseException) -> str:
+def error_kind(error: BaseException) -> str:
     """Which of the driver's remedies fits what an engine or a library raised."""
     names = {base.__name__ for base in type(error).__mro__}
     text = str(error).lower()
@@ -160,12 +156,12 @@ def kind_of(error: BaseException) -> str:
     return "other"
 
 
-def _read_job() -> tuple[Job, list[Asked]]:
+def _read_job() -> tuple[WorkerJob, list[WorkerRequest]]:
     lines = sys.stdin.buffer
-    job = Job(**json.loads(lines.readline()))
+    job = WorkerJob(**json.loads(lines.readline()))
     requests = []
-    while (told := json.loads(lines.readline())) is not None:
-        requests.append(Asked(**told))
+    while (data := json.loads(lines.readline())) is not None:
+        requests.append(WorkerRequest(**data))
     return job, requests
 
 
@@ -177,7 +173,7 @@ def _end_with_the_driver() -> None:
     os._exit(1)
 
 
-def _say(out: TextIO, event: str, **content: Any) -> None:
+def _send(out: TextIO, event: str, **content: Any) -> None:
     out.write(json.dumps({"event": event, **content}) + "\n")
     out.flush()
 
@@ -190,3 +186,55 @@ def _one_line(error: BaseException) -> str:
     else:
         text = f"{type(error).__name__}: {error}"
     return " ".join(text.split())[:_MESSAGE_CHARACTERS].removesuffix(":")
+
+
+def load_tokenizer(job: WorkerJob) -> Any:
+    """The tokenizer that the settings name, or the model's own."""
+    transformers = importlib.import_module("transformers")
+    settings = job.settings
+    own = not settings["tokenizer"]
+    return transformers.AutoTokenizer.from_pretrained(
+        job.model if own else settings["tokenizer"],
+        revision=(settings["revision"] or None) if own else None,
+        trust_remote_code=settings["trust_remote_code"],
+    )
+
+
+def describe_tokenizer(job: WorkerJob) -> Mapping[str, Any]:
+    """Whether the model can be talked with, or only continues text."""
+    return {"chat_template": bool(load_tokenizer(job).chat_template)}
+
+
+def token_ids(tokenizer: Any, asked: WorkerRequest) -> list[int]:
+    """What the model reads.
+
+    A template writes its own special tokens, so none are added to what it made: two beginnings of text in a row
+    cost some models points. A bare text gets those that the tokenizer puts around any text.
+
+    Raises:
+        WorkerError: the tokenizer has no chat template, or its template does not take these turns.
+    """
+    if asked.form == "direct":
+        return list(tokenizer.encode(asked.text))
+    if not tokenizer.chat_template:
+        raise WorkerError("no_chat_template", "its tokenizer has no chat template")
+    return list(tokenizer.encode(_rendered(tokenizer, asked), add_special_tokens=False))
+
+
+def _rendered(tokenizer: Any, asked: WorkerRequest) -> str:
+    jinja2: Any = importlib.import_module("jinja2")
+    prefill = asked.form == "prefill"
+    turns = [{"role": message["role"], "content": message["text"]} for message in asked.messages]
+    options = dict(asked.extra.get("chat_template_kwargs") or {})
+    try:
+        text: str = tokenizer.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=not prefill, continue_final_message=prefill, **options
+        )
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        raise WorkerError("chat_template", f"its chat template does not take the prompt: {error}") from error
+    if prefill:
+        begun = turns[-1]["content"]
+        stripped = begun.rstrip()
+        if not text.endswith(begun) and text.endswith(stripped):
+            text += begun[len(stripped) :]  # some templates trim the turn: the line break after the fence has to stay
+    return text
