@@ -12,23 +12,20 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.pipeline.sweeps import (
-    Member,
+from bigcodeflow.pipeline.sweep_results import (
     MemberResult,
     Plan,
-    SweepConfig,
     failed_result,
     failure_of,
     finished_result,
     folder_of,
     last_runs,
-    load_sweep,
-    members_of,
     placed,
     plan_of,
     reused_result,
     write_results,
 )
+from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from flows.benchmark import benchmark, judge, moment_and_token
 from flows.hooks import failing_with_message, reporting_flow
 from tasks.progress import ProgressBar

@@ -14,7 +14,8 @@ from bigcodeflow.leaderboard.rankings import interval_of, points, score
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
-from bigcodeflow.pipeline.sweeps import MemberResult, SweepConfig, result_rows
+from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows
+from bigcodeflow.pipeline.sweeps import SweepConfig
 from bigcodeflow.results.formatting import board_title
 from tasks.progress import artifact_key
 

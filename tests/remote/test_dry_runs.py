@@ -14,7 +14,8 @@ import pytest
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import Stage, in_order
-from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of, plan_of
+from bigcodeflow.pipeline.sweep_results import plan_of
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import ArtifactRef
 from tests.doubles.e2b import E2BDouble
 from tests.remote.e2b_cloud import double

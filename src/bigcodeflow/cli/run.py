@@ -24,7 +24,8 @@ from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.store import open_store
 
 if TYPE_CHECKING:
-    from bigcodeflow.pipeline.sweeps import MemberResult, Plan, SweepConfig, SweepFailedError
+    from bigcodeflow.pipeline.sweep_results import MemberResult, Plan, SweepFailedError
+    from bigcodeflow.pipeline.sweeps import SweepConfig
 
 #: Set before Prefect is imported, and only where the user has set nothing.
 _PREFECT_SETTINGS = {
@@ -209,7 +210,8 @@ def sweep(
     appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
     See docs/sweeps.md.
     """
-    from bigcodeflow.pipeline.sweeps import brief_rows, last_runs, load_sweep, members_of, plan_of, plan_rows
+    from bigcodeflow.pipeline.sweep_results import brief_rows, last_runs, plan_of, plan_rows
+    from bigcodeflow.pipeline.sweeps import load_sweep, members_of
 
     overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
     config = load_sweep(file, overrides).model_copy(update=given)
@@ -231,7 +233,7 @@ def _perform_sweep(
     config: "SweepConfig", plans: Sequence["Plan"]
 ) -> "tuple[Sequence[MemberResult], str, SweepFailedError | None]":
     """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
-    from bigcodeflow.pipeline.sweeps import SweepFailedError, folder_of, placed, reused_result, write_results
+    from bigcodeflow.pipeline.sweep_results import SweepFailedError, folder_of, placed, reused_result, write_results
 
     if not _prepare_prefect():
         if not any(plan.artifacts is None for plan in plans):

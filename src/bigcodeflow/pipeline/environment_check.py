@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pydantic import Field
 
 from bigcodeflow import environments
@@ -60,7 +59,7 @@ class Imports(NamedTuple):
 
     modules: int
     failures: Mapping[str, str]
-    """Module → error."""
+    """Error of each module that cannot be imported."""
 
 
 class Repeated(NamedTuple):
@@ -130,12 +129,20 @@ class EnvironmentCheck:
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
         """How the controls went: canonical solutions, tests that ran, and with adversaries also a stub and a cheat."""
+        from bigcodeflow.generation.controls import cheat_name
+
         tasks, truths = self._store.read(self._dataset), self._store.read(self._truths)
         judgeable = frozenset(row["task_id"] for row in truths.to_pylist() if row["status"] == "pass")
         results = [check_oracle(truths), check_tests_run(truths)]
         for control in MUST_NOT_PASS if adversaries else ():
-            names = _attacks(tasks) if control == "cheat" else {}
-            results.append(check_never_passes(control, self._verdicts_of(control), tasks, judgeable, names=names))
+            names = {task["task_id"]: cheat_name(task) for task in tasks.to_pylist()} if control == "cheat" else {}
+            config = self._run.config
+            samples = config.samples.model_copy(update={"source": control})
+            run = self._resolver(config.model_copy(update={"samples": samples}))
+            given = {"dataset": self._dataset, "ground_truth": self._truths}
+            found = stages.each_stage(partial(self._perform, run), target="execution", given=given)
+            verdicts = self._store.read(found["execution"])
+            results.append(check_never_passes(control, verdicts, tasks, judgeable, names=names))
         return results
 
     def contradictions(self) -> list[Coverage]:
@@ -167,16 +174,6 @@ class EnvironmentCheck:
         )
         return Repeated(rows, quarantined(rows), Path(quarantine_path(self._store, environment.environment_sha)))
 
-    def _verdicts_of(self, control: str) -> pa.Table:
-        config = self._run.config
-        run = self._resolver(
-            config.model_copy(update={"samples": config.samples.model_copy(update={"source": control})})
-        )
-        given = {"dataset": self._dataset, "ground_truth": self._truths}
-        return self._store.read(
-            stages.each_stage(partial(self._perform, run), target="execution", given=given)["execution"]
-        )
-
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)
 
@@ -201,9 +198,3 @@ def shortcomings(
     untrusted = [result for result in controls if result.offences and result.control != "oracle"]
     found += [f"{name}: {line}" for result in untrusted for line in wording(result)[1:]]
     return found
-
-
-def _attacks(tasks: pa.Table) -> dict[str, str]:
-    from bigcodeflow.generation.controls import cheat_name
-
-    return {task["task_id"]: cheat_name(task) for task in tasks.to_pylist()}

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +75,9 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
         ConfigError: the folder that it names holds the results of another run.
     """
     if config.out:
-        _refuse_other_results(config)
+        problem = _other_results(config)
+        if problem:
+            raise ConfigError(f"out: {problem} or leave out empty for one of its own")
         return config
     name = model_name(config) if config.name == "run" else config.name
     title = f"{name}-{config.dataset.subset}-{config.dataset.split}"
@@ -89,28 +92,23 @@ def recorded_in(folder: str) -> str:
         return ""
 
 
-def _refuse_other_results(config: RunConfig) -> None:
-    """A folder with files of two runs would mix their results, and lose the report of the first."""
+def _other_results(config: RunConfig) -> str:
+    """What keeps results out of a folder: files of two runs would mix, and the report of the first be lost."""
     folder = Path(config.out).expanduser()
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"out: {folder} is a file: name a folder, or leave out empty for one of its own")
+        return f"{folder} is a file: name a folder,"
     try:
         held = json.loads((folder / _RUN_FILE).read_bytes())
         whose, before = f"run {held['record'] or held['run']}", _settings(RunConfig.model_validate(held["config"]))
     except (OSError, ValueError, TypeError, KeyError):
         if not any((folder / name).exists() for name in (_RUN_FILE, *_RESULTS)):
-            return
-        whose, remark = "a run that it does not name", ""
-    else:
-        now = _settings(config)
-        differing = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
-        if not differing:
-            return
-        remark = f" (other: {', '.join(differing)})"
-    raise ConfigError(
-        f"out: {folder} holds the results of {whose}{remark}: name another folder, or leave out empty for one "
-        "of its own"
-    )
+            return ""
+        return f"{folder} holds the results of a run that it does not name: name another folder,"
+    now = _settings(config)
+    differing = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+    if not differing:
+        return ""
+    return f"{folder} holds the results of {whose} (other: {', '.join(differing)}): name another folder,"
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:
@@ -124,7 +122,16 @@ def file_stem(config: RunConfig) -> str:
     source = config.samples.source
     benchmark = f"bigcodebench{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
     if source == "model":
-        return f"{_model_part(config)}--{benchmark}--{_setting_part(config)}-sanitized_calibrated"
+        # Provider, temperature and number of samples as the original writes them, and a hash of all that these leave
+        # open; it is absent where everything else is the original's, so that such names are the original's own.
+        provider, _ = generation.provider_and_model(config.generation)
+        temperature = config.generation.sampling.temperature
+        setting = "default" if temperature is None else format(temperature, "g")
+        identity, own = _identity(config), ""
+        if identity != _identity_of_name(config, provider, setting):
+            own = f"-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]}"
+        setting = f"{provider}-{setting}-{config.generation.n_samples}{own}"
+        return f"{_model_part(config)}--{benchmark}--{setting}-sanitized_calibrated"
     if source == "starter" or source in generation.CONTROLS:
         name = source if config.name == "run" else config.name
         return f"{name}--{benchmark}"
@@ -136,27 +143,11 @@ def file_stem(config: RunConfig) -> str:
 def _model_part(config: RunConfig) -> str:
     """Model and revision as the original writes them; a folder counts by its last name."""
     _, model = generation.provider_and_model(config.generation)
-    try:
-        name = Path(model).name if Path(model).is_dir() else model.replace("/", "--")
-    except OSError:  # too long for a path
-        name = model.replace("/", "--")
-    revision = config.generation.offline.revision.replace("/", "-") or "main"
-    revision = revision[:_REVISION_LENGTH]
+    name = model.replace("/", "--")
+    with suppress(OSError):  # too long for a path
+        name = Path(model).name if Path(model).is_dir() else name
+    revision = (config.generation.offline.revision.replace("/", "-") or "main")[:_REVISION_LENGTH]
     return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}"
-
-
-def _setting_part(config: RunConfig) -> str:
-    """Provider, temperature and number of samples as the original writes them, and a hash of all that these leave open.
-
-    The hash is absent where everything else is the original's, so that such names are the original's own.
-    """
-    provider, _ = generation.provider_and_model(config.generation)
-    temperature = config.generation.sampling.temperature
-    name = "default" if temperature is None else format(temperature, "g")
-    identity, own = _identity(config), ""
-    if identity != _identity_of_name(config, provider, name):
-        own = f"-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]}"
-    return f"{provider}-{name}-{config.generation.n_samples}{own}"
 
 
 def _identity(config: RunConfig) -> dict[str, Any]:
@@ -237,8 +228,33 @@ def write_outputs(
     # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
     files: list[Path] = []
+    metrics, truths, sanitizer = (
+        store.read(artifacts.aggregation),
+        store.path(artifacts.ground_truth),
+        config.sanitizing.mode,
+    )
     for variant in config.execution.variants:
-        files += _exports(config, artifacts, store, variant=variant, evaluated_at=evaluated_at)
+        uncalibrated = variant == "raw" and "calibrated" in config.execution.variants
+        stem = file_stem(config) + ("-uncalibrated" if uncalibrated else "")
+        files += [
+            results.write_eval_results(
+                folder / f"{stem}_eval_results.json",
+                tasks=store.path(artifacts.dataset),
+                solutions=store.path(artifacts.sanitizing),
+                verdicts=store.path(artifacts.execution),
+                variant=variant,
+                sanitizer=sanitizer,
+                evaluated_at=evaluated_at,
+            ),
+            results.write_pass_at_k(
+                folder / f"{stem}_pass_at_k.json",
+                metrics=metrics,
+                ground_truth=truths,
+                model=model_name(config),
+                variant=variant,
+                sanitizer=sanitizer,
+            ),
+        ]
     for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
         files.append(write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes()))
     stamp = started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
@@ -250,35 +266,6 @@ def write_outputs(
 def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
     """Say whose results a folder holds; without the name of a record they are not whole yet."""
     write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
-
-
-def _exports(
-    config: RunConfig, artifacts: RunArtifacts, store: Store, *, variant: str, evaluated_at: datetime
-) -> list[Path]:
-    out = Path(config.out).expanduser()
-    stem = file_stem(config)
-    if variant == "raw" and "calibrated" in config.execution.variants:
-        stem += "-uncalibrated"
-    sanitizer = config.sanitizing.mode
-    return [
-        results.write_eval_results(
-            out / f"{stem}_eval_results.json",
-            tasks=store.path(artifacts.dataset),
-            solutions=store.path(artifacts.sanitizing),
-            verdicts=store.path(artifacts.execution),
-            variant=variant,
-            sanitizer=sanitizer,
-            evaluated_at=evaluated_at,
-        ),
-        results.write_pass_at_k(
-            out / f"{stem}_pass_at_k.json",
-            metrics=store.read(artifacts.aggregation),
-            ground_truth=store.path(artifacts.ground_truth),
-            model=model_name(config),
-            variant=variant,
-            sanitizer=sanitizer,
-        ),
-    ]
 
 
 def _record(config: RunConfig, artifacts: RunArtifacts, started_at: datetime, finished_at: datetime) -> dict[str, Any]:

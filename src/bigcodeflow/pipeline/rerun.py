@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,14 +60,30 @@ def rerun_sample(
         EnvironmentUnusableError: the environment is not built here.
         SandboxUnavailableError: no sandbox can be had here.
     """
-    config = _execution(run, variant, environment, allow_unisolated=allow_unisolated)
+    # The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict.
+    own = _known(run.config.get("execution", {}))
+    if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in
+        own["environment"] = "starter" if run.config["dataset"]["source"] == "starter" else "bigcodebench"
+    own |= {"variants": [variant], "start": "cold", "workers": 1, "scheduler_address": ""}
+    own |= {"allow_unisolated": allow_unisolated} | ({"environment": environment} if environment else {})
+    try:
+        config = ExecutionConfig.model_validate(own)
+    except ValidationError as error:
+        raise ConfigError(
+            f"run {run.record}: its execution settings cannot be used any more ({' '.join(str(error).split())}): "
+            "run the whole run again"
+        ) from None
     there = execution_environment(config)
     place = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
     recorded = _rows(run, "execution", place | {"variant": variant})
+    truths = VERDICTS.empty_table()
+    if not run.imported:  # an imported run holds no time or memory of it
+        with suppress(ArtifactError):
+            truths = _rows(run, "ground_truth", {"task_id": task_id})
     [planned] = evaluation.plan_solutions(
         _rows(run, "sanitizing", place),
         _rows(run, "dataset", {"task_id": task_id}),
-        _ground_truth(run, task_id),
+        truths,
         config=config,
         environment=there,
     )
@@ -74,38 +91,9 @@ def rerun_sample(
         raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
     with tempfile.TemporaryDirectory() as folder:
         executor = checked(Executor(config, there, Path(folder)))
-        backend = executor.backend()
-        try:
+        with closing(executor.backend()) as backend:
             again = executor.judge(backend, planned.item)
-        finally:
-            backend.close()
     return Rerun(recorded.to_pylist()[0], again)
-
-
-def _execution(run: RecordedRun, variant: str, environment: str, *, allow_unisolated: bool) -> ExecutionConfig:
-    """The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict."""
-    own = _known(run.config.get("execution", {}))
-    if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in
-        own["environment"] = "starter" if run.config["dataset"]["source"] == "starter" else "bigcodebench"
-    own |= {"variants": [variant], "start": "cold", "workers": 1, "scheduler_address": ""}
-    own |= {"allow_unisolated": allow_unisolated} | ({"environment": environment} if environment else {})
-    try:
-        return ExecutionConfig.model_validate(own)
-    except ValidationError as error:
-        raise ConfigError(
-            f"run {run.record}: its execution settings cannot be used any more ({' '.join(str(error).split())}): "
-            "run the whole run again"
-        ) from None
-
-
-def _ground_truth(run: RecordedRun, task_id: str) -> pa.Table:
-    """The task's own verdict in the run; no row where the run has none, or was imported: it holds no time or memory."""
-    if run.imported:
-        return VERDICTS.empty_table()
-    try:
-        return _rows(run, "ground_truth", {"task_id": task_id})
-    except ArtifactError:
-        return VERDICTS.empty_table()
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:

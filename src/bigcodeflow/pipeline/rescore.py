@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, merged
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import finished_artifact, stage_of
-from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
 
 
@@ -74,7 +74,16 @@ def rescored(config: RescoreConfig) -> RunConfig:
         )
     changed = _changed(run.config, config.model_copy(update={"samples": ""}), config.name or f"{run.run}-rescored")
     again = load_settings(changed, f"run {run.record}")
-    _refuse_to_ask(again, run)
+    if again.samples.source != "model":
+        return again
+    # Judging again must not cost anything: a model's answers have to be in the store.
+    resolved, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
+    dataset = finished_artifact(stage_of("dataset", resolved, {}), store)
+    if dataset is None or finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store) is None:
+        raise ConfigError(
+            f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "
+            "split or way of asking, or the artifact is gone): use `bigcodeflow run`, which asks for what is not there"
+        )
     return again
 
 
@@ -87,20 +96,6 @@ def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> d
         "execution.environment": config.environment,
     }
     given = {path: value for path, value in changes.items() if value}
-    settings = merged(settings, given, "rescore")
-    settings = merged(settings, config.values, "rescore")
-    return merged(settings, {"name": name, "store": config.store, "out": config.out}, "rescore")
-
-
-def _refuse_to_ask(again: RunConfig, run: RecordedRun) -> None:
-    """Judging again must not cost anything: a model's answers have to be in the store."""
-    if again.samples.source != "model":
-        return
-    resolved, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
-    dataset = finished_artifact(stage_of("dataset", resolved, {}), store)
-    samples = dataset and finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store)
-    if samples is None:
-        raise ConfigError(
-            f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "
-            "split or way of asking, or the artifact is gone): use `bigcodeflow run`, which asks for what is not there"
-        )
+    for values in (given, config.values, {"name": name, "store": config.store, "out": config.out}):
+        settings = merged(settings, values, "rescore")
+    return dict(settings)

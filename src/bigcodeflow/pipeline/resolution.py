@@ -85,12 +85,12 @@ class Resolver:
             samples = Content("model")
         else:
             samples = Content(generation.fingerprint(config.samples))
-        contents = {
-            "dataset": Content(dataset.fingerprint, dataset),
-            "samples": samples,
-            "quarantine": _NO_QUARANTINE,
-        }
-        return ResolvedRun(_pinned(config, dataset), contents)
+        content = dataset.fingerprint
+        if "commit" in content:  # what is cached of the tasks is then found without asking the hub again
+            source = f"{content['hub']}@{content['version']}#{content['commit']}"
+            config = config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
+        contents = {"dataset": Content(content, dataset), "samples": samples, "quarantine": _NO_QUARANTINE}
+        return ResolvedRun(config, contents)
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
         key = f"{kind} {settings.model_dump_json()}"
@@ -110,18 +110,6 @@ class Resolver:
 def resolve(config: RunConfig) -> ResolvedRun:
     """Everything that one run reads; see :meth:`Resolver.__call__` for what it raises."""
     return Resolver()(config)
-
-
-def _pinned(config: RunConfig, dataset: datasets.ResolvedDataset) -> RunConfig:
-    """The same run on one content of its dataset: a hub version becomes the commit that it is now.
-
-    What is cached of the tasks is then found without asking the hub again.
-    """
-    content = dataset.fingerprint
-    if "commit" not in content:
-        return config
-    source = f"{content['hub']}@{content['version']}#{content['commit']}"
-    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
 
 
 def _quarantine(config: RunConfig, environment_sha: str) -> Content:

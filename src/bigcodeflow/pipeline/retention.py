@@ -19,7 +19,7 @@ from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import snapshot_paths
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import Store, StoredFolder, open_store
+from bigcodeflow.store import StoredFolder, open_store
 
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 #: A record goes before the artifacts that it names.
@@ -68,12 +68,24 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
             the store cannot be reached.
     """
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
-    runs = recorded_runs(store.location)
-    surplus = _surplus(runs, config.keep_runs_per_name, limit)
-    kept = [run for run in runs if run not in surplus]
-    artifacts = _needed_artifacts(store, kept)
+    keep, newer = config.keep_runs_per_name, Counter[str]()
+    kept: list[RecordedRun] = []
+    found: list[Removable] = []
+    for run in reversed(recorded_runs(store.location)):
+        newer[run.run] += 1
+        ended_at = run.finished_at or run.started_at
+        if not keep or newer[run.run] <= keep or ended_at >= limit:
+            kept.append(run)
+            continue
+        name, reason = f"runs/{run.record}.json", f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"
+        found.append(Removable("run record", name, (store.root / name).stat().st_size, ended_at, reason))
+    found.reverse()
+    keys = [run.keys for run in kept]
+    if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
+        entries = leaderboard.find_snapshot(store.location, "latest").entries
+        keys += [entry.run.artifacts for entry in entries if entry.run]
+    artifacts = {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
     answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}
-    found = [_record(store, run, config.keep_runs_per_name) for run in surplus]
     for folder in (*_FOLDERS, *([_ANSWERS] if config.answers else [])):
         for entry in store.contents(folder):
             kind, reason = _classified(entry, artifacts, answers)
@@ -89,7 +101,13 @@ def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -
         ArtifactError: the catalog cannot be built, or the store cannot be reached.
     """
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
-    gone = [one for one in sorted(found, key=_order) if _remove(store, one, limit)]
+    gone = []
+    for one in sorted(found, key=_order):
+        if one.kind == "run record":
+            store.remove_file(one.name)
+        elif not store.remove_unused(one.name, limit, lock=_ANSWERS_LOCK if one.kind == "answers" else ""):
+            continue  # somebody has used it meanwhile
+        gone.append(one)
     if gone:
         results.rebuild_catalog(store.location)
     return gone
@@ -128,55 +146,12 @@ def size_text(size_bytes: int) -> str:
     return f"{size:,.0f} {units[0]}" if units[0] == "B" else f"{size:,.1f} {units[0]}"
 
 
-def _remove(store: Store, one: Removable, limit: datetime) -> bool:
-    """Remove one thing; false where somebody has used it meanwhile."""
-    if one.kind == "run record":
-        store.remove_file(one.name)
-        return True
-    return store.remove_unused(one.name, limit, lock=_ANSWERS_LOCK if one.kind == "answers" else "")
-
-
 def _order(one: Removable) -> int:
     return _ORDER.index(one.kind)
 
 
-def _surplus(runs: list[RecordedRun], keep: int, limit: datetime) -> list[RecordedRun]:
-    """Records beyond the newest of their name, old enough to go."""
-    if not keep:
-        return []
-    newer: Counter[str] = Counter()
-    found = []
-    for run in reversed(runs):
-        newer[run.run] += 1
-        if newer[run.run] > keep and (run.finished_at or run.started_at) < limit:
-            found.append(run)
-    return found
-
-
-def _record(store: Store, run: RecordedRun, keep: int) -> Removable:
-    name = f"runs/{run.record}.json"
-    reason = f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"
-    size_bytes = (store.root / name).stat().st_size
-    return Removable("run record", name, size_bytes, run.finished_at or run.started_at, reason)
-
-
-def _needed_artifacts(store: Store, runs: list[RecordedRun]) -> set[str]:
-    """Names of every artifact of the runs, and of the latest leaderboard, which the next is compared with."""
-    keys = [run.keys for run in runs]
-    if snapshot_paths(store.location):
-        entries = leaderboard.find_snapshot(store.location, "latest").entries
-        keys += [entry.run.artifacts for entry in entries if entry.run]
-    return {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
-
-
 def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> tuple[Kind | None, str]:
-    """What an entry is that may go, and why: of an entry that stays None.
-
-    Args:
-        entry: a folder in the store.
-        artifacts: names of those that are needed.
-        answers: names of those that are needed.
-    """
+    """What an entry is that may go, and why; None for an entry that stays. Artifacts and answers are needed ones."""
     folder, _, key = entry.name.partition("/")
     if folder == _ANSWERS:
         return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")

@@ -81,13 +81,18 @@ class Work(NamedTuple):
 
 
 def _load_tasks(work: Work) -> Computed:
-    """Tasks of the chosen source and view."""
     resolved = work.content["dataset"]
     return datasets.load_tasks(work.config.dataset, resolved), {"source": resolved.describe}
 
 
-def _ask_model(work: Work) -> Computed:
-    """Samples: a model's answers."""
+def _generate(work: Work) -> Computed:
+    """Samples: recorded answers, controls, or a model's answers."""
+    if "samples" in work.content:  # handed by READS to a run that reads them, and to no other
+        view = work.config.dataset
+        known = datasets.known_task_ids(view, work.content["dataset"])
+        selection = bool(view.ids or view.libraries or view.domains)
+        tasks = work.table("dataset")
+        return generation.load_samples(work.config.samples, tasks, known_task_ids=known, selection=selection), {}
     from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
 
     config, answers = work.config, work.store.root / "answers"
@@ -102,20 +107,6 @@ def _ask_model(work: Work) -> Computed:
             notify=logger.warning,
             **({"shared_limit": work.shared_limit} if work.shared_limit else {}),
         )
-
-
-def _load_samples(work: Work) -> Computed:
-    """Samples: recorded answers or controls."""
-    view, resolved = work.config.dataset, work.content["dataset"]
-    known = datasets.known_task_ids(view, resolved)
-    selection = bool(view.ids or view.libraries or view.domains)
-    tasks = work.table("dataset")
-    return generation.load_samples(work.config.samples, tasks, known_task_ids=known, selection=selection), {}
-
-
-def _generate(work: Work) -> Computed:
-    """Samples; READS hands the content "samples" to a run that reads them, and to no other."""
-    return _load_samples(work) if "samples" in work.content else _ask_model(work)
 
 
 def _sanitize(work: Work) -> Computed:
@@ -147,23 +138,28 @@ def _execute_ground_truths(work: Work) -> Computed:
 def _execute_samples(work: Work) -> Computed:
     """Verdicts of the samples in every variant asked for."""
     from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.integrity.contradictions import Contradictions
     from bigcodeflow.execution.verdicts import RerunPolicy
 
-    config, truths = work.config.execution, work.table("ground_truth", list(evaluation.GROUND_TRUTH_COLUMNS))
-    planned = evaluation.plan_solutions(
-        work.table("sanitizing"),
-        work.table("dataset"),
-        truths,
-        config=config,
-        environment=work.content["environment"],
-    )
-    return _judge(work, planned, RerunPolicy(reruns=config.reruns), _checking(work, truths))
+    config, environment = work.config.execution, work.content["environment"]
+    tasks, truths = work.table("dataset"), work.table("ground_truth", list(evaluation.GROUND_TRUTH_COLUMNS))
+    planned = evaluation.plan_solutions(work.table("sanitizing"), tasks, truths, config=config, environment=environment)
+    checking = None
+    if config.integrity != "off":
+        references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
+        checking = evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
+    return _judge(work, planned, RerunPolicy(reruns=config.reruns), checking)
 
 
 def _aggregate(work: Work) -> Computed:
     """Scores with their intervals, by slice."""
-    config, inputs = work.config, work.inputs
-    quarantined = _quarantined_tasks(work.table("dataset", ["task_id", "test"]), work.content["quarantine"])
+    config, inputs, suspects = work.config, work.inputs, work.content["quarantine"]
+    quarantined: list[str] = []
+    if suspects:
+        from bigcodeflow.execution.planning import sha256_of_test
+
+        tasks = work.table("dataset", ["task_id", "test"]).to_pylist()
+        quarantined = [task["task_id"] for task in tasks if (task["task_id"], sha256_of_test(task)) in suspects]
     table = results.aggregate(
         tasks=work.store.path(inputs["dataset"]),
         verdicts=work.store.path(inputs["execution"]),
@@ -179,26 +175,6 @@ def _aggregate(work: Work) -> Computed:
     infra_errors = sum(inputs[name].statistics.get("infra_errors", 0) for name in ("ground_truth", "execution"))
     named = {"quarantined_tasks": quarantined} if quarantined else {}
     return table, {"infra_errors": infra_errors} | named
-
-
-def _quarantined_tasks(tasks: pa.Table, suspects: frozenset[tuple[str, str]]) -> list[str]:
-    if not suspects:
-        return []
-    from bigcodeflow.execution.planning import sha256_of_test
-
-    return [task["task_id"] for task in tasks.to_pylist() if (task["task_id"], sha256_of_test(task)) in suspects]
-
-
-def _checking(work: Work, truths: pa.Table) -> "Checking | None":
-    """What passing samples are checked with, where that is asked for."""
-    from bigcodeflow.execution import evaluation
-    from bigcodeflow.execution.integrity.contradictions import Contradictions
-
-    config, environment = work.config.execution, work.content["environment"]
-    if config.integrity == "off":
-        return None
-    references = evaluation.plan_references(work.table("dataset"), truths, config=config, environment=environment)
-    return evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
 
 
 def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy", checking: "Checking | None" = None) -> Computed:
@@ -238,19 +214,13 @@ class StageSpec:
     version: Callable[[], int]
     """Version of the code, bumped when it changes the outcome; importing some of it takes seconds."""
     compute: Callable[[Work], Computed]
-    reads: Callable[[RunConfig], str] | None = None
-    """What it reads in config.reads.READS, where that is not under its title."""
-
-
-def _generation_settings(config: RunConfig) -> str:
-    return "generation by a model" if config.samples.source == "model" else "generation from records"
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
 #: The graph, by the fields of RunArtifacts.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), lambda: datasets.VERSION, _load_tasks),
-    "generation": StageSpec("generation", ("dataset",), lambda: generation.VERSION, _generate, _generation_settings),
+    "generation": StageSpec("generation", ("dataset",), lambda: generation.VERSION, _generate),
     "sanitizing": StageSpec("sanitizing", ("dataset", "generation"), lambda: sanitizing.VERSION, _sanitize),
     "ground_truth": StageSpec("ground truth", ("dataset",), _execution_version, _execute_ground_truths),
     "execution": StageSpec("execution", _JUDGED, _execution_version, _execute_samples),
@@ -287,7 +257,8 @@ def stage_of(
         shared_limit: see :class:`Work`.
     """
     spec = STAGES[name]
-    declared = READS[spec.reads(run.config) if spec.reads else spec.title]
+    origin = " by a model" if run.config.samples.source == "model" else " from records"
+    declared = READS[f"generation{origin}" if name == "generation" else spec.title]
     contents = {content: run.contents[content] for content in declared.content}
     inputs = {name: refs[name] for name in spec.inputs}
     identity = {"of": spec.title, "content": {content: one.identity for content, one in contents.items()}}

@@ -1,6 +1,5 @@
 """Judges the same samples started warm and started cold, and says where the verdicts differ, and whether by chance."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +57,20 @@ def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int =
         for number in range(1, again + 1):
             for start in _STARTS:
                 runs[start].append(_outcomes(fewer, start, f"again-{number}", listener))
-    return StartComparison(len(first["warm"]), [_difference(owner, runs) for owner in different])
+    differences = []
+    for owner in different:
+        warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
+        outcomes = dict(cold[0][1])
+        differences.append(
+            StartDifference(
+                *owner,
+                warm=tuple(status for status, _ in warm),
+                cold=tuple(status for status, _ in cold),
+                tests=tuple(name for name, outcome in warm[0][1] if outcomes.get(name) != outcome),
+                flaky=len(set(warm)) > 1 or len(set(cold)) > 1,
+            )
+        )
+    return StartComparison(len(first["warm"]), differences)
 
 
 def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Owner, Any]:
@@ -75,19 +87,3 @@ def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Liste
         )
         for row in rows
     }
-
-
-def _difference(owner: _Owner, runs: dict[Start, list[dict[_Owner, Any]]]) -> StartDifference:
-    warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
-    return StartDifference(
-        *owner,
-        warm=tuple(status for status, _ in warm),
-        cold=tuple(status for status, _ in cold),
-        tests=tuple(_differing_tests(warm[0][1], cold[0][1])),
-        flaky=len(set(warm)) > 1 or len(set(cold)) > 1,
-    )
-
-
-def _differing_tests(warm: tuple[tuple[str, str], ...], cold: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    expected = dict(cold)
-    yield from (name for name, outcome in warm if expected.get(name) != outcome)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import validated
-from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, folder_of, load_sweep, members_of
+from bigcodeflow.pipeline.sweep_results import folder_of
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, load_sweep, members_of
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12).filter(
     lambda name: name.strip(".")

@@ -13,7 +13,8 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import perform_all
-from bigcodeflow.pipeline.sweeps import Plan, SweepConfig, SweepModel, last_runs, members_of, plan_of
+from bigcodeflow.pipeline.sweep_results import Plan, last_runs, plan_of
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 

@@ -1,4 +1,4 @@
-"""A sweep: models, splits, subsets and settings, of which every combination is a run with a name of its own."""
+"""Sweeps: models, splits, subsets and settings, of which every combination is a run with a name of its own."""
 
 import itertools
 import re
@@ -59,7 +59,16 @@ class SweepModel(SettingsModel):
     @property
     def label(self) -> str:
         """The name, as given or as the model or file has it."""
-        return self.name or _label(self)
+        if self.name:
+            return self.name
+        if self.answers:
+            # What follows in the original's file names is the benchmark and the setting.
+            name = _SUFFIX.sub("", PurePath(self.answers).name).partition("--bigcodebench")[0]
+        else:
+            parts = [part for part in self.model.partition(":")[2].split("/") if part]
+            # A repository keeps its owner, as in the original's file names; of a local folder the last name counts.
+            name = "--".join(parts) if len(parts) <= _OWNER_AND_NAME else parts[-1]
+        return _FOREIGN.sub("-", name.replace("{", "").replace("}", "")).strip("-") or "model"
 
 
 class SweepSetting(SettingsModel):
@@ -120,18 +129,20 @@ def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> Swe
     Raises:
         ConfigError: one line for each problem, naming file, key, value and remedy.
     """
-    path = _find(file)
+    path = Path(file).expanduser()
+    if not path.exists() and not path.suffix:
+        known = sorted(found.stem for found in shipped("configs/sweeps").glob("*.yaml"))
+        if str(file) not in known:
+            raise ConfigError(f"sweep {str(file)!r} is neither a file nor one of: {', '.join(known)}")
+        path = shipped(f"configs/sweeps/{file}.yaml")
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: holds no sweep: it must hold sections such as 'models:'")
-    settings = {"name": path.stem, **settings}
-    sweep: SweepConfig = validated(SweepConfig, settings, str(path))
-    if not overrides:
-        return sweep
-    return sweep.model_copy(update={"overrides": {**sweep.overrides, **overrides}})
+    sweep: SweepConfig = validated(SweepConfig, {"name": path.stem, **settings}, str(path))
+    return sweep.model_copy(update={"overrides": {**sweep.overrides, **(overrides or {})}})
 
 
 class Member(NamedTuple):
@@ -169,38 +180,21 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
         except ConfigError as error:
             for line in str(error).splitlines():
                 problems.setdefault(line.removeprefix(f"{_ORIGIN}: "), []).append(who)
-    lines = [f"sweep {sweep.name}{_of(whom, len(choices))}: {problem}" for problem, whom in problems.items()]
-    lines += _clashes(sweep, found)
+    lines = []
+    for problem, whom in problems.items():
+        # A mistake in what all runs share is named once.
+        concerned = "" if len(whom) == len(choices) else ", " + " and ".join(dict.fromkeys(whom))
+        lines.append(f"sweep {sweep.name}{concerned}: {problem}")
+    counts = Counter(member.name.casefold() for member in found)  # each is a folder too
+    lines += [
+        f"sweep {sweep.name}: {counts[name.casefold()]} of its runs are called {name!r}: give its models and settings "
+        "different names"
+        for name in dict.fromkeys(member.name for member in found)
+        if counts[name.casefold()] > 1
+    ]
     if lines:
         raise ConfigError("\n".join(lines))
     return tuple(found)
-
-
-def _find(file: str | Path) -> Path:
-    path = Path(file).expanduser()
-    if path.exists() or path.suffix:
-        return path
-    known = sorted(found.stem for found in shipped("configs/sweeps").glob("*.yaml"))
-    if str(file) not in known:
-        raise ConfigError(f"sweep {str(file)!r} is neither a file nor one of: {', '.join(known)}")
-    return shipped(f"configs/sweeps/{file}.yaml")
-
-
-def _label(model: SweepModel) -> str:
-    if model.answers:
-        # What follows in the original's file names is the benchmark and the setting.
-        name = _SUFFIX.sub("", PurePath(model.answers).name).partition("--bigcodebench")[0]
-    else:
-        name = model.model.partition(":")[2]
-        parts = [part for part in name.split("/") if part]
-        # A repository keeps its owner, as in the original's file names; a folder of this machine is known by its last.
-        name = "--".join(parts) if len(parts) <= _OWNER_AND_NAME else parts[-1]
-    return _FOREIGN.sub("-", name.replace("{", "").replace("}", "")).strip("-") or "model"
-
-
-def _of(whom: list[str], total: int) -> str:
-    """Which runs a problem concerns; a mistake in what all of them share is named once."""
-    return "" if len(whom) == total else ", " + " and ".join(dict.fromkeys(whom))
 
 
 def _members(
@@ -214,21 +208,16 @@ def _members(
 ) -> Iterator[Member]:
     settings: dict[str, Any] = dict(preset)
     for values in (sweep.common, model.values, setting.values if setting else {}, sweep.overrides):
-        _refuse_own(values)
+        paths = [".".join(path) for path, _ in flattened(values)]
+        refused = [f"{path} is what the sweep itself sets: change its {_OWN[path]!r}" for path in paths if path in _OWN]
+        if refused:
+            raise ConfigError("\n".join(refused))
         settings = merged(settings, values, _ORIGIN)
     name = "-".join((model.label, split, subset, *((setting.name,) if setting else ())))
     if len(name) > _LONGEST_NAME:
         raise ConfigError(f"the name {name!r} is too long for a run: give the model a shorter 'name'")
-    settings = merged(settings, _own(sweep, model, name, split=split, subset=subset), _ORIGIN)
-    for config in expand_grid(load_settings(settings, _ORIGIN)):
-        grid = config.name.removeprefix(name).removeprefix("+")
-        label = ", ".join(filter(None, (setting.name if setting else "", grid)))
-        yield Member(config.name, model.label, label, config)
-
-
-def _own(sweep: SweepConfig, model: SweepModel, name: str, *, split: Split, subset: Subset) -> dict[str, Any]:
     answers = model.answers.replace("{split}", split).replace("{subset}", subset)
-    return {
+    own = {
         "name": name,
         "store": sweep.store,
         "out": f"{sweep.out}/{name}" if sweep.out else "",
@@ -236,25 +225,7 @@ def _own(sweep: SweepConfig, model: SweepModel, name: str, *, split: Split, subs
         "samples": {"source": answers or "model"},
         "generation": {"model": model.model},
     }
-
-
-def _refuse_own(values: Mapping[str, Any]) -> None:
-    problems = [
-        f"{'.'.join(path)} is what the sweep itself sets: change its {_OWN['.'.join(path)]!r}"
-        for path, _ in flattened(values)
-        if ".".join(path) in _OWN
-    ]
-    if problems:
-        raise ConfigError("\n".join(problems))
-
-
-def _clashes(sweep: SweepConfig, found: list[Member]) -> Iterator[str]:
-    """Names count without regard to case, since each is a folder too."""
-    counts = Counter(member.name.casefold() for member in found)
-    for name in dict.fromkeys(member.name for member in found):
-        count = counts[name.casefold()]
-        if count > 1:
-            yield (
-                f"sweep {sweep.name}: {count} of its runs are called {name!r}: give its models and settings different "
-                "names"
-            )
+    for config in expand_grid(load_settings(merged(settings, own, _ORIGIN), _ORIGIN)):
+        grid = config.name.removeprefix(name).removeprefix("+")
+        label = ", ".join(filter(None, (setting.name if setting else "", grid)))
+        yield Member(config.name, model.label, label, config)

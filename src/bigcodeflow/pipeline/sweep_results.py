@@ -1,7 +1,7 @@
 """What a run of a sweep has left to do, by its stages' keys, and what it came to: one row a run, and the files."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,9 +12,8 @@ from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.pipeline.outputs import own_folder, recorded_in, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts, planned_run
-from bigcodeflow.pipeline.sweeps.definition import Member, SweepConfig
+from bigcodeflow.pipeline.sweeps import Member, SweepConfig
 from bigcodeflow.results.formatting import interval, overall, percent, title_of
-from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import open_store, write_atomically
 
@@ -71,9 +70,14 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
     asks = "" if run.environment else f"; the environment of backend {member.config.execution.backend} is not known yet"
     keys = {name: ref.key for name, ref in artifacts._asdict().items()}
     recorded = last if last is not None and dict(last.keys) == keys else None
-    if missing:
-        return Plan(member, None, missing, _cause(keys, last) + asks, recorded=recorded)
-    return Plan(member, artifacts, (), "", recorded=recorded)
+    if not missing:
+        return Plan(member, artifacts, (), "", recorded=recorded)
+    changed = {name for name, key in keys.items() if last is not None and last.keys.get(name) != key}
+    causes = [
+        cause for name, (inputs, cause) in _CAUSES.items() if name in changed and not changed.intersection(inputs)
+    ]
+    cause = "new" if last is None else ", ".join(causes) or "artifacts gone, or samples left unjudged"
+    return Plan(member, None, missing, cause + asks, recorded=recorded)
 
 
 def placed(plan: Plan, folder: str) -> Plan:
@@ -90,19 +94,6 @@ def placed(plan: Plan, folder: str) -> Plan:
     if not recorded or recorded_in(kept) != recorded.record:
         kept = f"{folder}/{plan.member.name}"
     return plan._replace(member=plan.member._replace(config=config.model_copy(update={"out": kept})))
-
-
-def _cause(keys: Mapping[str, str], last: RecordedRun | None) -> str:
-    if last is None:
-        return "new"
-    changed = {name for name, key in keys.items() if last.keys.get(name) != key}
-    if not changed:
-        return "artifacts gone, or samples left unjudged"
-    return ", ".join(_causes(changed))
-
-
-def _causes(changed: set[str]) -> Iterable[str]:
-    return [cause for name, (inputs, cause) in _CAUSES.items() if name in changed and not changed.intersection(inputs)]
 
 
 class MemberResult(BaseModel):
@@ -155,22 +146,21 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
     """
     store = open_store(plan.member.config.store)
     rows = store.read(artifacts.aggregation).to_pylist()
-    score = _score(rows)
+    # Calibrated before raw.
+    scores = sorted(
+        (row for row in overall(rows, "pass@k") if row["k"] == 1), key=lambda row: row["variant"] != "calibrated"
+    )
     rate = next(overall(rows, "ground_truth_rate"), None)
     prices: list[float | None] = store.read(artifacts.generation, ["cost_usd"])["cost_usd"].to_pylist()
     costs = [price for price in prices if price is not None]
     found: dict[str, Any] = {}
-    if score is not None:
-        found = {
-            "pass_at_1": score["value"],
-            **{name: score[name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")},
-        }
+    if scores:
+        found = {name: scores[0][name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")}
+        found["pass_at_1"] = scores[0]["value"]
     return MemberResult(
-        **_identity(plan.member),
+        **_identity(plan),
         **found,
         outcome=outcome,
-        stages=plan.missing,
-        cause=plan.cause,
         infra_errors=int(artifacts.aggregation.statistics.get("infra_errors", 0)),
         ground_truth_rate=None if rate is None else rate["value"],
         cost_usd=sum(costs) if costs else None,
@@ -193,14 +183,7 @@ def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
 
 def failed_result(plan: Plan, error: str, seconds: float) -> MemberResult:
     """The row of a run that did not come to its end."""
-    return MemberResult(
-        **_identity(plan.member),
-        outcome="failed",
-        stages=plan.missing,
-        cause=plan.cause,
-        seconds=seconds,
-        error=error,
-    )
+    return MemberResult(**_identity(plan), outcome="failed", seconds=seconds, error=error)
 
 
 def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:
@@ -220,13 +203,13 @@ def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
             "split": result.split,
             "subset": result.subset,
             "setting": result.setting,
-            "pass@1": score_text(result),
+            "pass@1": _score_text(result),
             "95 % interval": interval(result.model_dump()),
             "ground truths": "" if result.ground_truth_rate is None else percent(result.ground_truth_rate),
             "tasks": f"{result.n_tasks:,}" if result.n_tasks else "",
             "cost": "" if result.cost_usd is None else f"$ {result.cost_usd:,.2f}",
             "time": f"{result.seconds:,.1f} s" if result.seconds else "",
-            "done": done_text(result),
+            "done": _done_text(result),
             "files": result.out,
         }
         for result in results
@@ -247,36 +230,29 @@ def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
     return [{name: text for name, text in row.items() if name in used} for row in rows]
 
 
-def score_text(result: MemberResult) -> str:
-    """The score, and what a reader has to know of it."""
+def _score_text(result: MemberResult) -> str:
     if result.pass_at_1 is None:
         return ""
     remarks = [*(["raw"] if result.variant == "raw" else []), *(["provisional"] if result.infra_errors else [])]
     return percent(result.pass_at_1) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
-def done_text(result: MemberResult) -> str:
-    """What ran and why, or that nothing had to."""
+def _done_text(result: MemberResult) -> str:
     if result.outcome == "reused":
         return "all reused"
-    stages = stages_text(result.stages)
+    stages = _stages_text(result.stages)
     text = f"{result.outcome}: {stages}" if stages else result.outcome
     return f"{text} ({result.cause})" if result.cause else text
 
 
-def stages_text(stages: Sequence[str]) -> str:
-    """Titles of stages in a few words."""
+def _stages_text(stages: Sequence[str]) -> str:
     return "all stages" if len(stages) == len(RunArtifacts._fields) else ", ".join(stages)
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
     """One row of texts a run, before anything runs."""
     return [
-        {
-            "run": plan.member.title,
-            "to do": stages_text(plan.missing) or plan.problem or "nothing",
-            "why": plan.cause,
-        }
+        {"run": plan.member.title, "to do": _stages_text(plan.missing) or plan.problem or "nothing", "why": plan.cause}
         for plan in plans
     ]
 
@@ -292,7 +268,8 @@ def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: s
     return write_atomically(Path(folder).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
 
 
-def _identity(member: Member) -> dict[str, Any]:
+def _identity(plan: Plan) -> dict[str, Any]:
+    member = plan.member
     view = member.config.dataset
     return {
         "name": member.name,
@@ -301,10 +278,6 @@ def _identity(member: Member) -> dict[str, Any]:
         "subset": view.subset,
         "setting": member.setting,
         "out": member.config.out,
+        "stages": plan.missing,
+        "cause": plan.cause,
     }
-
-
-def _score(rows: Sequence[Row]) -> Row | None:
-    """The row of pass@1, calibrated before raw."""
-    scores = [row for row in overall(rows, "pass@k") if row["k"] == 1]
-    return next((row for row in scores if row["variant"] == "calibrated"), scores[0] if scores else None)
