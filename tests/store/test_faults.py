@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import LocalStore, Store, open_store
+from bigcodeflow.store import RemoteStore, Store, open_store
 from bigcodeflow.store import bucket as bucket_module
 from tests.conftest import ROOT
 
@@ -162,6 +162,6 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
     """It is published by rename like any folder."""
     store = open_store(f"file://{tmp_path}/store")
     assert store.root == tmp_path / "store"
-    assert isinstance(store, LocalStore)
+    assert not isinstance(store, RemoteStore)
     ref = store.publish("execution", "key", pa.table({"n": [1]}), settings={})
     assert open_store(tmp_path / "store").find("execution", "key") == ref

@@ -6,12 +6,11 @@ from bigcodeflow.core.paths import located
 from bigcodeflow.store.files import AppendLog, file_sha256, locked, log_records, write_atomically
 from bigcodeflow.store.log_sync import LogFiles
 from bigcodeflow.store.remote_store import RemoteStore
-from bigcodeflow.store.store import ArtifactRef, LocalStore, Store, StoredFolder, artifact_key
+from bigcodeflow.store.store import ArtifactRef, Store, StoredFolder, artifact_key
 
 __all__ = [
     "AppendLog",
     "ArtifactRef",
-    "LocalStore",
     "LogFiles",
     "RemoteStore",
     "Store",
@@ -32,4 +31,4 @@ def open_store(location: Path | str) -> Store:
         location: a folder, or a URL such as s3://bucket/prefix.
     """
     place = located(str(location))
-    return LocalStore(place) if isinstance(place, Path) else RemoteStore(place)
+    return Store(place) if isinstance(place, Path) else RemoteStore(place)

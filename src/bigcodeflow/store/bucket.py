@@ -39,13 +39,7 @@ class Bucket:
     """Objects below one URL; names are relative to it and use slashes."""
 
     def __init__(self, url: str, system: Any, root: str) -> None:
-        """Made by `open_bucket`.
-
-        Args:
-            url: what people call the store.
-            system: fsspec's file system.
-            root: the store's path there.
-        """
+        """Made by `open_bucket`: what people call the store, fsspec's file system, and the store's path there."""
         self.url, self._system, self._root = url, system, root
 
     def read(self, name: str) -> bytes | None:
@@ -115,7 +109,9 @@ class Bucket:
             try:
                 return call()
             except FileNotFoundError as error:
-                if creates or _lacks_bucket(error):
+                # Without its bucket every object would be a miss, and the work of hours would be done again.
+                response = getattr(error.__cause__, "response", None) or {}
+                if creates or response.get("Error", {}).get("Code") == "NoSuchBucket":
                     raise ArtifactError(
                         f"store {self.url}: {_text_of(error)}: create the bucket, or name another"
                     ) from None
@@ -186,12 +182,6 @@ def _written_at(facts: Mapping[str, Any]) -> datetime:
     if not isinstance(written, datetime):
         return datetime.now(UTC)
     return written if written.tzinfo else written.replace(tzinfo=UTC)
-
-
-def _lacks_bucket(error: Exception) -> bool:
-    """Whether not only the object is absent: that would be a miss, and the work of hours would be done again."""
-    response = getattr(error.__cause__, "response", None) or {}
-    return bool(response.get("Error", {}).get("Code") == "NoSuchBucket")
 
 
 def _text_of(error: Exception) -> str:

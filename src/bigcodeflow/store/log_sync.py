@@ -101,7 +101,17 @@ class LogSync:
             state = self._state()
             foreign = {name: size for name, size in found.items() if not name.startswith(state.origin)}
             if "{}" in self._restored:
-                self._restore_each(foreign)
+
+                def bring(name: str) -> None:
+                    path = self._folder / self._restored.format(name)
+                    if path.is_file() and path.stat().st_size == foreign[name]:
+                        return
+                    content = self._bucket.read(f"{self._name}/{name}")
+                    if content is not None:
+                        write_atomically(path, content)
+
+                with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-log-sync") as pool:
+                    list(pool.map(bring, foreign))
             elif foreign and not (self._folder / self._restored).exists():
                 content = b"".join(self._bucket.read(f"{self._name}/{name}") or b"" for name in foreign)
                 write_atomically(self._folder / self._restored, content)
@@ -117,14 +127,16 @@ class LogSync:
         if not self._folder.is_dir():
             return  # a twin of this run has published
         with locked(self._folder / _LOCK):
-            state = self._state()
-            parts = []
-            for path in self._own_files():
+            state, content = self._state(), b""
+            prefix, several, _ = self._restored.partition("{}")
+            for path in sorted(self._folder.glob(self._pattern)):
                 name = path.relative_to(self._folder).as_posix()
-                new = _whole_lines(path, state.offsets.get(name, 0))
-                state.offsets[name] = state.offsets.get(name, 0) + len(new)
-                parts.append(new)
-            content = b"".join(parts)
+                if several and name.startswith(prefix):
+                    continue  # is a segment of another machine
+                offset = state.offsets.get(name, 0)
+                new = _whole_lines(path, offset)
+                state.offsets[name] = offset + len(new)
+                content += new
             if not content:
                 return
             self._bucket.write(f"{self._name}/{state.origin}-{state.segments:06}.jsonl", content)
@@ -141,25 +153,6 @@ class LogSync:
                 if not has_warned:
                     logger.warning("what is done is kept on this machine only, for now: %s", error)
                 has_warned = True
-
-    def _restore_each(self, foreign: dict[str, int]) -> None:
-        def bring(name: str) -> None:
-            content = self._bucket.read(f"{self._name}/{name}")
-            if content is not None:
-                write_atomically(self._folder / self._restored.format(name), content)
-
-        absent = [name for name, size in foreign.items() if not self._is_here(name, size)]
-        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-log-sync") as pool:
-            list(pool.map(bring, absent))
-
-    def _is_here(self, name: str, size: int) -> bool:
-        path = self._folder / self._restored.format(name)
-        return path.is_file() and path.stat().st_size == size
-
-    def _own_files(self) -> list[Path]:
-        others = self._folder / self._restored.partition("{}")[0] if "{}" in self._restored else None
-        files = sorted(self._folder.glob(self._pattern))
-        return [path for path in files if others is None or not str(path).startswith(str(others))]
 
     def _state(self) -> _State:
         try:

@@ -30,7 +30,6 @@ from bigcodeflow.store.store import (
     PART,
     UNFINISHED,
     ArtifactRef,
-    LocalStore,
     Store,
     StoredFolder,
     columns_of,
@@ -49,8 +48,7 @@ class RemoteStore(Store):
     def __init__(self, url: str) -> None:
         replicas = os.environ.get("BIGCODEFLOW_REPLICAS")
         folder = Path(replicas).expanduser().resolve() if replicas else cache_folder() / "store"
-        super().__init__(url, folder / hashlib.sha256(url.encode()).hexdigest()[:_FOLDER_DIGITS])
-        self._replica = LocalStore(self.root)
+        super().__init__(folder / hashlib.sha256(url.encode()).hexdigest()[:_FOLDER_DIGITS], url)
 
     @cached_property
     def bucket(self) -> Bucket:
@@ -70,25 +68,35 @@ class RemoteStore(Store):
         published = described(manifest)
         if manifest is None or published is None:
             return None
-        if published != self._replica.find(stage, key) and not self._download_part(published, manifest):
+        if published != super().find(stage, key) and not self._download_part(published, manifest):
             return None
-        self._mark_used(published, manifest)
+        # Retention goes by the time when the manifest was written: an artifact is marked as used now and then.
+        content, now = json.loads(manifest), datetime.now(UTC)
+        if now - datetime.fromisoformat(content.get("used_at") or content["written_at"]) >= _BETWEEN_MARKS:
+            content["used_at"] = now.isoformat(timespec="seconds")
+            with suppress(ArtifactError):  # a store that may only be read is not cleaned from here either
+                self.bucket.write(f"{stage}/{key}/{MANIFEST}", json.dumps(content, indent=2).encode())
         return published
 
     def path(self, ref: ArtifactRef) -> Path:
-        path = self._replica.path(ref)
+        path = super().path(ref)
         if described(bytes_of(path.with_name(MANIFEST))) != ref or not path.is_file():
             self._download(ref.stage, ref.key)
         return path
 
     def part(self, stage: str, key: str) -> Path | None:
-        if self._replica.part(stage, key) is None:
+        if super().part(stage, key) is None:
             self._download(stage, key)
-        return self._replica.part(stage, key)
+        return super().part(stage, key)
 
     def published(self, stage: str) -> list[Path]:
         listed = self._listed(stage)
-        stale = [key for key, names in listed.items() if not self._is_here(stage, key, names)]
+        stale = []
+        for key, names in listed.items():
+            ref = described(bytes_of(self.folder(stage, key) / MANIFEST))
+            # Of several parts only the manifest tells which one is published.
+            if ref is None or names != {MANIFEST, f"{ref.sha256}.parquet"}:
+                stale.append(key)
         _at_once(lambda key: self._download(stage, key), stale)
         paths = [self.folder(stage, key) / PART for key in listed]
         return [path for path in paths if path.is_file()]
@@ -97,59 +105,53 @@ class RemoteStore(Store):
         return {key: "|".join(sorted(names)) for key, names in self._listed(stage).items()}
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        path: Any = self._replica.part(stage, key)
+        path: Any = super().part(stage, key)
         if path is not None:
             return columns_of(path, schema)
         ref = described(self.bucket.read(f"{stage}/{key}/{MANIFEST}"))
-        try:
-            if ref is not None:
-                with self.bucket.open(_part_name(ref)) as file:
-                    return columns_of(file, schema)
-        except OSError:
-            pass  # the part has gone since its manifest was read
+        if ref is not None:
+            with suppress(OSError), self.bucket.open(_part_name(ref)) as file:  # gone since its manifest was read
+                return columns_of(file, schema)
         return None
 
     def unfinished(self, stage: str) -> list[Path]:
         names = {name.partition("/")[0] for name in self.bucket.sizes(stage)}
         for name in sorted(name for name in names if name.endswith(UNFINISHED)):
             self.synchronized(self.root / stage / name, LogFiles.VERDICTS).restore()
-        return self._replica.unfinished(stage)
+        return super().unfinished(stage)
 
     def synchronized(self, folder: Path, files: LogFiles) -> LogSync:
         return LogSync(self.bucket, folder, folder.relative_to(self.root).as_posix(), files)
 
     def discard(self, folder: Path) -> None:
-        self._replica.discard(folder)
+        super().discard(folder)
         name = folder.relative_to(self.root).as_posix()
         self.bucket.delete([f"{name}/{one}" for one in self.bucket.sizes(name)])
 
     def write(self, name: str, content: bytes) -> Path:
         self.bucket.write(name, content)
-        return self._replica.write(name, content)
+        return super().write(name, content)
 
     def file(self, name: str) -> Path | None:
         content = self.bucket.read(name)
         if content is None:
             return None
         path = self.root / name
-        return path if bytes_of(path) == content else self._replica.write(name, content)
+        return path if bytes_of(path) == content else super().write(name, content)
 
     def files(self, folder: str) -> list[Path]:
         there = {name: size for name, size in self.bucket.sizes(folder).items() if name.endswith(".json")}
-        here = {path.name: path.stat().st_size for path in self._replica.files(folder)}
+        here = {path.name: path.stat().st_size for path in super().files(folder)}
         _at_once(self.file, [f"{folder}/{name}" for name, size in there.items() if here.get(name) != size])
         return [path for path in (self.root / folder / name for name in there) if path.is_file()]
 
     def remove_file(self, name: str) -> None:
         self.bucket.delete([name])
-        self._replica.remove_file(name)
+        super().remove_file(name)
 
     def contents(self, folder: str) -> Iterator[StoredFolder]:
-        """What is in a folder of the store, by name.
-
-        Objects have no time of last use but that of their writing: what a run finds there it marks by writing the
-        manifest again (`find`).
-        """
+        # Objects have no time of last use but that of their writing: a run marks what it finds by writing the manifest
+        # again (`find`).
         found: dict[str, dict[str, BucketObject]] = {}
         for name, facts in self.bucket.objects(folder).items():
             top, _, rest = name.partition("/")
@@ -157,14 +159,14 @@ class RemoteStore(Store):
         for top, objects in sorted(found.items()):
             torn = all(name.endswith(".parquet") for name in objects)
             size_bytes = sum(facts.size_bytes for facts in objects.values())
-            yield StoredFolder(f"{folder}/{top}", torn, size_bytes, _last_used_at(objects))
+            yield StoredFolder(f"{folder}/{top}", size_bytes, _last_used_at(objects), torn)
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        """Remove a folder; false where it has been used since the limit. Other machines keep it in their replicas."""
+        # Other machines keep it in their replicas.
         objects, here = self.bucket.objects(name), self.root / name
         if not objects or _last_used_at(objects) >= limit:
             return False
-        if lock and here.is_dir() and not self._replica.remove_unused(name, limit, lock=lock):
+        if lock and here.is_dir() and not super().remove_unused(name, limit, lock=lock):
             return False
         # The manifest goes first, so that an artifact is there whole or not at all.
         self.bucket.delete([f"{name}/{MANIFEST}"] if MANIFEST in objects else [])
@@ -178,21 +180,6 @@ class RemoteStore(Store):
         for name in map(PurePosixPath, self.bucket.sizes(stage)):
             found.setdefault(str(name.parent), set()).add(name.name)
         return {key: names for key, names in sorted(found.items()) if MANIFEST in names}
-
-    def _mark_used(self, ref: ArtifactRef, manifest: bytes) -> None:
-        """Mark an artifact as used, now and then: retention goes by the time when its manifest was written."""
-        content, now = json.loads(manifest), datetime.now(UTC)
-        last = content.get("used_at") or content["written_at"]
-        if now - datetime.fromisoformat(last) < _BETWEEN_MARKS:
-            return
-        content["used_at"] = now.isoformat(timespec="seconds")
-        with suppress(ArtifactError):  # a store that may only be read is not cleaned from here either
-            self.bucket.write(f"{ref.stage}/{ref.key}/{MANIFEST}", json.dumps(content, indent=2).encode())
-
-    def _is_here(self, stage: str, key: str, names: set[str]) -> bool:
-        """Whether the replica holds what is published; of several parts only the manifest tells which one that is."""
-        ref = described(bytes_of(self.folder(stage, key) / MANIFEST))
-        return ref is not None and names == {MANIFEST, f"{ref.sha256}.parquet"}
 
     def _download(self, stage: str, key: str) -> None:
         """Bring the artifact as it is published now, where it is."""

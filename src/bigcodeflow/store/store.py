@@ -1,4 +1,4 @@
-"""The store's interface, and a store in a folder.
+"""A store in a folder of this machine or of a network file system.
 
 Folder: ``{store}/{stage}/{key}/part-0.parquet`` beside ``manifest.json``, published by one rename. A folder without a
 manifest is unfinished work and is never read. A store at a URL is in `remote_store`.
@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -49,10 +48,10 @@ class StoredFolder(NamedTuple):
 
     name: str
     """Within the store, such as execution/KEY."""
-    torn: bool
-    """Whether it is an artifact's part whose publisher never came to the manifest."""
     size_bytes: int
     last_used_at: datetime
+    torn: bool = False
+    """Whether it is an artifact's part whose publisher never came to the manifest."""
 
 
 def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
@@ -68,11 +67,11 @@ def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: 
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
-class Store(ABC):
+class Store:
     """Artifacts and small files that any number of runs, on any number of machines, may share."""
 
-    def __init__(self, location: str, root: Path) -> None:
-        self.location = location
+    def __init__(self, root: Path, location: str = "") -> None:
+        self.location = location or str(root)
         """What people call the store; `open_store` of it is this store again."""
         self.root = root
         """The folder of this machine that paths lie in: the store itself, or its replica."""
@@ -131,93 +130,11 @@ class Store(ABC):
         except (OSError, pa.ArrowException) as error:
             raise ArtifactError(f"artifact {path} cannot be read ({error}): run the {ref.stage} stage again") from error
 
-    @abstractmethod
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
         """Bring part and manifest, prepared in a folder, to wherever they are kept beside this machine."""
 
-    @abstractmethod
     def find(self, stage: str, key: str) -> ArtifactRef | None:
         """The published artifact, or None where there is none or its content no longer matches its manifest."""
-
-    @abstractmethod
-    def path(self, ref: ArtifactRef) -> Path:
-        """The artifact's Parquet file, brought here where it is not."""
-
-    @abstractmethod
-    def part(self, stage: str, key: str) -> Path | None:
-        """The Parquet file of the artifact of that key, brought here where it is not; None where there is none."""
-
-    @abstractmethod
-    def published(self, stage: str) -> list[Path]:
-        """Parquet files of every finished artifact of a stage, brought here where they are not."""
-
-    @abstractmethod
-    def versions(self, stage: str) -> dict[str, str]:
-        """Keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
-
-    @abstractmethod
-    def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        """Columns of an artifact, null where it lacks them; of one at a URL nothing else is brought here.
-
-        Returns:
-            None where the artifact is gone or damaged.
-        """
-
-    @abstractmethod
-    def unfinished(self, stage: str) -> list[Path]:
-        """Workspaces of a stage that were not published, those of other machines included."""
-
-    @abstractmethod
-    def synchronized(self, folder: Path, files: LogFiles) -> AbstractContextManager[object]:
-        """Bring what other machines have appended to a folder's logs, and keep what is appended meanwhile.
-
-        A folder needs nothing of it. At a URL, a run that goes on on another machine misses the last seconds at most.
-        """
-
-    @abstractmethod
-    def discard(self, folder: Path) -> None:
-        """Remove a workspace that has served, everywhere."""
-
-    @abstractmethod
-    def write(self, name: str, content: bytes) -> Path:
-        """Put a small file, such as a run's record, and return where it lies on this machine."""
-
-    @abstractmethod
-    def file(self, name: str) -> Path | None:
-        """A small file as it is now; None where there is none."""
-
-    @abstractmethod
-    def files(self, folder: str) -> list[Path]:
-        """The small JSON files in a folder, by name."""
-
-    @abstractmethod
-    def remove_file(self, name: str) -> None:
-        """Remove a small file, as far as it is there."""
-
-    @abstractmethod
-    def contents(self, folder: str) -> Iterator[StoredFolder]:
-        """What is in a folder of the store, by name."""
-
-    @abstractmethod
-    def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        """Remove a folder and what this machine holds of it; false where it has been used since the limit.
-
-        Args:
-            name: the folder within the store, such as execution/KEY.
-            limit: time of the last use that lets it go.
-            lock: name of a file in the folder that whoever works there holds locked.
-        """
-
-
-class LocalStore(Store):
-    """A store in a folder of this machine, or of a network file system."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(str(root), root)
-
-    def _upload(self, ref: ArtifactRef, folder: Path) -> None: ...
-
-    def find(self, stage: str, key: str) -> ArtifactRef | None:
         manifest = self.folder(stage, key) / MANIFEST
         ref = described(bytes_of(manifest))
         try:
@@ -229,16 +146,20 @@ class LocalStore(Store):
         return ref if intact else None
 
     def path(self, ref: ArtifactRef) -> Path:
+        """The artifact's Parquet file, brought here where it is not."""
         return self.folder(ref.stage, ref.key) / PART
 
     def part(self, stage: str, key: str) -> Path | None:
+        """The Parquet file of the artifact of that key, brought here where it is not; None where there is none."""
         path = self.folder(stage, key) / PART
         return path if path.is_file() else None
 
     def published(self, stage: str) -> list[Path]:
+        """Parquet files of every finished artifact of a stage, brought here where they are not."""
         return sorted(manifest.with_name(PART) for manifest in self.root.glob(f"{stage}/*/{MANIFEST}"))
 
     def versions(self, stage: str) -> dict[str, str]:
+        """Keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
         found = {}
         for part in self.published(stage):
             with suppress(OSError):
@@ -247,39 +168,61 @@ class LocalStore(Store):
         return found
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
+        """Columns of an artifact, null where it lacks them; of one at a URL nothing else is brought here.
+
+        Returns:
+            None where the artifact is gone or damaged.
+        """
         return columns_of(self.folder(stage, key) / PART, schema)
 
     def unfinished(self, stage: str) -> list[Path]:
+        """Workspaces of a stage that were not published, those of other machines included."""
         return sorted(self.root.glob(f"{stage}/*{UNFINISHED}"))
 
     def synchronized(self, folder: Path, files: LogFiles) -> AbstractContextManager[object]:
+        """Bring what other machines have appended to a folder's logs, and keep what is appended meanwhile.
+
+        A folder needs nothing of it. At a URL, a run that goes on on another machine misses the last seconds at most.
+        """
         del folder, files
         return nullcontext()
 
     def discard(self, folder: Path) -> None:
+        """Remove a workspace that has served, everywhere."""
         shutil.rmtree(folder, ignore_errors=True)
 
     def write(self, name: str, content: bytes) -> Path:
+        """Put a small file, such as a run's record, and return where it lies on this machine."""
         return write_atomically(self.root / name, content)
 
     def file(self, name: str) -> Path | None:
+        """A small file as it is now; None where there is none."""
         path = self.root / name
         return path if path.is_file() else None
 
     def files(self, folder: str) -> list[Path]:
+        """The small JSON files in a folder, by name."""
         return sorted((self.root / folder).glob("*.json"))
 
     def remove_file(self, name: str) -> None:
+        """Remove a small file, as far as it is there."""
         (self.root / name).unlink(missing_ok=True)
 
     def contents(self, folder: str) -> Iterator[StoredFolder]:
+        """What is in a folder of the store, by name."""
         for path in sorted((self.root / folder).glob("*")):
             if path.is_dir() or path.suffix:
-                yield StoredFolder(
-                    f"{folder}/{path.name}", torn=False, size_bytes=_size_bytes(path), last_used_at=_last_used_at(path)
-                )
+                size_bytes = sum(one.st_size for one in _facts_of(_files_of(path)))
+                yield StoredFolder(f"{folder}/{path.name}", size_bytes, _last_used_at(path))
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
+        """Remove a folder and what this machine holds of it; false where it has been used since the limit.
+
+        Args:
+            name: the folder within the store, such as execution/KEY.
+            limit: time of the last use that lets it go.
+            lock: name of a file in the folder that whoever works there holds locked.
+        """
         path = self.root / name
         if lock:
             with suppress(TimeoutError), locked(path / lock, blocking=False):
@@ -328,10 +271,6 @@ def _last_used_at(path: Path) -> datetime:
     manifest = path / MANIFEST
     facts = _facts_of([manifest] if manifest.exists() else _files_of(path))
     return datetime.fromtimestamp(max((one.st_mtime for one in facts), default=0.0), UTC)
-
-
-def _size_bytes(path: Path) -> int:
-    return sum(one.st_size for one in _facts_of(_files_of(path)))
 
 
 def _facts_of(files: Iterable[Path]) -> Iterator[os.stat_result]:
