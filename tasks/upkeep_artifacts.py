@@ -10,7 +10,7 @@ from prefect.logging import get_run_logger
 from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
 from bigcodeflow.leaderboard import Changes, Ranking, change_line, entry_line, rankings
-from bigcodeflow.leaderboard.rankings import interval_of, points, score
+from bigcodeflow.leaderboard.entries import interval_of, points, score
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals

@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.leaderboard.entries import LeaderboardEntry
-from bigcodeflow.leaderboard.requirements import Allowance
+from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.store import artifact_key, open_store
 from tests.conftest import ROOT
 from tests.leaderboard.hub import WritableHub

@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bigcodeflow.leaderboard import LeaderboardEntry, RunLink, Snapshot, files, published_entries, rankings, snapshot_of
+from bigcodeflow.leaderboard import LeaderboardEntry, Snapshot, files, published_entries, rankings, snapshot_of
+from bigcodeflow.leaderboard.entries import RunLink
 from tests.conftest import ROOT
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -11,8 +11,7 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS
 from bigcodeflow.leaderboard import Allowance, entry_of, measured_entries, published_entries, rankings
-from bigcodeflow.leaderboard.measured_entries import setting_of
-from bigcodeflow.leaderboard.requirements import other_tests
+from bigcodeflow.leaderboard.measured_entries import other_tests, setting_of
 from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.runs import find_run, recorded_runs
 from tests.leaderboard.conftest import ALLOW, HARD

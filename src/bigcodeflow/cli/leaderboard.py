@@ -169,7 +169,7 @@ def _entries(
 
 
 def _table(title: str, ranks: "Iterable[Rank]") -> Table:
-    from bigcodeflow.leaderboard.rankings import interval_of, points, score
+    from bigcodeflow.leaderboard.entries import interval_of, points, score
 
     columns = (
         Column("rank", "right", wrap="never"),

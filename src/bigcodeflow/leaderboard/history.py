@@ -4,7 +4,7 @@ Snapshots lie in ``{store}/leaderboard/``: one file each, never changed after it
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,8 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, ordered
-from bigcodeflow.leaderboard.rankings import entry_line, points, score
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, entry_line, ordered, points, score
 from bigcodeflow.results.comparison.resampling import mean_interval
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, locked, open_store
@@ -91,8 +90,8 @@ def read_snapshot(path: Path) -> Snapshot:
     try:
         snapshot = Snapshot.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        told = " ".join(str(error).split())
-        raise ArtifactError(f"{path}: is not a leaderboard snapshot ({told}): restore or delete it") from None
+        reason = " ".join(str(error).split())
+        raise ArtifactError(f"{path}: is not a leaderboard snapshot ({reason}): restore or delete it") from None
     if content_sha256(snapshot.entries) != snapshot.content_sha256:
         raise ArtifactError(f"{path}: was changed after it was published: restore or delete it")
     return snapshot
@@ -184,23 +183,15 @@ def changes(
 
 
 def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max_drop_points: float) -> ScoreChange:
-    interval = _paired_interval(_task_scores(before, store), _task_scores(after, store))
-    if interval is not None:
+    old, new = _task_scores(before, store), _task_scores(after, store)
+    interval = None
+    # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
+    regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
+    if old and old.keys() == new.keys():
+        # Four verdicts that all went the same way do not count as proof: see docs/statistics.md.
+        interval = mean_interval([new[task_id] - old[task_id] for task_id in sorted(old)])
         regression = interval.high < 0
-    else:
-        # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
-        regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
     return ScoreChange(before, after, interval, regression, _cause(before, after))
-
-
-def _paired_interval(before: Mapping[str, float], after: Mapping[str, float]) -> Interval | None:
-    """95 % interval of the mean difference, as comparisons give it; None where the tasks are not the same.
-
-    Four verdicts that all went the same way do not count as proof: see docs/statistics.md.
-    """
-    if not before or before.keys() != after.keys():
-        return None
-    return mean_interval([after[task_id] - before[task_id] for task_id in sorted(before)])
 
 
 def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:

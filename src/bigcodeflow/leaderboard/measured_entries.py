@@ -1,9 +1,14 @@
 """Entries from recorded runs: of each model, setting, split and subset the latest run whose score can be published."""
 
+import csv
+import functools
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -13,17 +18,30 @@ import pyarrow.parquet as pq
 import bigcodeflow
 from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import UNKNOWN
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink
-from bigcodeflow.leaderboard.requirements import Allowance, Evidence, Shortcoming, shortcomings
-from bigcodeflow.results.formatting import named_model
+from bigcodeflow.results.formatting import named_model, overall
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs
+from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs, split_mismatch
 
+#: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
+#: score may be too low by as many points as the rate lacks. 2 points stay below the half-width of the 95 % interval
+#: of 1,140 tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
+LEAST_GROUND_TRUTH_RATE = 0.98
+_SHOWN_IDS = 3
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")
 #: How a model is loaded where that may change what it answers.
 _LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
+
+
+class Allowance(StrEnum):
+    """A shortcoming that may be published on purpose; the entry then says so."""
+
+    ground_truth = "ground-truth"
+    tests = "tests"
 
 
 class Refusal(NamedTuple):
@@ -92,23 +110,25 @@ def entry_of(run: RecordedRun, *, allow: Iterable[Allowance] = ()) -> Leaderboar
 
 def _judged(run: RecordedRun, allowed: frozenset[Allowance]) -> LeaderboardEntry | Refusal:
     try:
-        evidence = Evidence(
-            run=run,
+        evidence = _Evidence(
             metrics=_table(run, "aggregation").to_pylist(),
             tasks=_table(run, "dataset", ["task_id", "test"]).to_pylist(),
         )
-        found = list(shortcomings(evidence))
+        found = list(_shortcomings(run, evidence))
         refused = [shortcoming for shortcoming in found if shortcoming.allowance not in allowed]
         if refused or evidence.score is None:
             return Refusal(run, "; ".join(map(str, refused)))
-        return _entry(evidence, evidence.score, found)
+        return _entry(run, evidence, evidence.score, [shortcoming.problem for shortcoming in found])
     except ArtifactError as error:
         return Refusal(run, str(error))
 
 
-def _entry(evidence: Evidence, score: Row, remarks: Sequence[Shortcoming]) -> LeaderboardEntry:
-    run = evidence.run
+def _entry(run: RecordedRun, evidence: "_Evidence", score: Row, remarks: Sequence[str]) -> LeaderboardEntry:
     model, setting = named_model(run.model), setting_of(run)
+    environment_shas = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
+    if count := evidence.count("quarantined_task_count"):
+        # A reader must know of a score that counts tasks whose own solution does not always pass.
+        remarks = [*remarks, f"{count:,} of its tasks are in quarantine and count"]
     return LeaderboardEntry(
         origin="ours",
         model=model.name,
@@ -125,31 +145,26 @@ def _entry(evidence: Evidence, score: Row, remarks: Sequence[Shortcoming]) -> Le
         ground_truth_rate=evidence.ground_truth_rate,
         sanitizer=None if score["sanitizer"] == UNKNOWN else score["sanitizer"],
         environment=run.config.get("execution", {}).get("environment"),
-        environment_sha=_environment_sha(run),
+        environment_sha=" ".join(sorted(str(sha) for sha in environment_shas if sha != UNKNOWN)) or None,
         evaluated_at=run.finished_at or run.started_at,
         model_date=None,
         size_b=None,
-        remarks=(*(shortcoming.problem for shortcoming in remarks), *_quarantine(evidence)),
+        remarks=tuple(remarks),
         source=f"bigcodeflow {bigcodeflow.__version__}",
         run=_link(run),
     )
 
 
-def _quarantine(evidence: Evidence) -> Iterator[str]:
-    """What a reader must know of a score that counts tasks whose own solution does not always pass."""
-    count = evidence.count("quarantined_task_count")
-    if count:
-        yield f"{count:,} of its tasks are in quarantine and count"
-
-
-def _environment_sha(run: RecordedRun) -> str | None:
-    """Identity of the environment as the verdicts state it; several where they do not agree, None where unknown."""
-    found = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
-    return " ".join(sorted(str(sha) for sha in found if sha != UNKNOWN)) or None
-
-
 def _link(run: RecordedRun) -> RunLink:
-    content = _dataset_content(run)
+    """The run and its dataset, as the dataset artifact's manifest names its source."""
+    path = run.path("dataset").with_name("manifest.json")
+    try:
+        content = json.loads(path.read_bytes())["settings"].get("content", {})
+        content = content.get("dataset", content)  # artifacts of version 0.1.0 hold the dataset's content alone
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error}): run the dataset stage again") from None
+    if not isinstance(content, dict):
+        content = {}
     if "hub" in content:
         dataset = f"{content['hub']}@{content.get('version', '')}"
     else:
@@ -158,23 +173,116 @@ def _link(run: RecordedRun) -> RunLink:
     return RunLink(record=run.record, dataset=dataset, dataset_revision=content.get("commit"), artifacts=dict(run.keys))
 
 
-def _dataset_content(run: RecordedRun) -> Mapping[str, Any]:
-    """What the dataset artifact's manifest says of the source's content."""
-    path = run.path("dataset").with_name("manifest.json")
-    try:
-        content = json.loads(path.read_bytes())["settings"].get("content", {})
-        content = content.get("dataset", content)  # artifacts of version 0.1.0 hold the dataset's content alone
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error}): run the dataset stage again") from None
-    return content if isinstance(content, dict) else {}
-
-
 def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) -> pa.Table:
     path = run.path(artifact)
     try:
         return pq.read_table(path, columns=columns)
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(f"{path}: cannot be read ({' '.join(str(error).split())}): run it again") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What a run has to show."""
+
+    metrics: Sequence[Row]
+    """Rows of its METRICS table."""
+    tasks: Sequence[Mapping[str, str]]
+    """Its tasks: rows with 'task_id' and 'test'."""
+
+    @property
+    def score(self) -> Row | None:
+        """The row of calibrated pass@1."""
+        rows = overall(self.metrics, "pass@k")
+        return next((row for row in rows if (row["variant"], row["k"]) == ("calibrated", 1)), None)
+
+    @property
+    def ground_truth_rate(self) -> float | None:
+        """Share of tasks whose own solution passes; None where it is unknown."""
+        row = next(overall(self.metrics, "ground_truth_rate"), None)
+        return None if row is None or math.isnan(row["value"]) else float(row["value"])
+
+    def count(self, metric: str) -> int:
+        """A count of the calibrated variant; 0 where there is no such row."""
+        return int(sum(row["value"] for row in overall(self.metrics, metric) if row["variant"] == "calibrated"))
+
+
+class _Shortcoming(NamedTuple):
+    """Why a score is refused."""
+
+    problem: str
+    remedy: str
+    allowance: Allowance | None = None
+    """What allows it; None: nothing does."""
+
+    def __str__(self) -> str:
+        allowed = f", or pass --allow {self.allowance}" if self.allowance else ""
+        return f"{self.problem}: {self.remedy}{allowed}"
+
+
+def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcoming]:
+    """Everything that is wrong with a run's score, the worst first."""
+    if run.control:
+        yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
+    if mismatch := split_mismatch(run):
+        # Its score is that of answers to other prompts, and nothing allows it.
+        yield _Shortcoming(mismatch, "run it again, which asks its model for what is missing")
+    wanted = hard_task_ids() if run.subset == "hard" else BIGCODEBENCH_IDS
+    given = {task["task_id"] for task in evidence.tasks}
+    if given != wanted:
+        others = f"and {len(given - wanted):,} others" if given - wanted else "only"
+        yield _Shortcoming(
+            f"it has {len(given & wanted):,} of the {len(wanted):,} tasks of BigCodeBench {run.subset} {others}",
+            "run it over the whole subset, without ids, libraries or domains; what was judged stays judged",
+        )
+    if evidence.score is None or math.isnan(evidence.score["value"]):
+        yield _Shortcoming(
+            "it has no calibrated pass@1",
+            "run it again with execution.variants including calibrated and aggregation.k including 1",
+        )
+    if count := evidence.count("infra_error_count"):
+        problem = f"it is provisional, {count:,} of its samples were not judged"
+        yield _Shortcoming(problem, "run it again; only those are executed")
+    if count := evidence.count("excluded_task_count"):
+        remedy = "run it again with execution.quarantine=flag; nothing is executed anew"
+        yield _Shortcoming(f"its score leaves out {count:,} quarantined tasks", remedy)
+    rate = evidence.ground_truth_rate
+    if rate is None:
+        yield _Shortcoming(
+            "it is not known how many ground truths pass where it was executed",
+            "import it again with its own pass_at_k.json beside it, if that tells, or judge its samples here",
+            Allowance.ground_truth,
+        )
+    elif rate < LEAST_GROUND_TRUTH_RATE:
+        yield _Shortcoming(
+            f"only {100 * rate:.1f} % of the ground truths pass where it was executed, and "
+            f"{100 * LEAST_GROUND_TRUTH_RATE:.0f} % are wanted",
+            "see `bigcodeflow env check`, mend the environment and run it again",
+            Allowance.ground_truth,
+        )
+    if other := other_tests(evidence.tasks):
+        named = ", ".join(other[:_SHOWN_IDS]) + (" …" if len(other) > _SHOWN_IDS else "")
+        problem = f"the tests of {len(other):,} tasks are not those of v0.1.4 ({named})"
+        yield _Shortcoming(problem, "run it on bigcode/bigcodebench@v0.1.4", Allowance.tests)
+
+
+def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
+    """Ids of the tasks whose test is another one than v0.1.4's, as far as its hash is known (1,133 of 1,140 tasks).
+
+    Args:
+        tasks: rows with 'task_id' and 'test'.
+    """
+    known = _test_hashes()
+    found = (
+        (task["task_id"], hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()) for task in tasks
+    )
+    return [task_id for task_id, digest in found if known.get(task_id, digest) != digest]
+
+
+@functools.cache
+def _test_hashes() -> Mapping[str, str]:
+    with shipped("data/bigcodebench/durations.csv").open(newline="") as file:
+        return {row["task_id"]: row["test_sha256"] for row in csv.DictReader(file)}
 
 
 class RunSetting(NamedTuple):
@@ -234,11 +342,12 @@ def _words(identity: Mapping[str, Any]) -> Iterator[str]:
     yield identity["provider"]
     sampling = {"temperature": SamplingConfig().temperature, **identity["sampling"]}
     for name, value in sampling.items():
-        told = "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-        yield f"{name} {told}"
+        text = "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        yield f"{name} {text}"
     count = identity["n_samples"]
     yield f"{count} sample{'' if count == 1 else 's'} a task"
-    yield from (f"{name} changed" for name in ("extra_body",) if identity[name])
+    if identity["extra_body"]:
+        yield "extra_body changed"
     for name, value in {**identity["prompt"], **identity["offline"]}.items():
         # A prompt's text is too long for a table, and is found in the run record.
         yield f"{name} {value}" if name in {"form", "dtype", "max_model_tokens"} else f"{name} changed"

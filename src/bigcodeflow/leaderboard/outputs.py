@@ -12,9 +12,8 @@ from bigcodeflow.config import Subset
 from bigcodeflow.core.display_text import markdown_text
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.table import Alignment, Column, Table
-from bigcodeflow.leaderboard.entries import LeaderboardEntry
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, Rank, interval_of, judged_by, points, rankings, score
 from bigcodeflow.leaderboard.history import Snapshot
-from bigcodeflow.leaderboard.rankings import Rank, interval_of, judged_by, points, rankings, score
 
 CardFormat = Literal["eval-results", "model-index"]
 

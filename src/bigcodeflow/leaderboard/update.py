@@ -9,6 +9,8 @@ from pydantic import Field
 from bigcodeflow import leaderboard
 from bigcodeflow.core.errors import ArtifactError, BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.leaderboard.hub import Published
+from bigcodeflow.leaderboard.measured_entries import Refusal
 from bigcodeflow.store import write_atomically
 
 
@@ -39,10 +41,10 @@ class LeaderboardUpdate(NamedTuple):
     snapshot: leaderboard.Snapshot
     changes: leaderboard.Changes | None
     """Since the snapshot before; None where there was none."""
-    refusals: tuple[leaderboard.Refusal, ...]
+    refusals: tuple[Refusal, ...]
     """Runs that cannot be shown, and why."""
     files: tuple[Path, ...]
-    published: leaderboard.Published | None
+    published: Published | None
     """What was, or would be, written to the hub; None where no repository is named."""
 
 
