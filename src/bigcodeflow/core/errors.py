@@ -18,6 +18,11 @@ class BigCodeFlowError(Exception):
     """A condition that the user can mend; its text says what was wrong, where, and what to do."""
 
 
+def error_message(error: BaseException) -> str:
+    """The text of another library's error in one line; the class where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class ConfigError(BigCodeFlowError):
     """A preset, an override or a combination of settings that cannot work."""
 

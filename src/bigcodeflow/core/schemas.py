@@ -29,8 +29,16 @@ _count = pa.int32()
 _texts = pa.list_(pa.string())
 
 
-def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> "pa.Field[Any]":
-    return pa.field(name, kind, nullable=nullable, metadata={"meaning": meaning})
+def _column(name: str, kind: pa.DataType, meaning: str) -> "pa.Field[Any]":
+    return pa.field(name, kind, nullable=False, metadata={"meaning": meaning})
+
+
+def _nullable(name: str, kind: pa.DataType, meaning: str) -> "pa.Field[Any]":
+    return pa.field(name, kind, metadata={"meaning": meaning})
+
+
+def _schema(*columns: "pa.Field[Any]") -> pa.Schema:
+    return pa.schema(columns)
 
 
 FINDING = pa.struct(
@@ -51,153 +59,128 @@ TEST_RESULT = pa.struct(
 )
 
 #: Grain: one row a task.
-TASKS = pa.schema(
-    [
-        _column("task_id", _text, "BigCodeBench/0, …; unique"),
-        _column("position", _count, "0-based place in the source, before any filter"),
-        _column("complete_prompt", _text, "imports, signature and docstring to be completed"),
-        _column("instruct_prompt", _text, "the same task in prose"),
-        _column("canonical_solution", _text, "body only, indented; follows complete_prompt"),
-        _column("code_prompt", _text, "imports and signature without docstring"),
-        _column("test", _text, "unittest module text with class TestCases"),
-        _column("entry_point", _text, "name of the function under test"),
-        _column("doc_struct", _text, "JSON text of the docstring's parts"),
-        _column("libs", _texts, "libraries that the task uses"),
-        _column("domains", _texts, "distinct domains of libs, sorted"),
-        _column("hard", pa.bool_(), "member of BigCodeBench-Hard"),
-        _column("expected_tests", _texts, "test methods read statically from test, in loader (sorted) order"),
-    ]
+TASKS = _schema(
+    _column("task_id", _text, "BigCodeBench/0, …; unique"),
+    _column("position", _count, "0-based place in the source, before any filter"),
+    _column("complete_prompt", _text, "imports, signature and docstring to be completed"),
+    _column("instruct_prompt", _text, "the same task in prose"),
+    _column("canonical_solution", _text, "body only, indented; follows complete_prompt"),
+    _column("code_prompt", _text, "imports and signature without docstring"),
+    _column("test", _text, "unittest module text with class TestCases"),
+    _column("entry_point", _text, "name of the function under test"),
+    _column("doc_struct", _text, "JSON text of the docstring's parts"),
+    _column("libs", _texts, "libraries that the task uses"),
+    _column("domains", _texts, "distinct domains of libs, sorted"),
+    _column("hard", pa.bool_(), "member of BigCodeBench-Hard"),
+    _column("expected_tests", _texts, "test methods read statically from test, in loader (sorted) order"),
 )
 
 #: Grain: one row a task and sample_index.
-SAMPLES = pa.schema(
-    [
-        _column("task_id", _text, "the task answered"),
-        _column("sample_index", _count, "0-based number of the answer to this task"),
-        _column("raw_text", _text, "the answer as the model gave it; what the sanitizer reads"),
-        _column("given_solution", _text, "program that the source states as final; null: none stated", nullable=True),
-        _column("provider", _text, "replay, oracle, stub, cheat, imported, openai, …"),
-        _column("served_model", _text, "model name as the provider reports it", nullable=True),
-        _column("request_id", _text, "what the provider calls the request", nullable=True),
-        _column("prompt_sha", _text, "sha256 of the turns or the text that the model read", nullable=True),
-        _column("template_sha", _text, "sha256 of what the prompt was made with, without the task", nullable=True),
-        _column("request", _text, "JSON of exactly what was sent, without address and key", nullable=True),
-        _column("reasoning", _text, "reasoning that came apart from the answer", nullable=True),
-        _column("finish_reason", _text, "stop, length (cut off), refusal, empty or other", nullable=True),
-        _column("prompt_tokens", _count, "tokens sent", nullable=True),
-        _column("cached_tokens", _count, "of these, tokens that a cache of the provider's held", nullable=True),
-        _column("completion_tokens", _count, "tokens received, reasoning included", nullable=True),
-        _column("reasoning_tokens", _count, "tokens of hidden reasoning", nullable=True),
-        _column("cost_usd", pa.float64(), "price of the answer in US dollars", nullable=True),
-        _column("latency_seconds", pa.float64(), "request sent to answer complete", nullable=True),
-        _column("seed", pa.int64(), "sampling seed sent", nullable=True),
-        _column("attempts", _count, "requests made until this answer came"),
-        _column("error", _text, "why there is no answer", nullable=True),
-    ]
+SAMPLES = _schema(
+    _column("task_id", _text, "the task answered"),
+    _column("sample_index", _count, "0-based number of the answer to this task"),
+    _column("raw_text", _text, "the answer as the model gave it; what the sanitizer reads"),
+    _nullable("given_solution", _text, "program that the source states as final; null: none stated"),
+    _column("provider", _text, "replay, oracle, stub, cheat, imported, openai, …"),
+    _nullable("served_model", _text, "model name as the provider reports it"),
+    _nullable("request_id", _text, "what the provider calls the request"),
+    _nullable("prompt_sha", _text, "sha256 of the turns or the text that the model read"),
+    _nullable("template_sha", _text, "sha256 of what the prompt was made with, without the task"),
+    _nullable("request", _text, "JSON of exactly what was sent, without address and key"),
+    _nullable("reasoning", _text, "reasoning that came apart from the answer"),
+    _nullable("finish_reason", _text, "stop, length (cut off), refusal, empty or other"),
+    _nullable("prompt_tokens", _count, "tokens sent"),
+    _nullable("cached_tokens", _count, "of these, tokens that a cache of the provider's held"),
+    _nullable("completion_tokens", _count, "tokens received, reasoning included"),
+    _nullable("reasoning_tokens", _count, "tokens of hidden reasoning"),
+    _nullable("cost_usd", pa.float64(), "price of the answer in US dollars"),
+    _nullable("latency_seconds", pa.float64(), "request sent to answer complete"),
+    _nullable("seed", pa.int64(), "sampling seed sent"),
+    _column("attempts", _count, "requests made until this answer came"),
+    _nullable("error", _text, "why there is no answer"),
 )
 
 #: Grain: one row a task, sample_index and sanitizer.
-SOLUTIONS = pa.schema(
-    [
-        _column("task_id", _text, "the task answered"),
-        _column("sample_index", _count, "0-based number of the answer to this task"),
-        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
-        _column("solution", _text, "program text that is executed (before calibration)"),
-        _column("syntax_ok", pa.bool_(), "the solution compiles as Python"),
-        _column("syntax_error", _text, "message with line; empty when syntax_ok"),
-        _column("findings", pa.list_(FINDING), "safety findings, in line order"),
-        _column("blocked", pa.bool_(), "the safety policy forbids execution"),
-        _column("omitted_setup", pa.bool_(), "uses imports or constants of code_prompt without stating them"),
-        _column("placeholder", pa.bool_(), "the entry point's body does no work"),
-        _column("truncated", pa.bool_(), "the answer was cut off by the token limit"),
-    ]
+SOLUTIONS = _schema(
+    _column("task_id", _text, "the task answered"),
+    _column("sample_index", _count, "0-based number of the answer to this task"),
+    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    _column("solution", _text, "program text that is executed (before calibration)"),
+    _column("syntax_ok", pa.bool_(), "the solution compiles as Python"),
+    _column("syntax_error", _text, "message with line; empty when syntax_ok"),
+    _column("findings", pa.list_(FINDING), "safety findings, in line order"),
+    _column("blocked", pa.bool_(), "the safety policy forbids execution"),
+    _column("omitted_setup", pa.bool_(), "uses imports or constants of code_prompt without stating them"),
+    _column("placeholder", pa.bool_(), "the entry point's body does no work"),
+    _column("truncated", pa.bool_(), "the answer was cut off by the token limit"),
 )
 
 #: Grain: one row a task, sample_index, variant and sanitizer. Ground truths carry sanitizer "none".
-VERDICTS = pa.schema(
-    [
-        _column("task_id", _text, "the task answered"),
-        _column("sample_index", _count, "0-based number of the answer to this task"),
-        _column("variant", _text, "calibrated (code_prompt put in front) or raw"),
-        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
-        _column("verdict_key", _text, "sha256 of program, test, environment, limits and harness version"),
-        _column("status", _text, "pass, fail, timeout, out_of_memory, syntax_error, crash, tampered, infra_error"),
-        _column(
-            "failure_kind",
-            _text,
-            "finer cause, see bigcodeflow.execution.verdicts; empty: a pass, or not told by an import",
-        ),
-        _column(
-            "tests",
-            pa.list_(TEST_RESULT),
-            "one entry an expected test, in expected order; none where not told by an import",
-        ),
-        _column("module_trace", _text, "traceback of the module itself; empty when it loaded"),
-        _column("tests_expected", _count, "tests read statically from the task"),
-        _column("tests_run", _count, "tests that reported an outcome; null: not told by an import", nullable=True),
-        _column(
-            "wall_seconds",
-            pa.float64(),
-            "sandbox start to end; null in this and the next three if imported",
-            nullable=True,
-        ),
-        _column("cpu_seconds", pa.float64(), "CPU time of all processes of the sandbox", nullable=True),
-        _column(
-            "test_cpu_seconds",
-            pa.float64(),
-            "of these, what program and tests took, libraries being imported",
-            nullable=True,
-        ),
-        _column("max_rss_mib", pa.float64(), "peak resident memory of the sandbox", nullable=True),
-        _column("stdout", _text, "tail of standard output"),
-        _column("stderr", _text, "tail of standard error"),
-        _column("stdout_truncated", pa.bool_(), "earlier output was dropped"),
-        _column("stderr_truncated", pa.bool_(), "earlier output was dropped"),
-        _column("attempts", _count, "executions that this verdict rests on, disturbed ones included"),
-        _column("flaky", pa.bool_(), "repeated executions disagreed; null: executed once", nullable=True),
-        _column("tampering", _texts, "what was seen that no honest program does"),
-        _column(
-            "integrity",
-            _text,
-            "of a sample that passed: checked, tampered, no contradiction, or not checked; null: nothing to check",
-            nullable=True,
-        ),
-        _column("integrity_key", _text, "verdict_key of its execution against a contradiction", nullable=True),
-        _column("backend", _text, "local, docker, e2b, gradio or http; imported: judged elsewhere"),
-        _column("environment_sha", _text, "identity of the libraries and data inside the sandbox; unknown if imported"),
-        _column("exit", _text, "how the sandbox ended: 'exit 0', 'signal 9', 'killed: wall', …"),
-    ]
+VERDICTS = _schema(
+    _column("task_id", _text, "the task answered"),
+    _column("sample_index", _count, "0-based number of the answer to this task"),
+    _column("variant", _text, "calibrated (code_prompt put in front) or raw"),
+    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    _column("verdict_key", _text, "sha256 of program, test, environment, limits and harness version"),
+    _column("status", _text, "pass, fail, timeout, out_of_memory, syntax_error, crash, tampered, infra_error"),
+    _column(
+        "failure_kind",
+        _text,
+        "finer cause, see bigcodeflow.execution.verdicts; empty: a pass, or not told by an import",
+    ),
+    _column(
+        "tests",
+        pa.list_(TEST_RESULT),
+        "one entry an expected test, in expected order; none where not told by an import",
+    ),
+    _column("module_trace", _text, "traceback of the module itself; empty when it loaded"),
+    _column("tests_expected", _count, "tests read statically from the task"),
+    _nullable("tests_run", _count, "tests that reported an outcome; null: not told by an import"),
+    _nullable("wall_seconds", pa.float64(), "sandbox start to end; null in this and the next three if imported"),
+    _nullable("cpu_seconds", pa.float64(), "CPU time of all processes of the sandbox"),
+    _nullable("test_cpu_seconds", pa.float64(), "of these, what program and tests took, libraries being imported"),
+    _nullable("max_rss_mib", pa.float64(), "peak resident memory of the sandbox"),
+    _column("stdout", _text, "tail of standard output"),
+    _column("stderr", _text, "tail of standard error"),
+    _column("stdout_truncated", pa.bool_(), "earlier output was dropped"),
+    _column("stderr_truncated", pa.bool_(), "earlier output was dropped"),
+    _column("attempts", _count, "executions that this verdict rests on, disturbed ones included"),
+    _nullable("flaky", pa.bool_(), "repeated executions disagreed; null: executed once"),
+    _column("tampering", _texts, "what was seen that no honest program does"),
+    _nullable(
+        "integrity",
+        _text,
+        "of a sample that passed: checked, tampered, no contradiction, or not checked; null: nothing to check",
+    ),
+    _nullable("integrity_key", _text, "verdict_key of its execution against a contradiction"),
+    _column("backend", _text, "local, docker, e2b, gradio or http; imported: judged elsewhere"),
+    _column("environment_sha", _text, "identity of the libraries and data inside the sandbox; unknown if imported"),
+    _column("exit", _text, "how the sandbox ended: 'exit 0', 'signal 9', 'killed: wall', …"),
 )
 
 #: Grain: one row a variant, sanitizer, slice, metric and k of one run.
-METRICS = pa.schema(
-    [
-        _column("split", _text, "complete or instruct"),
-        _column("subset", _text, "full or hard"),
-        _column("variant", _text, "calibrated or raw"),
-        _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
-        _column("slice_kind", _text, "all, domain, library, status, failure_kind, integrity or solution (its flags)"),
-        _column("slice", _text, "the domain, library, status, failure kind, check or flag; 'all' otherwise"),
-        _column(
-            "metric",
-            _text,
-            "pass@k, pass@k_judgeable, pass@k_unquarantined, pass@k_with_quarantined, pass^k, g_pass@k_0.5, "
-            "g_pass@k_0.75, mg_pass@k, avg@n, bayes@n, ground_truth_rate, "
-            "ground_truth_flaky_count, sample_count, sample_share, infra_error_count, rerun_count, flaky_count, "
-            "quarantined_task_count, excluded_task_count",
-        ),
-        _column("k", _count, "k of pass@k, pass^k, g_pass@k and mg_pass@k; null for other metrics", nullable=True),
-        _column(
-            "value", pa.float64(), "a share in 0..1, or a count; NaN where n < k, null in the catalog", nullable=True
-        ),
-        _column(
-            "standard_error", pa.float64(), "across tasks, of bayes@n the posterior's; null for counts", nullable=True
-        ),
-        _column("ci_low", pa.float64(), "lower end of the 95 % interval, of bayes@n the credible one", nullable=True),
-        _column("ci_high", pa.float64(), "upper end of the 95 % interval, of bayes@n the credible one", nullable=True),
-        _column("n_tasks", _count, "tasks behind the value"),
-        _column("n_samples", _count, "samples behind the value"),
-    ]
+METRICS = _schema(
+    _column("split", _text, "complete or instruct"),
+    _column("subset", _text, "full or hard"),
+    _column("variant", _text, "calibrated or raw"),
+    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    _column("slice_kind", _text, "all, domain, library, status, failure_kind, integrity or solution (its flags)"),
+    _column("slice", _text, "the domain, library, status, failure kind, check or flag; 'all' otherwise"),
+    _column(
+        "metric",
+        _text,
+        "pass@k, pass@k_judgeable, pass@k_unquarantined, pass@k_with_quarantined, pass^k, g_pass@k_0.5, "
+        "g_pass@k_0.75, mg_pass@k, avg@n, bayes@n, ground_truth_rate, "
+        "ground_truth_flaky_count, sample_count, sample_share, infra_error_count, rerun_count, flaky_count, "
+        "quarantined_task_count, excluded_task_count",
+    ),
+    _nullable("k", _count, "k of pass@k, pass^k, g_pass@k and mg_pass@k; null for other metrics"),
+    _nullable("value", pa.float64(), "a share in 0..1, or a count; NaN where n < k, null in the catalog"),
+    _nullable("standard_error", pa.float64(), "across tasks, of bayes@n the posterior's; null for counts"),
+    _nullable("ci_low", pa.float64(), "lower end of the 95 % interval, of bayes@n the credible one"),
+    _nullable("ci_high", pa.float64(), "upper end of the 95 % interval, of bayes@n the credible one"),
+    _column("n_tasks", _count, "tasks behind the value"),
+    _column("n_samples", _count, "samples behind the value"),
 )
 
 ALTERATION = pa.struct(
@@ -217,35 +200,31 @@ ALTERATION = pa.struct(
 )
 
 #: Grain: one row an execution of a reference solution, or of its stub, against one altered test text.
-CONTRADICTIONS = pa.schema(
-    [
-        _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
-        _column("task_id", _text, "the task whose test was altered"),
-        _column(
-            "variant",
-            _count,
-            "0-based number of the alteration; 3: a separated execution; -1: expected values were recorded",
-        ),
-        _column("source", _text, "sha256 of what the altered text is made of"),
-        _column("text", _text, "the altered test; empty for variant -1 where no expected value can be recorded"),
-        _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
-        _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
-        _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),
-    ]
+CONTRADICTIONS = _schema(
+    _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
+    _column("task_id", _text, "the task whose test was altered"),
+    _column(
+        "variant",
+        _count,
+        "0-based number of the alteration; 3: a separated execution; -1: expected values were recorded",
+    ),
+    _column("source", _text, "sha256 of what the altered text is made of"),
+    _column("text", _text, "the altered test; empty for variant -1 where no expected value can be recorded"),
+    _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
+    _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
+    _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),
 )
 
 #: Grain: one row a task and test text whose ground truth `bigcodeflow env check --repeat` executed in one environment.
-QUARANTINE = pa.schema(
-    [
-        _column("task_id", _text, "the task whose own solution was executed"),
-        _column("test_sha256", _text, "sha256 of the test text; another text of that id has a row of its own"),
-        _column("harness_version", _count, "judge that executed; counts start anew with another"),
-        _column("executions", _count, "fresh executions so far, infrastructure errors left out"),
-        _column("passes", _count, "those that passed; fewer than executions: the task is in quarantine"),
-        _column("statuses", _texts, "distinct statuses seen, sorted"),
-        _column("reason", _text, "what the latest failure needs: network, data, a library, …; empty where all passed"),
-        _column("evidence", _text, "what the latest failure says; empty where all passed"),
-    ]
+QUARANTINE = _schema(
+    _column("task_id", _text, "the task whose own solution was executed"),
+    _column("test_sha256", _text, "sha256 of the test text; another text of that id has a row of its own"),
+    _column("harness_version", _count, "judge that executed; counts start anew with another"),
+    _column("executions", _count, "fresh executions so far, infrastructure errors left out"),
+    _column("passes", _count, "those that passed; fewer than executions: the task is in quarantine"),
+    _column("statuses", _texts, "distinct statuses seen, sorted"),
+    _column("reason", _text, "what the latest failure needs: network, data, a library, …; empty where all passed"),
+    _column("evidence", _text, "what the latest failure says; empty where all passed"),
 )
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.errors import DatasetError, error_message
 from bigcodeflow.datasets.sources import ResolvedDataset
 
 if TYPE_CHECKING:
@@ -87,11 +87,16 @@ class HubSource(NamedTuple):
             info = _dataset_info(settings, named.repo, self.commit)
         except _HubUnreachableError as error:
             return named.from_cache(settings.cache, f"the hub does not answer: {error}")
-        names = [sibling.rfilename for sibling in info.siblings or ()]
-        files = tuple(name for name in names if _version_of(name) == self.version)
-        if not files or not info.sha:
-            raise _missing_version(named.repo, self.version, names)
-        return named.at(info.sha, files)
+        versions: dict[str, list[str]] = {}
+        for sibling in info.siblings or ():
+            if match := _SHARD.fullmatch(sibling.rfilename):
+                versions.setdefault(match["version"], []).append(sibling.rfilename)
+        if self.version not in versions or not info.sha:
+            known = ", ".join(sorted(versions)) or "none (no data/VERSION-*.parquet)"
+            raise DatasetError(
+                f"{named.repo}: has no version {self.version!r}; available: {known}: correct dataset.source"
+            )
+        return named.at(info.sha, versions[self.version])
 
     def at(self, commit: str, files: Sequence[str], notice: str = "") -> ResolvedDataset:
         """The version as it stands in a commit."""
@@ -105,8 +110,9 @@ class HubSource(NamedTuple):
         Raises:
             DatasetError: the cache holds no complete copy.
         """
-        commits = (self.commit,) if self.commit else _cached_commits(cache, self.repo)
-        for commit in commits:
+        # The one that was downloaded last comes first.
+        cached = sorted(_snapshots(cache, self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        for commit in [self.commit] if self.commit else [path.name for path in cached]:
             if files := _cached_files(cache, self.repo, self.version, commit):
                 notice = f" from the cache ({reason})"
                 _logger.warning("%s: using commit %s%s", self.repo, commit[:12], notice)
@@ -137,11 +143,6 @@ def _snapshots(cache: Path, repo: str) -> Path:
     return cache / f"datasets--{repo.replace('/', '--')}" / "snapshots"
 
 
-def _version_of(name: str) -> str | None:
-    match = _SHARD.fullmatch(name)
-    return match["version"] if match else None
-
-
 def _cached_files(cache: Path, repo: str, version: str, commit: str) -> tuple[str, ...]:
     """Names of the version's files in the cached commit; none where a shard is lacking."""
     snapshot = _snapshots(cache, repo) / commit
@@ -149,21 +150,6 @@ def _cached_files(cache: Path, repo: str, version: str, commit: str) -> tuple[st
     matches = [match for name in found if (match := _SHARD.fullmatch(name)) and match["version"] == version]
     complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
     return tuple(match.string for match in matches) if complete else ()
-
-
-def _cached_commits(cache: Path, repo: str) -> list[str]:
-    """Cached commits, the one that was downloaded last first."""
-    folder = _snapshots(cache, repo)
-    if not folder.is_dir():
-        return []
-    snapshots = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    return [path.name for path in snapshots]
-
-
-def _missing_version(repo: str, version: str, names: Sequence[str]) -> DatasetError:
-    available = sorted({found for name in names if (found := _version_of(name))})
-    known = ", ".join(available) or "none (no data/VERSION-*.parquet)"
-    return DatasetError(f"{repo}: has no version {version!r}; available: {known}: correct dataset.source")
 
 
 def _dataset_info(settings: HubSettings, repo: str, commit: str | None, tries: int = _TRIES) -> "DatasetInfo":
@@ -174,13 +160,15 @@ def _dataset_info(settings: HubSettings, repo: str, commit: str | None, tries: i
     try:
         return HfApi(endpoint=settings.endpoint).dataset_info(repo, revision=commit, timeout=_REQUEST_TIMEOUT_SECONDS)
     except HfHubHTTPError as error:
-        wait_seconds = _wait_seconds(error)
-        if wait_seconds is None or tries == 1:
+        stated = error.response.headers.get("Retry-After", "")
+        wait_seconds = float(stated) if stated.isdecimal() else _DEFAULT_WAIT_SECONDS
+        limited = error.response.status_code == _TOO_MANY_REQUESTS
+        if not limited or wait_seconds > _LONGEST_WAIT_SECONDS or tries == 1:
             raise _translated(error, repo, commit) from None
     except (HTTPError, OfflineModeIsEnabled) as error:
-        raise _HubUnreachableError(_one_line(error)) from None
+        raise _HubUnreachableError(error_message(error)) from None
     except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
-        raise DatasetError(f"{repo}: HF_ENDPOINT does not answer as a hub ({_one_line(error)})") from None
+        raise DatasetError(f"{repo}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
     time.sleep(wait_seconds)
     return _dataset_info(settings, repo, commit, tries - 1)
 
@@ -213,7 +201,7 @@ def _download(settings: HubSettings, repo: str, commit: str, name: str) -> None:
             raise problem from None
         raise DatasetError(f"{place} could not be downloaded ({problem}): try again later") from None
     except (HTTPError, OSError) as error:
-        raise DatasetError(f"{place} could not be downloaded ({_one_line(error)}): try again") from None
+        raise DatasetError(f"{place} could not be downloaded ({error_message(error)}): try again") from None
 
 
 def _translated(error: "HfHubHTTPError", repo: str, commit: str | None) -> Exception:
@@ -233,17 +221,4 @@ def _translated(error: "HfHubHTTPError", repo: str, commit: str | None) -> Excep
         case _ if status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR:
             return _HubUnreachableError(f"status {status}")
         case _:
-            return DatasetError(f"{repo}: the hub refused the request ({_one_line(error)}): check HF_TOKEN")
-
-
-def _wait_seconds(error: "HfHubHTTPError") -> float | None:
-    """Seconds until the hub wants to be asked again; None where asking again is of no use, or takes too long."""
-    if error.response.status_code != _TOO_MANY_REQUESTS:
-        return None
-    stated = error.response.headers.get("Retry-After", "")
-    seconds = float(stated) if stated.isdecimal() else _DEFAULT_WAIT_SECONDS
-    return seconds if seconds <= _LONGEST_WAIT_SECONDS else None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+            return DatasetError(f"{repo}: the hub refused the request ({error_message(error)}): check HF_TOKEN")

@@ -57,20 +57,19 @@ def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int =
         for number in range(1, again + 1):
             for start in _STARTS:
                 runs[start].append(_outcomes(fewer, start, f"again-{number}", listener))
-    differences = []
-    for owner in different:
-        warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
-        outcomes = dict(cold[0][1])
-        differences.append(
-            StartDifference(
-                *owner,
-                warm=tuple(status for status, _ in warm),
-                cold=tuple(status for status, _ in cold),
-                tests=tuple(name for name, outcome in warm[0][1] if outcomes.get(name) != outcome),
-                flaky=len(set(warm)) > 1 or len(set(cold)) > 1,
-            )
-        )
-    return StartComparison(len(first["warm"]), differences)
+    return StartComparison(len(first["warm"]), [_difference(owner, runs) for owner in different])
+
+
+def _difference(owner: _Owner, runs: dict[Start, list[dict[_Owner, Any]]]) -> StartDifference:
+    warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
+    outcomes = dict(cold[0][1])
+    return StartDifference(
+        *owner,
+        warm=tuple(status for status, _ in warm),
+        cold=tuple(status for status, _ in cold),
+        tests=tuple(name for name, outcome in warm[0][1] if outcomes.get(name) != outcome),
+        flaky=len(set(warm)) > 1 or len(set(cold)) > 1,
+    )
 
 
 def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Owner, Any]:

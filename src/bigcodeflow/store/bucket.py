@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError, error_message
 
 logger = logging.getLogger(__name__)
 
@@ -113,11 +113,11 @@ class Bucket:
                 response = getattr(error.__cause__, "response", None) or {}
                 if creates or response.get("Error", {}).get("Code") == "NoSuchBucket":
                     raise ArtifactError(
-                        f"store {self.url}: {_text_of(error)}: create the bucket, or name another"
+                        f"store {self.url}: {error_message(error)}: create the bucket, or name another"
                     ) from None
                 raise
             except _transient_errors() as error:
-                message = _text_of(error)
+                message = error_message(error)
                 if isinstance(error, PermissionError) or type(error).__name__ in _REFUSALS:
                     raise ArtifactError(
                         f"store {self.url}: access is refused ({message}): give credentials that may read and write "
@@ -145,11 +145,11 @@ def open_bucket(url: str) -> Bucket:
     try:
         system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
-        remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else _text_of(error)
+        remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else error_message(error)
         raise ArtifactError(f"store {url}: what speaks {protocol}:// is not installed: {remedy}") from None
     except ValueError as error:
         raise ArtifactError(
-            f"store {url}: {_text_of(error)}: use a folder or a URL such as s3://bucket/prefix"
+            f"store {url}: {error_message(error)}: use a folder or a URL such as s3://bucket/prefix"
         ) from None
     bucket = Bucket(url, system, root.rstrip("/"))
     bucket.sizes(".probe")  # a wrong address, bucket or key is found now, and not after hours of work
@@ -182,7 +182,3 @@ def _written_at(facts: Mapping[str, Any]) -> datetime:
     if not isinstance(written, datetime):
         return datetime.now(UTC)
     return written if written.tzinfo else written.replace(tzinfo=UTC)
-
-
-def _text_of(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
