@@ -9,6 +9,7 @@ as it is, and fails its assertion each time when altered; an error counts only w
 """
 
 import argparse
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,9 @@ from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity import VARIANTS, AlteredTest, contradict, read_recording, recording_text
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
 from bigcodeflow.execution.integrity.assertions import name_of
+from bigcodeflow.execution.integrity.recorded_values import read_recording, recording_text
 from bigcodeflow.execution.integrity.syntax import assertions_in
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
@@ -163,7 +165,7 @@ def _trials(
 def assertion_lines(text: str) -> dict[int, str]:
     """The assertion that each line belongs to."""
     found = {}
-    for node in assertions_in(untrusted_text.parse(text)):
+    for node in assertions_in(ast.walk(untrusted_text.parse(text))):
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
             found.setdefault(line, name_of(node))
     return found

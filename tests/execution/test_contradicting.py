@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.execution.integrity import (
-    VARIANTS,
-    AlteredTest,
-    contradict,
-    recording_text,
-)
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
+from bigcodeflow.execution.integrity.recorded_values import recording_text
 from tests.doubles.written_tests import outcome, suite
 
 
@@ -258,7 +254,7 @@ def test_equal_arguments_give_equal_texts_and_variants_differ(starter_tests: lis
 def test_a_text_that_is_no_test_stays_as_it_is(text: str) -> None:
     """Whatever a data set holds, there is an answer; without a test class nothing is altered."""
     assert contradict(text, "task_func", variant=0) == AlteredTest(text, ())
-    assert recording_text(text, "task_func") is None
+    assert recording_text(text, "task_func") == ""
 
 
 INPUTS = [

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.execution import evaluation
-from bigcodeflow.execution.integrity.contradictions import RECORDED, Contradictions, Made
+from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
 from bigcodeflow.store import open_store
@@ -275,13 +274,11 @@ def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> No
     """Two runs that end one after the other keep what both found."""
     store = open_store(tmp_path)
     first, second = Contradictions(store, "sha"), Contradictions(store, "sha")
-    first.add_recorded("a" * 64, Made("Own/0", RECORDED, "c" * 64, "pass"), {"1:2": "3"})
-    second.add_recorded("b" * 64, Made("Own/1", RECORDED, "d" * 64, ""), {"4:5": "'six'"})
+    row = {"variant": -1, "alterations": [], "seconds": []}
+    first.add(row | {"verdict_key": "a", "task_id": "Own/0", "source": "c", "text": "pass", "pins": '{"1:2": "3"}'})
+    second.add(row | {"verdict_key": "b", "task_id": "Own/1", "source": "d", "text": "", "pins": "{}"})
     first.write()
     second.write()
     known = Contradictions(store, "sha")
-    assert known.recorded("a" * 64) == {"1:2": "3"}
-    assert known.recorded("b" * 64) == {"4:5": "'six'"}
-    assert known.recorded("c" * 64) is None
-    assert [known.text(one * 64) for one in "acd"] == [None, "pass", ""]
-    assert isinstance(pq.read_table(tmp_path / "contradictions" / "sha.parquet"), pa.Table)
+    assert {key: one["pins"] for key, one in known.rows.items()} == {"a": '{"1:2": "3"}', "b": "{}"}
+    assert {source: one["text"] for source, one in known.by_source.items()} == {"c": "pass", "d": ""}

@@ -6,7 +6,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.integrity import VARIANTS, contradict
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import Tolerance, evaluated, far_miss, leaves, near_miss
 from tests.doubles.written_tests import suite
 

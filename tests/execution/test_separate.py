@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity import separated_test
+from bigcodeflow.execution.integrity.altered_tests import separated_test
 from bigcodeflow.execution.items import separated
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.sandbox import separate

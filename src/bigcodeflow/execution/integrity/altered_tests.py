@@ -68,8 +68,7 @@ def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, 
         module = untrusted_text.parse(test)
     except untrusted_text.REFUSALS:
         return AlteredTest(test, ())
-    chosen = _Choice(Source(test), ParsedTest(module, entry_point), test, variant, pins or {})
-    return chosen.altered_test()
+    return _Choice(Source(test), ParsedTest(module, entry_point), test, variant, pins or {}).altered_test()
 
 
 def seeded(*parts: object) -> random.Random:
@@ -91,18 +90,20 @@ class _Choice:
     def altered_test(self) -> AlteredTest:
         """The text with everything that was chosen."""
         turns = {one: seeded(self._test, one, "pins").randrange(2) for one in self._tests}
-        pinned = {one for one in self._tests if (turns[one] + self._variant) % 2 == 0 and self._pin_changes(one)}
-        decided, kept = set[str](), pinned | self._left_alone()
+        pins = {one: self._pin_changes(one) for one in self._tests if (turns[one] + self._variant) % 2 == 0}
+        open_tests = set(self._tests) - {one for one, changes in pins.items() if changes}
+        if len(self._tests) >= _MANY_TESTS:
+            # A program that answers otherwise once it met an alteration fails the one that stays as it is.
+            turn = seeded(self._test, "left alone").randrange(len(self._tests))
+            open_tests.discard(self._tests[(turn + self._variant) % len(self._tests)])
         for test in self._tests:
-            if test in decided | kept:
-                continue
-            open_tests = set(self._tests) - decided - kept
-            candidate = self._chosen(test, [one for one in self.candidates(test) if one.tests <= open_tests])
+            candidates = self.candidates(test) if test in open_tests else []
+            candidate = self._chosen(test, [one for one in candidates if one.tests <= open_tests])
             if candidate:
-                decided |= candidate.tests
+                open_tests -= candidate.tests
                 self._add([candidate.change], candidate.tests, "contradiction")
-        for test in sorted(pinned):
-            self._add(self._pin_changes(test), {test}, "pin")
+        for test, changes in pins.items():
+            self._add(changes, {test}, "pin")
         ordered = sorted(self._alterations, key=lambda one: (one.test, one.line))
         return AlteredTest(self._source.altered(set(self._changes)), tuple(ordered))
 
@@ -112,7 +113,11 @@ class _Choice:
         for number, site in enumerate(self._parsed.sites(test)):
             seed = seeded(self._test, self._variant, test, number)
             changes = contradictions(Writer(self._source, site, seed, self._pins))
-            found += [Candidate(one, self._decided_by(one, test), name_of(site.node)) for one in changes]
+            for change in changes:
+                line = self._source.line(change.start)
+                holding = (key for key, first, last in self._places if first <= line <= last)
+                tests = self._deciding.get(next(holding, ""), frozenset()) | {test}
+                found.append(Candidate(change, tests, name_of(site.node)))
         return found
 
     def _chosen(self, test: str, candidates: list[Candidate]) -> Candidate | None:
@@ -125,24 +130,11 @@ class _Choice:
         pool = [one for one in shuffled if one.change.rank <= limit]
         return pool[self._variant % min(len(pool), VARIANTS)]
 
-    def _decided_by(self, change: Replacement, test: str) -> frozenset[str]:
-        """The test methods that run what a change alters."""
-        line = self._source.line(change.start)
-        holding = (key for key, first, last in self._places if first <= line <= last)
-        return self._deciding.get(next(holding, ""), frozenset()) | {test}
-
-    def _left_alone(self) -> set[str]:
-        """One of many methods stays as it is: a program that answers otherwise once it met an alteration fails it."""
-        tests = self._tests
-        turn = seeded(self._test, "left alone").randrange(len(tests) or 1)
-        return {tests[(turn + self._variant) % len(tests)]} if len(tests) >= _MANY_TESTS else set()
-
     def _pin_changes(self, test: str) -> list[Replacement]:
         """The recorded values in the place of what computes them."""
         found = []
-        for operand in (
-            one for site in self._parsed.sites(test) for pair in compared_operands(site.node) for one in pair
-        ):
+        pairs = (compared_operands(site.node) or () for site in self._parsed.sites(test))
+        for operand in (one for pair in pairs for one in pair):
             literal = self._pins.get(pin_id(operand), "")
             if literal and evaluated_text(literal) is not None:
                 found += self._source.change(operand, literal, LITERAL)
@@ -166,36 +158,25 @@ def copying_text(test: str, entry_point: str) -> str:
         module = untrusted_text.parse(test)
     except untrusted_text.REFUSALS:
         return test
-    return ast.unparse(ast.fix_missing_locations(_Copying(entry_point).visit(module)))
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == entry_point:
+            node.args = [_copied(one) for one in node.args]
+            node.keywords = [ast.keyword(one.arg, _copied(one.value)) for one in node.keywords]
+    return ast.unparse(ast.fix_missing_locations(module))
 
 
-class _Copying(ast.NodeTransformer):
-    def __init__(self, entry_point: str) -> None:
-        self._entry_point = entry_point
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == self._entry_point:
-            node.args = [self._copied(one) for one in node.args]
-            node.keywords = [ast.keyword(one.arg, self._copied(one.value)) for one in node.keywords]
-        return node
-
-    @staticmethod
-    def _copied(node: ast.expr) -> ast.expr:
-        if isinstance(node, ast.Starred | ast.Constant):
-            return node
-        copy = ast.parse("__import__('copy').deepcopy", mode="eval").body
-        return ast.Call(copy, [node], [])
+def _copied(node: ast.expr) -> ast.expr:
+    copy = ast.parse("__import__('copy').deepcopy", mode="eval").body
+    return node if isinstance(node, ast.Starred | ast.Constant) else ast.Call(copy, [node], [])
 
 
-_DOUBLES = "patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr"
-_SETTINGS = (
-    "localcontext getcontext simplefilter filterwarnings catch_warnings umask tzset lockf flock dup2 redirect_stderr"
-    " reload stderr stdin setrecursionlimit"
+#: Doubles, settings of the interpreter, and attributes of modules and of the function: not the same in both processes.
+_APART = frozenset(
+    """patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr
+    localcontext getcontext simplefilter filterwarnings catch_warnings umask tzset lockf flock dup2 redirect_stderr
+    reload stderr stdin setrecursionlimit getattr hasattr inspect signature __dict__ __globals__
+    __code__""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
-#: Of modules and of the function: they are not the same in both processes.
-_LOOKING = "getattr hasattr inspect signature __dict__ __globals__ __code__"
-_APART = frozenset(f"{_DOUBLES} {_SETTINGS} {_LOOKING}".split())
 
 
 def _undecided(solution: str, test: str, entry_point: str, imports: str = "") -> AlteredTest:
@@ -221,33 +202,28 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     inside = {id(part) for method in methods for part in ast.walk(method)}
     if _differs((part for part in ast.walk(module) if id(part) not in inside), defined, entry_point):
         return AlteredTest(text, ())
-    names = {one.name for one in methods if _may_check(one) and not _differs(ast.walk(one), defined, entry_point)}
-    return AlteredTest(text, tuple(Alteration(name, 0, "separate", "", "") for name in sorted(names)))
-
-
-def _may_check(method: ast.FunctionDef) -> bool:
-    """Whether a method holds an assertion, or calls a helper that may hold one."""
-    calls = (part for part in ast.walk(method) if isinstance(part, ast.Call))
-    return bool(assertions_in(method)) or any(key_of(call.func).startswith("self.") for call in calls)
+    # Those that hold an assertion, or call a helper that may hold one, and mean the same in both processes.
+    names = []
+    for method in methods:
+        nodes = list(ast.walk(method))
+        calls_own = any(isinstance(node, ast.Call) and key_of(node.func).startswith("self.") for node in nodes)
+        if (assertions_in(nodes) or calls_own) and not _differs(nodes, defined, entry_point):
+            names.append(method.name)
+    return AlteredTest(text, tuple(Alteration(name, 0, "separate", "", "") for name in sorted(set(names))))
 
 
 def _differs(nodes: Iterable[ast.AST], defined: frozenset[str], entry_point: str) -> bool:
     """Whether some of the nodes mean one thing in the process of the test and another in the program's."""
-    return any(_names(node, defined | _APART) or _reaches(node, entry_point) for node in nodes)
+    return any(_is_apart(node, defined | _APART, entry_point) for node in nodes)
 
 
-def _names(node: ast.AST, names: frozenset[str]) -> bool:
+def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
+    """Whether a node names one of these, sets an attribute not of the test's own, or takes one of the function's."""
     match node:
-        case ast.Attribute(attr=name):
-            return name in _APART or name.startswith(("register_", "set_int_max"))
         case ast.Name(id=name) | ast.alias(name=name):
             return name in names
-    return False
-
-
-def _reaches(node: ast.AST, entry_point: str) -> bool:
-    """Whether a node assigns to an attribute that is not the test's own, or takes one of the function's."""
-    match node:
+        case ast.Attribute(attr=name) if name in _APART or name.startswith(("register_", "set_int_max")):
+            return True
         case ast.Attribute(value=value, attr="path"):
             return ast.unparse(value) == "sys"
         case ast.Attribute(value=value, attr=name, ctx=ast.Store()):

@@ -1,12 +1,12 @@
 """Contradictions of every kind of assertion that unittest, mocks, NumPy and pandas have."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from bigcodeflow.execution.integrity import conditions
 from bigcodeflow.execution.integrity.conditions import number_of, tolerance_of
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, leaves
-from bigcodeflow.execution.integrity.operands import NEGATION, OPERAND, Writer
+from bigcodeflow.execution.integrity.operands import ALWAYS_NONE, FRESH_MOCK, NEGATION, NEVER_NONE, OPERAND, Writer
 from bigcodeflow.execution.integrity.syntax import Replacement, called_name
 
 _Maker = Callable[[Writer, ast.Call], list[Replacement]]
@@ -43,27 +43,23 @@ def name_of(node: ast.Call | ast.Assert) -> str:
 
 def contradictions(writer: Writer) -> list[Replacement]:
     """Changes of an assertion after which nothing satisfies both it and what it was."""
-    node = writer.node
+    node = writer.site.node
     if isinstance(node, ast.Assert):
         return conditions.contradicted(writer, node.test)
     make = _MAKERS.get(name_of(node))
     return make(writer, node) if make and not any(isinstance(one, ast.Starred) for one in node.args) else []
 
 
-def compared_operands(node: ast.Call | ast.Assert) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Pairs of operands that an assertion wants to be equal."""
-    if isinstance(node, ast.Call) and name_of(node) in _EQUALITY_KINDS:
-        if len(node.args) > 1:
-            yield node.args[0], node.args[1]
-        return
-    condition: ast.expr | None = None
-    if isinstance(node, ast.Assert):
-        condition = node.test
-    elif name_of(node) == "assertTrue" and node.args:
-        condition = node.args[0]
-    match condition:
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-            yield left, right
+def compared_operands(node: ast.Call | ast.Assert) -> tuple[ast.expr, ast.expr] | None:
+    """The two operands that an assertion wants to be equal."""
+    operands = [node.test] if isinstance(node, ast.Assert) else node.args
+    if name_of(node) in _EQUALITY_KINDS and operands[1:]:
+        return operands[0], operands[1]
+    if name_of(node) in {"assert", "assertTrue"} and operands:
+        match operands[0]:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                return left, right
+    return None
 
 
 def _pair(make: Callable[[Writer, ast.expr, ast.expr], list[Replacement]]) -> _Maker:
@@ -75,22 +71,18 @@ def _one(make: Callable[[Writer, ast.expr], list[Replacement]]) -> _Maker:
 
 
 def _equal(writer: Writer, call: ast.Call) -> list[Replacement]:
-    if not call.args[1:]:
-        return []
     name = name_of(call)
-    return writer.unequal(*call.args[:2], tolerance=_tolerance(call, name), kind=_EQUALITY_KINDS[name])
+    kind = _EQUALITY_KINDS[name]
+    return writer.unequal(*call.args[:2], tolerance=_tolerance(call, name), kind=kind) if call.args[1:] else []
 
 
 def _tolerance(call: ast.Call, name: str) -> Tolerance:
-    given = {one.arg: one.value for one in call.keywords}
+    given: dict[object, ast.expr] = {one.arg: one.value for one in call.keywords} | dict(enumerate(call.args))
     if name.startswith("assertAlmost"):
-        positional = dict(enumerate(call.args))
-        places = number_of(given.get("places", positional.get(2)), _PLACES, 0)
-        delta = given.get("delta", positional.get(4))
-        return Tolerance(number_of(delta, 0.5 * 10**-places))
+        places = number_of(given.get("places", given.get(2)), _PLACES, 0)
+        return Tolerance(number_of(given.get("delta", given.get(4)), 0.5 * 10**-places))
     if name in {"assert_almost_equal", "assert_array_almost_equal"}:
-        third = dict(enumerate(call.args)).get(2)
-        return Tolerance(1.5 * 10 ** -number_of(given.get("decimal", third), _DECIMAL, 0))
+        return Tolerance(1.5 * 10 ** -number_of(given.get("decimal", given.get(2)), _DECIMAL, 0))
     if name == "assert_approx_equal":
         return Tolerance(0, 0.1)
     if name == "assert_allclose":
@@ -105,7 +97,7 @@ def _ordered(sign: int, *, strict: bool) -> _Maker:
 
 
 def _compared(operator: ast.cmpop) -> _Maker:
-    return _pair(lambda writer, left, right: conditions.compared(writer, left, operator, right, holds=True))
+    return _pair(lambda writer, left, right: conditions.compared(writer, left, operator, right))
 
 
 def _truth(*, holds: bool) -> _Maker:
@@ -115,7 +107,7 @@ def _truth(*, holds: bool) -> _Maker:
 def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
     """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
     if len(call.args) > 1:
-        return writer.source.change(call.args[1], _SILENT, OPERAND)
+        return writer.changed(call.args[1], _SILENT)
     blocks = (part for part in ast.walk(writer.site.scope.node) if isinstance(part, ast.With | ast.AsyncWith))
     for block in blocks:
         if not any(item.context_expr is call for item in block.items) or len(block.body) != 1:
@@ -123,7 +115,7 @@ def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
         calls = [part for part in ast.walk(block.body[0]) if isinstance(part, ast.Call)]
         programs = [one for one in calls if isinstance(one.func, ast.Name) and writer.site.scope.depends(one.func)]
         if len(programs) == 1:
-            return writer.source.change(programs[0].func, _SILENT, OPERAND)
+            return writer.changed(programs[0].func, _SILENT)
     return []
 
 
@@ -144,7 +136,7 @@ def _other_log(writer: Writer, call: ast.Call) -> list[Replacement]:
     given = {one.arg: one.value for one in call.keywords}
     level = given.get("level", call.args[1] if len(call.args) > 1 else None)
     if level is not None:
-        return writer.source.change(level, str(writer.seed.randint(80, 99)), OPERAND)
+        return writer.changed(level, str(writer.seed.randint(80, 99)))
     return writer.altered(call.args[0], far=True) if call.args else []
 
 
@@ -169,7 +161,7 @@ def _never_called(writer: Writer, call: ast.Call) -> list[Replacement]:
     if not isinstance(call.func, ast.Attribute):
         return []
     if writer.seed.randrange(2):
-        return writer.never_called(call.func.value)
+        return writer.changed(call.func.value, FRESH_MOCK)
     return _renamed(writer, call.func, "assert_not_called" if "await" not in call.func.attr else "assert_not_awaited")
 
 
@@ -179,20 +171,14 @@ def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Replacement]
 
 
 def _raises_regex(writer: Writer, call: ast.Call) -> list[Replacement]:
-    if writer.seed.randrange(2):
-        pattern = conditions.pattern_contradicted(writer, call.args[1]) if len(call.args) > 1 else []
-        return pattern or _other_exception(writer, call)
-    return _other_exception(writer, call)
+    by_pattern = writer.seed.randrange(2) and len(call.args) > 1
+    pattern = conditions.pattern_contradicted(writer, call.args[1]) if by_pattern else []
+    return pattern or _other_exception(writer, call)
 
 
 def _different(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return _compared(ast.NotEq())(writer, call) or [
-        change._replace(rank=NEGATION) for change in _renamed(writer, call.func, name_of(call).replace("Not", ""))
-    ]
-
-
-def _called(writer: Writer, call: ast.Call) -> list[Replacement]:
-    return _renamed(writer, call.func, name_of(call).replace("not_", ""))
+    renamed = _renamed(writer, call.func, name_of(call).replace("Not", ""))
+    return _compared(ast.NotEq())(writer, call) or [change._replace(rank=NEGATION) for change in renamed]
 
 
 _BY_NAMES: dict[str, _Maker] = {
@@ -208,15 +194,15 @@ _BY_NAMES: dict[str, _Maker] = {
     "assertGreaterEqual": _ordered(1, strict=False),
     "assertLess": _ordered(-1, strict=True),
     "assertLessEqual assert_array_less": _ordered(-1, strict=False),
-    "assertIsNone": _one(conditions.none_contradicted),
-    "assertIsNotNone": _one(conditions.something_contradicted),
+    "assertIsNone": _one(lambda writer, given: writer.changed(given, *NEVER_NONE)),
+    "assertIsNotNone": _one(lambda writer, given: writer.changed(given, *ALWAYS_NONE)),
     "assertIsInstance": _pair(lambda writer, _, expected: writer.other_type(expected)),
-    "assertNotIsInstance": _pair(lambda writer, _, given: writer.source.change(given, "object", OPERAND)),
+    "assertNotIsInstance": _pair(lambda writer, _, given: writer.changed(given, "object")),
     "assertRegex assertRegexpMatches": _pair(lambda writer, _, given: conditions.pattern_contradicted(writer, given)),
-    "assertNotRegex": _pair(lambda writer, _, given: writer.source.change(given, "'^'", OPERAND)),
+    "assertNotRegex": _pair(lambda writer, _, given: writer.changed(given, "'^'")),
     "assertRaises raises": lambda writer, call: [*_other_exception(writer, call), *_nothing_raised(writer, call)],
     "assertRaisesRegex assertRaisesRegexp": _raises_regex,
-    "assertWarns assertWarnsRegex": _one(lambda writer, given: writer.source.change(given, "BytesWarning", OPERAND)),
+    "assertWarns assertWarnsRegex": _one(lambda writer, given: writer.changed(given, "BytesWarning")),
     "assertLogs": _other_log,
     "assert_called_with assert_called_once_with assert_any_call assert_has_calls": _other_arguments,
     "assert_awaited_with assert_awaited_once_with assert_any_await": _other_arguments,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import raised
-from bigcodeflow.execution import integrity
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, copying_text
 from bigcodeflow.execution.integrity.contradictions import (
     REFERENCE_EXECUTIONS,
     SEPARATED,
@@ -33,6 +33,7 @@ from bigcodeflow.execution.items import WorkItem, numbered
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
+_ALL_VARIANTS = (*range(VARIANTS), SEPARATED)
 #: Further executions of program and reference solution before an accusation counts.
 _CONFIRMATIONS = 3
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
@@ -42,17 +43,16 @@ _BUDGET_SHARE = 0.25
 _UNTRANSFERABLE = "separate.UntransferableError"
 #: Exceptions, or bases of them, that a program may raise in a process of its own only.
 _SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "MemoryError", "RecursionError"})
-_MODULES = """
-    _ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
+_UNUSUAL_MODULES = frozenset(
+    """_ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
     mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback
-    types unittest weakref
-"""
-_NAMES = """
-    __builtins__ __class__ __code__ __dict__ __globals__ __import__ __subclasses__ _exit _getframe addaudithook
+    types unittest weakref""".split()  # noqa: SIM905 -- as a list it takes a screen
+)
+_UNUSUAL_NAMES = frozenset(
+    """__builtins__ __class__ __code__ __dict__ __globals__ __import__ __subclasses__ _exit _getframe addaudithook
     currentframe delattr eval exec f_back f_globals f_locals fork forkpty getrusage globals locals modules monotonic
-    setattr setprofile settrace system times urandom vars
-"""
-_UNUSUAL_MODULES, _UNUSUAL_NAMES = frozenset(_MODULES.split()), frozenset(_NAMES.split())
+    setattr setprofile settrace system times urandom vars""".split()  # noqa: SIM905 -- as above
+)
 #: Programs longer than that, in characters, are not read.
 _MOST_CHARACTERS = 100_000
 
@@ -123,22 +123,18 @@ def check_passes(
     confirmed = _confirmed(suspects, execute)
     findings = {}
     for name, checks in planned.items():
+        # The machine kept an execution from its end, of the program or of the reference solution.
+        is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in todo[name])
+        is_open |= any(one.variant.seconds is None for one in checks)
         if keys[name] in earlier:
             findings[name] = earlier[keys[name]]
         elif name in confirmed:
             findings[name] = confirmed[name]._replace(key=keys[name])
-        elif any(_is_open(check, verdicts) for check in checks):
+        elif is_open:
             findings[name] = CheckResult(UNCHECKED)
         else:
             findings[name] = CheckResult(CHECKED, keys[name]) if todo[name] else CheckResult(UNCHECKABLE)
     return findings
-
-
-def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
-    """Whether the machine kept an execution from its end, of the program or of the reference solution."""
-    if not check.variant.decides:
-        return check.variant.validated is None
-    return bool(verdicts[check.item.verdict_key]["status"] == "infra_error")
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
@@ -148,19 +144,16 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
         references: of tasks whose own solution passes.
     """
     references = list(references)
-    numbers = (*range(integrity.VARIANTS), SEPARATED)
-    pairs = [(reference, number) for reference in references for number in numbers]
+    pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
     variants = validated_variants(pairs, known, execute)
     found = []
     for reference in references:
         task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
-        mine = [variants[task_id, number] for number in numbers]
-        held = {(one["kind"], one["test"]) for variant in mine for one in variant.alterations}
-        counts = Counter(kind for kind, _ in held)
+        mine = [variants[task_id, number] for number in _ALL_VARIANTS]
+        counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
         tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
         reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
-        if counts["contradiction"]:
-            reason = ""
+        reason = "" if counts["contradiction"] else reason
         found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
     return found
 
@@ -212,18 +205,17 @@ def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) ->
 def _numbers(program: str) -> Sequence[int]:
     """Variants that a program meets: one by its content; an unusual program all, and the separated one."""
     if is_unusual(program):
-        return (*range(integrity.VARIANTS), SEPARATED)
+        return _ALL_VARIANTS
     digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest, "big") % integrity.VARIANTS,)
+    return (int.from_bytes(digest, "big") % VARIANTS,)
 
 
 def _bounded(check: _Check) -> WorkItem:
     """The check's execution, ended before the test that overruns its share of time, once an alteration was decided."""
     decided = {one["test"] for one in check.variant.alterations if one["kind"] != "control"}
-    expected = check.variant.validated.seconds if check.variant.validated else ()
     budget = max(_BUDGET_SECONDS, _BUDGET_SHARE * check.passed.item.expected_seconds)
     spent, found = 0.0, False
-    for number, (test, seconds) in enumerate(zip(check.item.expected_tests, expected, strict=False)):
+    for number, (test, seconds) in enumerate(zip(check.item.expected_tests, check.variant.seconds or (), strict=False)):
         spent += seconds
         if found and spent > budget:
             return replace(check.item, stop_after=number)
@@ -249,6 +241,26 @@ def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> di
     return confirmed
 
 
+def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
+    """What a suspicion has to stand.
+
+    Program and reference against the altered text, the program against the task's own test, and
+    of both against that test with copies of what it passes.
+
+    A correct program may change what it is given, and the test then expects the changed value: against the copies it
+    fails. It is not to be accused of the same with a recorded value.
+    """
+    reference, program = check.passed.reference, check.passed.item.program
+    text = copying_text(reference.task["test"], reference.task["entry_point"])
+    times = range(_CONFIRMATIONS)
+    return (
+        [numbered(check.item, number) for number in times],
+        [numbered(check.variant.item, number) for number in range(REFERENCE_EXECUTIONS + _CONFIRMATIONS)],
+        [numbered(check.passed.item, number) for number in times],
+        [reference.item_of(program, text), reference.item_of(None, text)],
+    )
+
+
 def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResult | None:
     """What the program did each time as no correct one does; None: nothing.
 
@@ -261,66 +273,43 @@ def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResu
     for verdict in again:
         offences = [one for one in offences if one in _offences(check, verdict)]
     offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
-    offences = [one for one in offences if one["kind"] != "pin" or all(_passes(one, verdict) for verdict in copied)]
+    offences = [one for one in offences if one["kind"] != "pin" or _always_passes(one, copied)]
     if any(verdict["status"] != "pass" for verdict in genuine):
         # What it does differs from one execution to the next: that it failed here accuses it of nothing.
         failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
         instead = failed[0] if failed and offences else None
-        offences = [one for one in offences if all(_passes(one, verdict) for verdict in again)]
+        offences = [one for one in offences if _always_passes(one, again)]
         if instead and not offences:
             return CheckResult(CHECKED, instead=instead)
     return CheckResult(TAMPERED, tampering=tuple(map(_in_words, offences))) if offences else None
 
 
-def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
-    """What a suspicion has to stand.
-
-    Program and reference against the altered text, the program against the task's own test, and
-    of both against that test with copies of what it passes.
-
-    A correct program may change what it is given, and the test then expects the changed value: against the copies it
-    fails. It is not to be accused of the same with a recorded value.
-    """
-    reference, program = check.passed.reference, check.passed.item.program
-    text = integrity.copying_text(reference.task["test"], reference.task["entry_point"])
-    return (
-        _repeated(check.item, _CONFIRMATIONS),
-        _repeated(check.variant.item, REFERENCE_EXECUTIONS + _CONFIRMATIONS),
-        _repeated(check.passed.item, _CONFIRMATIONS),
-        [reference.item_of(program, text), reference.item_of(None, text)],
-    )
-
-
 def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
     """Alterations with which the program did what no correct solution does."""
-    tests = _tests(verdict)
+    tests, trace = _tests(verdict), verdict["module_trace"]  # of a fixture of the class too
     # What was ended from outside, at a limit or because enough was seen, tells nothing of the tests that did not run.
     cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
-    ran = [one for one in check.variant.alterations if not cut or tests[one["test"]]["outcome"] != "missing"]
-    return [one for one in ran if not holds(one, tests) and not _is_undecided(one, verdict)]
+    found = []
+    for one in check.variant.alterations:
+        test = tests[one["test"]]
+        is_missing = test["outcome"] == "missing"
+        if (cut and is_missing) or holds(one, tests):
+            continue
+        if one["kind"] == "separate":
+            # It tells nothing where a call did not pass, or the program misses what is around the test.
+            untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
+            if untransferable or _SURROUNDINGS & set(raised(test["trace"] or trace).exception.split()):
+                continue
+        found.append(one)
+    return found
 
 
-def _is_undecided(one: Mapping[str, Any], verdict: Row) -> bool:
-    """Whether a failure tells nothing: a call did not pass, or the program misses what is around the test."""
-    if one["kind"] != "separate":
-        return False
-    test = _tests(verdict)[one["test"]]
-    trace = verdict["module_trace"]  # of a fixture of the class too
-    if test["outcome"] == "missing" and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace):
-        return True
-    return bool(_SURROUNDINGS & set(raised(test["trace"] or trace).exception.split()))
-
-
-def _passes(one: Mapping[str, Any], verdict: Row) -> bool:
-    return bool(_tests(verdict)[one["test"]]["outcome"] == "pass")
+def _always_passes(one: Mapping[str, Any], verdicts: Iterable[Row]) -> bool:
+    return all(_tests(verdict)[one["test"]]["outcome"] == "pass" for verdict in verdicts)
 
 
 def _tests(verdict: Row) -> dict[str, Mapping[str, Any]]:
     return {test["name"]: test for test in verdict["tests"]}
-
-
-def _repeated(item: WorkItem, times: int) -> list[WorkItem]:
-    return [numbered(item, number) for number in range(times)]
 
 
 def _in_words(one: Mapping[str, Any]) -> str:

@@ -3,14 +3,22 @@
 import ast
 from collections.abc import Callable
 
-from bigcodeflow.execution.integrity import literals
-from bigcodeflow.execution.integrity.literals import Tolerance, evaluated
-from bigcodeflow.execution.integrity.operands import EXPRESSION, LITERAL, OPERAND, Writer
+from bigcodeflow.execution.integrity.literals import Tolerance, evaluated, word
+from bigcodeflow.execution.integrity.operands import (
+    ALWAYS_NONE,
+    EXPRESSION,
+    FRESH_MOCK,
+    LITERAL,
+    NEVER_NONE,
+    OPERAND,
+    Writer,
+)
 from bigcodeflow.execution.integrity.syntax import Replacement, called_name
 
 _RELATIVE = Tolerance(1e-8, 1e-5)
 _EXISTENCE = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "lexists"})
-_PATTERNS = frozenset({"match", "search", "fullmatch", "findall"})
+_PAIRS = (("Eq", "NotEq"), ("Lt", "GtE"), ("Gt", "LtE"), ("Is", "IsNot"), ("In", "NotIn"))
+_OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 
 
 def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
@@ -19,43 +27,31 @@ def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: boo
     Args:
         far: whether near misses are too near, as one element of many has to meet it.
     """
-    changes = _inside(writer, node, holds=holds, far=far)
-    return changes or writer.negated(node)
+    return _inside(writer, node, holds=holds, far=far) or writer.negated(node)
 
 
 def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[Replacement]:
+    changes: list[Replacement] = []
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _inside(writer, inner, holds=not holds, far=far)
-        case ast.BoolOp():
-            return _of_several(writer, node, holds=holds, far=far)
-        case ast.Compare():
-            return _of_comparison(writer, node, holds=holds, far=far)
+            changes = _inside(writer, inner, holds=not holds, far=far)
+        case ast.BoolOp(op=operator, values=values):
+            writer.in_place = True
+            parts = [_inside(writer, one, holds=holds, far=far) for one in values]
+            if isinstance(operator, ast.And) == holds:
+                changes = sorted((part[0] for part in parts if part), key=lambda change: change.rank)[:1]
+            elif all(parts):
+                changes = writer.source.combined(node, [part[0] for part in parts])
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            changes = compared(writer, left, operator, right, holds=holds, far=far)
+        case ast.Compare(left=left, ops=operators, comparators=others) if holds:
+            changes = compared(writer, others[-2], operators[-1], others[-1], far=True, side="right")
+            changes = changes or compared(writer, left, operators[0], others[0], far=True, side="left")
         case ast.Call():
-            return _of_call(writer, node, holds=holds, far=far)
+            changes = _of_call(writer, node, holds=holds, far=far)
         case ast.Attribute(value=mock, attr="called") if holds:
-            return writer.never_called(mock)
-    return []
-
-
-def _of_several(writer: Writer, node: ast.BoolOp, *, holds: bool, far: bool) -> list[Replacement]:
-    writer.in_place = True
-    parts = [_inside(writer, one, holds=holds, far=far) for one in node.values]
-    if isinstance(node.op, ast.And) == holds:
-        return sorted((one for part in parts for one in part[:1]), key=lambda change: change.rank)[:1]
-    if not all(parts):
-        return []
-    return writer.source.combined(node, [part[0] for part in parts])
-
-
-def _of_comparison(writer: Writer, node: ast.Compare, *, holds: bool, far: bool) -> list[Replacement]:
-    operands = [node.left, *node.comparators]
-    if len(node.ops) == 1:
-        return compared(writer, node.left, node.ops[0], node.comparators[0], holds=holds, far=far)
-    if not holds:
-        return []
-    last = compared(writer, operands[-2], node.ops[-1], operands[-1], holds=True, far=True, side="right")
-    return last or compared(writer, operands[0], node.ops[0], operands[1], holds=True, far=True, side="left")
+            changes = writer.changed(mock, FRESH_MOCK)
+    return changes
 
 
 def compared(
@@ -64,104 +60,86 @@ def compared(
     operator: ast.cmpop,
     right: ast.expr,
     *,
-    holds: bool,
+    holds: bool = True,
     far: bool = False,
     side: str = "",
 ) -> list[Replacement]:
     """Contradictions of one comparison; ``side`` names the only operand that may be altered."""
     name = type(operator).__name__ if holds else _OPPOSITE[type(operator).__name__]
-    if name in {"Eq", "Is"}:
-        changes = _of_equality(writer, left, right, far=far, identical=name == "Is")
-    elif name in {"NotEq", "IsNot"}:
-        is_none = evaluated(right) == (None,)
-        changes = something_contradicted(writer, left) if is_none else writer.same(left, right)
-    elif name in {"In", "NotIn"}:
-        changes = (writer.not_member if name == "In" else writer.member)(left, right)
-    else:
-        return ordered(
-            writer, left, right, sign=1 if name in {"Gt", "GtE"} else -1, strict=name in {"Gt", "Lt"}, side=side
-        )
-    wanted = {"left": left, "right": right}.get(side)
-    if wanted is None:
-        return changes
-    start, end = writer.source.span(wanted)
-    return [one for one in changes if start <= one.start and one.end <= end]
-
-
-_PAIRS = (("Eq", "NotEq"), ("Lt", "GtE"), ("Gt", "LtE"), ("Is", "IsNot"), ("In", "NotIn"))
-_OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
-
-
-def _of_equality(writer: Writer, left: ast.expr, right: ast.expr, *, far: bool, identical: bool) -> list[Replacement]:
-    if not identical:
-        return writer.unequal(left, right, far=far)
-    if evaluated(right) == (None,):
-        return none_contradicted(writer, left)
     value = evaluated(right)
-    if value and isinstance(value[0], bool):
-        return writer.source.change(right, str(not value[0]), LITERAL)
-    return writer.source.change(right, f"({writer.source.segment(right)},)", EXPRESSION)
-
-
-def none_contradicted(writer: Writer, node: ast.expr) -> list[Replacement]:
-    """Something that is never None, in the place of what has to be."""
-    form = writer.seed.choice(("({},)", "[{}]"))
-    return writer.source.change(node, form.format(writer.source.segment(node)), OPERAND)
-
-
-def something_contradicted(writer: Writer, node: ast.expr) -> list[Replacement]:
-    """None, in the place of what must not be."""
-    form = writer.seed.choice(("({}, None)[1]", "[{}, None][-1]"))
-    return writer.source.change(node, form.format(writer.source.segment(node)), OPERAND)
+    match name:
+        case "Eq":
+            changes = writer.unequal(left, right, far=far)
+        case "Is" if value and isinstance(value[0], bool):
+            changes = writer.source.change(right, str(not value[0]), LITERAL)
+        case "Is" if value != (None,):
+            changes = writer.source.change(right, f"({writer.source.segment(right)},)", EXPRESSION)
+        case "Is" | "NotEq" | "IsNot" if value == (None,):
+            changes = writer.changed(left, *(NEVER_NONE if name == "Is" else ALWAYS_NONE))
+        case "NotEq" | "IsNot":
+            changes = writer.same(left, right)
+        case "In" | "NotIn":
+            changes = (writer.not_member if name == "In" else writer.member)(left, right)
+        case _:
+            sign = 1 if name in {"Gt", "GtE"} else -1
+            return ordered(writer, left, right, sign=sign, strict=name in {"Gt", "Lt"}, side=side)
+    if side:
+        start, end = writer.source.span(left if side == "left" else right)
+        return [one for one in changes if start <= one.start and one.end <= end]
+    return changes
 
 
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
 ) -> list[Replacement]:
     """Contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
-    depends = writer.site.scope.depends
+    depends, source = writer.site.scope.depends, writer.source
     moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
     if (changes and changes[0].rank <= OPERAND) or side or not strict:
         return changes
-    text = writer.source.segment
-    (start, left_end), (right_start, end) = writer.source.span(left), writer.source.span(right)
-    between = writer.source.slice(left_end, right_start)
-    return writer.source.replace(start, end, f"{text(right)}{between}{text(left)}", OPERAND) or changes
+    (start, left_end), (right_start, end) = source.span(left), source.span(right)
+    text = f"{source.segment(right)}{source.slice(left_end, right_start)}{source.segment(left)}"
+    return source.replace(start, end, text, OPERAND) or changes
 
 
 def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[Replacement]:
     name = called_name(node)
     if name in {"all", "any"}:
-        return _of_quantifier(writer, node, name, holds=holds)
+        return _of_quantifier(writer, node, name) if holds else []
     if name in _EXISTENCE:
         return _of_existence(writer, node, holds=holds)
     if name == "isinstance" and node.args[1:]:
-        return writer.other_type(node.args[1]) if holds else writer.source.change(node.args[1], "object", OPERAND)
+        return writer.other_type(node.args[1]) if holds else writer.changed(node.args[1], "object")
     if name == "bool" and len(node.args) == 1:
         return _inside(writer, node.args[0], holds=holds, far=far)
-    if not holds:
-        return []
-    return _HELD[name](writer, node) if name in _HELD else []
+    return _HELD[name](writer, node) if holds and name in _HELD else []
 
 
-def _of_quantifier(writer: Writer, node: ast.Call, name: str, *, holds: bool) -> list[Replacement]:
+def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
     """The condition of each element is altered, and ``all`` of nothing made false: it would satisfy both."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
-    if condition is None or not holds:
+    if condition is None:
         return []
-    writer.in_place = True
+    writer.in_place, is_any = True, name == "any"
     never = _never(writer, node, name)
     match condition:
         case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
-            changes = _inside(writer, inner, holds=True, far=name == "any")[:1]
-            changes = changes if name == "any" or not changes else _of_some(writer, condition, changes)
+            changes = _inside(writer, inner, holds=True, far=is_any)[:1]
+            if changes and not is_any:  # with one that is false where there would be none
+                inside = writer.source.altered(changes, condition)[1:-1]  # a bare generator's brackets are the call's
+                text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
+                text = f"({text})" if isinstance(condition, ast.GeneratorExp) else text
+                changes = writer.source.change(condition, text, OPERAND)
             return changes or never
         case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
-            changes = writer.unequal(condition.left, right, kind="array", far=name == "any")
+            changes = writer.unequal(condition.left, right, kind="array", far=is_any)
         case _:
-            changes = _inside(writer, condition, holds=True, far=name == "any")[:1]
-    if name == "any" or (isinstance(condition, ast.Compare) and _holds_several(condition)):
+            changes = _inside(writer, condition, holds=True, far=is_any)[:1]
+    # Of an array of literals an alteration leaves most as they are.
+    displays = (ast.List, ast.Tuple, ast.Dict)
+    has_display = isinstance(condition, ast.Compare) and any(isinstance(one, displays) for one in ast.walk(condition))
+    if is_any or has_display:
         return changes or never
     end = writer.source.span(node.func)[1]
     renamed = writer.source.replace(end - len(name), end, "any", OPERAND)
@@ -173,24 +151,10 @@ def _never(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
     if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp):
         return []
     given = node.args[0]
-    text = writer.source.segment(given)
-    if name == "all":
-        inner = text if text.startswith(("[", "(")) else f"({text})"
-        return writer.source.change(given, f"([*{inner}, False])", OPERAND)  # the call's brackets may be the segment's
-    return writer.source.change(given.elt, f"({writer.source.segment(given.elt)}) and False", OPERAND)
-
-
-def _of_some(writer: Writer, elements: ast.expr, changes: list[Replacement]) -> list[Replacement]:
-    """The elements with a change inside, and one that is false where there would be none."""
-    inside = writer.source.with_changes(elements, changes)[1:-1]  # of brackets: a bare generator's are the call's own
-    text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
-    return writer.source.change(elements, f"({text})" if isinstance(elements, ast.GeneratorExp) else text, OPERAND)
-
-
-def _holds_several(condition: ast.Compare) -> bool:
-    """Whether an operand is an array of literals, of which an alteration leaves most as they are."""
-    parts = [part for one in [condition.left, *condition.comparators] for part in ast.walk(one)]
-    return any(isinstance(part, ast.List | ast.Tuple | ast.Dict) for part in parts)
+    if name == "any":
+        return writer.changed(given.elt, "({}) and False")
+    text = writer.source.segment(given)  # the call's brackets may be its own
+    return writer.changed(given, "([*{}, False])" if text.startswith(("[", "(")) else "([*({}), False])")
 
 
 def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replacement]:
@@ -198,16 +162,16 @@ def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replac
         if not isinstance(node.func, ast.Attribute):
             return []
         path = node.func.value
-        last = literals.word(writer.seed) if holds else "/"
+        last = word(writer.seed) if holds else "/"
         return writer.source.change(path, f"({writer.enclosed(path)} / {last!r})", OPERAND)
-    path = node.args[0]
+    path, function = node.args[0], ast.unparse(node.func)
     if not holds:
-        return [] if "isfile" in ast.unparse(node.func) else writer.source.change(path, "'.'", OPERAND)
+        return [] if "isfile" in function else writer.changed(path, "'.'")
     changes = [] if writer.site.scope.depends(path) else writer.altered(path, far=True)
     if changes:
         return changes
-    joined = f"os.path.join({writer.source.segment(path)}, {literals.word(writer.seed)!r})"
-    return writer.source.change(path, joined, OPERAND) if "os.path" in ast.unparse(node.func) else []
+    joined = f"os.path.join({writer.source.segment(path)}, {word(writer.seed)!r})"
+    return writer.source.change(path, joined, OPERAND) if "os.path" in function else []
 
 
 def _of_equal_call(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -241,14 +205,15 @@ def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
     """``startswith`` and its like with a literal, or several in a tuple."""
     if len(node.args) != 1:
         return []
-    if isinstance(node.args[0], ast.Tuple):
-        return writer.all_far(node.args[0])
-    if writer.site.scope.depends(node.args[0]):
+    affix = node.args[0]
+    if isinstance(affix, ast.Tuple):
+        return writer.all_far(affix)
+    if writer.site.scope.depends(affix):
         return []
-    changes = writer.altered(node.args[0], far=True)
-    text, added = writer.enclosed(node.args[0]), repr(literals.word(writer.seed))
+    changes = writer.altered(affix, far=True)
+    text, added = writer.enclosed(affix), repr(word(writer.seed))
     text = f"{added} + {text}" if called_name(node) == "endswith" else f"{text} + {added}"
-    return changes or writer.source.change(node.args[0], text, OPERAND)
+    return changes or writer.source.change(affix, text, OPERAND)
 
 
 def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -258,13 +223,14 @@ def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
 
 def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]:
     """A pattern that asks for a word as well, which no result holds."""
-    added = literals.word(writer.seed)
+    added = word(writer.seed)
     segment = writer.source.segment(pattern)
+    text = f"{added!r}"
     match pattern:
         case ast.Constant(value=str() as value) if "|" not in value and segment[-2:-1] != "\\":
             quote = '"""' if segment.endswith('"""') else "'''" if segment.endswith("'''") else segment[-1]
-            return writer.source.change(pattern, f"{segment[: -len(quote)]}{added}{quote}", OPERAND)
-    return writer.source.change(pattern, f"{added!r}", OPERAND)
+            text = f"{segment[: -len(quote)]}{added}{quote}"
+    return writer.source.change(pattern, text, OPERAND)
 
 
 def _of_subset(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -277,7 +243,7 @@ def _of_subset(writer: Writer, node: ast.Call) -> list[Replacement]:
 _HELD: dict[str, Callable[[Writer, ast.Call], list[Replacement]]] = {
     **dict.fromkeys(("allclose", "isclose", "array_equal", "array_equiv", "equals", "__eq__"), _of_equal_call),
     **dict.fromkeys(("startswith", "endswith"), _of_affix),
-    **dict.fromkeys(_PATTERNS, _of_pattern),
+    **dict.fromkeys(("match", "search", "fullmatch", "findall"), _of_pattern),
     **dict.fromkeys(("issubset", "issuperset"), _of_subset),
     "hasattr": lambda writer, node: writer.altered(node.args[1], far=True) if len(node.args) > 1 else [],
 }

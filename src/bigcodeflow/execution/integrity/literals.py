@@ -14,12 +14,11 @@ from bigcodeflow.execution.integrity.syntax import called_name
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 _DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")
 #: Calls whose arguments are the data that they hold. Altering them alters the value.
-_CONSTRUCTOR_NAMES = (
-    "array asarray DataFrame Series Index Counter OrderedDict datetime date Timestamp to_datetime set list tuple dict"
-    " frozenset deque Decimal Fraction Path PurePath join tensor float int str bytes float64 float32 int64 call"
-    " namedtuple matrix csr_matrix Polygon Point"
+_CONSTRUCTORS = frozenset(
+    """array asarray DataFrame Series Index Counter OrderedDict datetime date Timestamp to_datetime set list tuple dict
+    frozenset deque Decimal Fraction Path PurePath join tensor float int str bytes float64 float32 int64 call
+    namedtuple matrix csr_matrix Polygon Point""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
-_CONSTRUCTORS = frozenset(_CONSTRUCTOR_NAMES.split())
 _DATA_KEYWORDS = frozenset({"data", "args", "columns", "index", "name"})
 _ALL_KEYWORDS = frozenset({"dict", "Counter", "OrderedDict", "datetime", "date", "call"})
 _MOST_TRIES = 60
@@ -84,9 +83,8 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
         return
     keywords = [one.value for one in call.keywords if one.arg in _DATA_KEYWORDS or name in _ALL_KEYWORDS]
     for argument in [*call.args, *keywords]:
-        parts: list[ast.expr] = [argument]
-        if isinstance(argument, ast.Dict) and name == "Counter":
-            parts = argument.values  # a key that is counted zero times makes no difference
+        # A key that is counted zero times makes no difference.
+        parts = argument.values if isinstance(argument, ast.Dict) and name == "Counter" else [argument]
         for one in (leaf for part in parts for leaf in leaves(part)):
             # Of a frame only single values: an empty column that is filled no longer fits the others.
             if name != "DataFrame" or isinstance(one, ast.Constant | ast.UnaryOp | ast.JoinedStr):
@@ -100,9 +98,8 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
         node: one of ``leaves``.
         tolerance: how far numbers have to be apart: three times as far at least.
     """
-    found = evaluated(node)
-    text: str | None = None
-    match found:
+    text: str | None
+    match evaluated(node):
         case (bool() as value,):
             text = str(not value)
         case (int() as value,):
@@ -123,7 +120,7 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
 def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
     """A literal of the same look that no honest result holds by chance; None where there is none."""
     if isinstance(node, ast.JoinedStr):
-        return _with_word(segment, seed)
+        return _longer(None, segment, seed)
     match evaluated(node):
         case (bool() | None,):
             return str(seed.randint(10**8, 10**9))
@@ -151,9 +148,9 @@ def word(seed: random.Random, length: int = 5) -> str:
 def _near_int(value: int, seed: random.Random, least: float) -> int:
     near = [value + sign * step for step in range(1, 10) for sign in (1, -1)]
     fitting = [one for one in near if (one >= 0) == (value >= 0) and abs(one - value) >= least]
-    return (
-        seed.choice(fitting) if fitting else value + (-1 if value < 0 else 1) * (math.ceil(least) + seed.randint(1, 9))
-    )
+    if fitting:
+        return seed.choice(fitting)
+    return value + (-1 if value < 0 else 1) * (math.ceil(least) + seed.randint(1, 9))
 
 
 def _near_float(value: float, segment: str, seed: random.Random, least: float) -> str | None:
@@ -177,26 +174,26 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
 def _altered_text(segment: str, seed: random.Random) -> str | None:
     """The string with one letter or digit replaced by another of its class."""
     date = _DATE.search(segment)
-    if date:
-        positions = [date.start(1)]  # another year is a date as well
-    else:
-        positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
-        seed.shuffle(positions)
+    # Another year is a date as well.
+    positions = [date.start(1)] if date else _shuffled_positions(segment, seed)
     before = _pieces(segment)
     for position in positions[:_MOST_TRIES]:
         own = next(one for one in _CLASSES if segment[position] in one)
         other = seed.choice([one for one in own if one != segment[position]])
         text = f"{segment[:position]}{other}{segment[position + 1 :]}"
-        if before and _differ_by_one(before, _pieces(text)):
-            return text
+        after = _pieces(text)
+        if before and after and before[1] == after[1] and len(before[0]) == len(after[0]):
+            differing = [pair for pair in zip(before[0], after[0], strict=True) if pair[0] != pair[1]]
+            if len(differing) == 1 and all(one.isalnum() for one in differing[0]):
+                return text
     return None
 
 
-def _differ_by_one(before: tuple[str, str], after: tuple[str, str] | None) -> bool:
-    if after is None or before[1] != after[1] or len(before[0]) != len(after[0]):
-        return False
-    differing = [pair for pair in zip(before[0], after[0], strict=True) if pair[0] != pair[1]]
-    return len(differing) == 1 and all(one.isalnum() for one in differing[0])
+def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
+    """Of the letters and digits."""
+    positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
+    seed.shuffle(positions)
+    return positions
 
 
 def _pieces(segment: str) -> tuple[str, str] | None:
@@ -217,26 +214,19 @@ def _pieces(segment: str) -> tuple[str, str] | None:
     return None
 
 
-def _longer(value: str | bytes, segment: str, seed: random.Random) -> str | None:
-    """The string with a word inside it."""
-    inserted = _with_word(segment, seed)
-    if inserted:
-        return inserted
-    return repr(value + word(seed).encode() if isinstance(value, bytes) else value + word(seed))
-
-
-def _with_word(segment: str, seed: random.Random) -> str | None:
+def _longer(value: str | bytes | None, segment: str, seed: random.Random) -> str | None:
+    """The string with a word inside it, else behind it where its value is known."""
     before = _pieces(segment)
-    positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
-    seed.shuffle(positions)
-    for position in positions[:_MOST_TRIES]:
+    for position in _shuffled_positions(segment, seed)[:_MOST_TRIES]:
         added = word(seed)
         added = added.upper() if segment[position].isupper() else added
         text = f"{segment[: position + 1]}{added}{segment[position + 1 :]}"
         after = _pieces(text)
         if before and after and before[1] == after[1] and len(after[0]) == len(before[0]) + len(added):
             return text
-    return None
+    if value is None:
+        return None
+    return repr(value + word(seed).encode() if isinstance(value, bytes) else value + word(seed))
 
 
 def _filled(node: ast.expr, seed: random.Random) -> str | None:

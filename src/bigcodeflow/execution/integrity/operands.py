@@ -10,7 +10,7 @@ from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.integrity import literals
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves, word
 from bigcodeflow.execution.integrity.scopes import Scope, Site
-from bigcodeflow.execution.integrity.syntax import Replacement, Source
+from bigcodeflow.execution.integrity.syntax import Replacement, Source, called_name
 
 _CALLS = {
     "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
@@ -29,16 +29,12 @@ _CALLS = {
 }
 _BY_CALL = {name: kind for kind, names in _CALLS.items() for name in names.split()}
 _BY_NODE: dict[type[ast.expr], str] = {
-    ast.JoinedStr: "str",
-    ast.ListComp: "list",
-    ast.List: "list",
+    **dict.fromkeys((ast.List, ast.ListComp), "list"),
+    **dict.fromkeys((ast.Set, ast.SetComp), "set"),
+    **dict.fromkeys((ast.Dict, ast.DictComp), "dict"),
+    **dict.fromkeys((ast.Compare, ast.BoolOp), "bool"),
     ast.Tuple: "tuple",
-    ast.SetComp: "set",
-    ast.Set: "set",
-    ast.DictComp: "dict",
-    ast.Dict: "dict",
-    ast.Compare: "bool",
-    ast.BoolOp: "bool",
+    ast.JoinedStr: "str",
 }
 _BY_ATTRIBUTE = {"shape": "tuple", "size": "number", "values": "array", "name": "str", "columns": "array"}
 _MOST_STEPS = 5
@@ -46,33 +42,27 @@ _MOST_STEPS = 5
 
 def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:
     """'number', 'str', 'frame', …; empty where the text does not tell."""
-    if type(node) in _BY_NODE:
-        return _BY_NODE[type(node)]
-    found = evaluated(node)
-    if found:
+    found, kind = evaluated(node), _BY_NODE.get(type(node), "")
+    if found and not kind:
         name = type(found[0]).__name__
         return "number" if name in {"int", "float"} else name
     match node:
-        case ast.Call(func=function):
-            return _BY_CALL.get(getattr(function, "attr", getattr(function, "id", "")), "")
-        case ast.BinOp():
-            return _of_operation(node, scope, steps)
+        case ast.Call():
+            kind = _BY_CALL.get(called_name(node), "")
         case ast.Attribute(attr=name) if name in _BY_ATTRIBUTE:
-            return _BY_ATTRIBUTE[name]
-    definition = scope.definition(node)
-    return kind_of(definition, scope, steps - 1) if definition is not None and steps else ""
-
-
-def _of_operation(node: ast.BinOp, scope: Scope, steps: int) -> str:
-    if not steps:
-        return ""
-    left, right = kind_of(node.left, scope, steps - 1), kind_of(node.right, scope, steps - 1)
-    if isinstance(node.op, ast.Div) and "str" in {left, right}:
-        return "path"
-    if isinstance(node.op, ast.Mod) and left == "str":
-        return "str"
-    others = {left, right} - {"number"}
-    return others.pop() if len(others) == 1 else "number" if not others else ""
+            kind = _BY_ATTRIBUTE[name]
+        case ast.BinOp(left=first, right=second, op=operator) if steps:
+            left, right = kind_of(first, scope, steps - 1), kind_of(second, scope, steps - 1)
+            others = {left, right} - {"number"}
+            kind = others.pop() if len(others) == 1 else "" if others else "number"
+            if isinstance(operator, ast.Div) and "str" in {left, right}:
+                kind = "path"
+            elif isinstance(operator, ast.Mod) and left == "str":
+                kind = "str"
+        case ast.Name() | ast.Attribute() if steps:
+            definition = scope.definition(node)
+            kind = kind_of(definition, scope, steps - 1) if definition is not None else ""
+    return kind
 
 
 #: Other values than {text} by kind; {w2}, {w3} and {word} are a word that no text holds by chance.
@@ -103,6 +93,8 @@ def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance)
     return form.format(text=text, number=number, year=1980 + number, word=added, w2=added[:2], w3=added[:3])
 
 
+#: Forms of what is never None, of what is always None, and of another mock of the class of one that was called.
+NEVER_NONE, ALWAYS_NONE, FRESH_MOCK = ("({},)", "[{}]"), ("({}, None)[1]", "[{}, None][-1]"), "type({})()"
 #: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
 LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
@@ -118,62 +110,44 @@ class Writer:
         self.source, self.site, self.seed, self._pins = source, site, seed, pins
         self.in_place = False  # whether only the assertion itself may be altered, not where its names are assigned
 
-    @property
-    def node(self) -> ast.Call | ast.Assert:
-        """The assertion."""
-        return self.site.node
-
     def enclosed(self, node: ast.expr) -> str:
         """The node as it is written, in brackets where an operator after it would divide it."""
         text = self.source.segment(node)
         is_whole = isinstance(node, _ATOMS) and not (isinstance(node, ast.Tuple) and not text.startswith("("))
         return text if is_whole else f"({text})"
 
-    # Equality ---------------------------------------------------------------------------------------------------
-
     def unequal(
         self, first: ast.expr, second: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "", far: bool = False
     ) -> list[Replacement]:
         """Alter the expected one of two operands that have to be equal."""
-        expected = self.expected(first, second)
-        pinned = self._near_pin(expected, tolerance)
-        if pinned:
-            return pinned
-        if not self.site.scope.depends(expected):
+        expected = self._expected(first, second)
+        changes = self._near_pin(expected, tolerance)
+        if not changes and not self.site.scope.depends(expected):
             changes = self.altered(expected, tolerance=tolerance, far=far)
             changes = changes or self._at_definition(expected, tolerance=tolerance, far=far)
-            if changes:
-                return changes
+        if changes or far:
+            return changes
         kind = kind_of(second if expected is first else first, self.site.scope) or kind
-        return [] if far else self.another(expected, tolerance=tolerance, kind=kind)
-
-    def expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
-        """The operand that the other is compared with: a literal, else what does not depend on the program."""
-        depends = self.site.scope.depends
-        for operand in (second, first):
-            if evaluated(operand) is not None:
-                return operand
-        for operand in (second, first):
-            if any(leaves(operand)) and not depends(operand):
-                return operand
-        return first if depends(second) and not depends(first) else second
-
-    def another(self, node: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "") -> list[Replacement]:
-        """Write an expression for another value in a node's place."""
-        known = kind_of(node, self.site.scope) or kind
+        known = kind_of(expected, self.site.scope) or kind
         if kind == "elements":  # as many as there were: other lengths are an error where arrays are compared
             known = "elements" if known == "list" else "array"
-        text = other_value(known, self.enclosed(node), self.seed, tolerance)
-        return self.source.change(node, text, OPERAND if known else EXPRESSION)
+        text = other_value(known, self.enclosed(expected), self.seed, tolerance)
+        return self.source.change(expected, text, OPERAND if known else EXPRESSION)
+
+    def _expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
+        """The operand that the other is compared with: a literal, else what does not depend on the program."""
+        depends = self.site.scope.depends
+        literal = [one for one in (second, first) if evaluated(one) is not None]
+        literal = literal or [one for one in (second, first) if any(leaves(one)) and not depends(one)]
+        return literal[0] if literal else first if depends(second) and not depends(first) else second
 
     def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Replacement]:
         """Alter one literal inside a node."""
         found = list(leaves(node))
         self.seed.shuffle(found)
         for leaf in found[:_MOST_LEAVES]:
-            segment = self.source.segment(leaf)
-            make = literals.far_miss(leaf, segment, self.seed) if far else None
-            text = make if far else literals.near_miss(leaf, segment, self.seed, tolerance)
+            given = leaf, self.source.segment(leaf), self.seed
+            text = literals.far_miss(*given) if far else literals.near_miss(*given, tolerance)
             changes = self.source.change(leaf, text, LITERAL) if text else []
             if changes and self._differs(node, changes):
                 return changes
@@ -181,9 +155,9 @@ class Writer:
 
     def all_far(self, node: ast.expr) -> list[Replacement]:
         """Alter every element of a display, so that nothing is an element of both."""
-        elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         if isinstance(node, ast.Call) and len(node.args) == 1:
             return self.all_far(node.args[0])
+        elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         changes = [self.altered(one, far=True) if one else [] for one in elements]
         if not changes or not all(changes):
             return []
@@ -206,8 +180,7 @@ class Writer:
         before = evaluated(inner)
         if before is None:
             return True
-        text = self.source.combined(inner, changes)[0].text
-        after = evaluated_text(text)
+        after = evaluated_text(self.source.combined(inner, changes)[0].text)
         as_set = isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"set", "frozenset"}
         try:
             return after is not None and (set(before[0]) != set(after[0]) if as_set else before != after)
@@ -227,18 +200,16 @@ class Writer:
     def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Replacement]:
         """Alter the literal that a name stands for: where it is assigned, or in the call of the helper."""
         scope, caller = self.site.scope, self.site.caller
-        if self.in_place or not isinstance(node, ast.Name) or not scope.only_compared(node.id):
+        if self.in_place or not isinstance(node, ast.Name) or node.id not in scope.compared:
             return []
         definition, owner = scope.definition(node), scope
         if node.id in self.site.bound:
             definition, owner = self.site.bound[node.id], caller
-            if isinstance(definition, ast.Name) and caller.is_read_once(definition.id):
+            if isinstance(definition, ast.Name) and len(caller.read(definition.id)) == 1:
                 definition = caller.definition(definition)
         if definition is None or owner.depends(definition):
             return []
         return self.altered(definition, tolerance=tolerance, far=far)
-
-    # Membership, order, type ------------------------------------------------------------------------------------
 
     def not_member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
         """Alter one side of ``element in container`` so that it no longer holds."""
@@ -249,29 +220,26 @@ class Writer:
                 return changes
         if not depends(container):
             changes = self.all_far(container)
-            definition = self.site.scope.definition(container) if isinstance(container, ast.Name) else None
-            is_free = not self.in_place and self.site.scope.only_compared(getattr(container, "id", ""))
-            if not changes and definition and is_free:
-                changes = self.all_far(definition)
+            if not changes and not self.in_place and getattr(container, "id", "") in self.site.scope.compared:
+                definition = self.site.scope.definition(container)
+                changes = self.all_far(definition) if definition else []
             if changes:
                 return changes
-        own = kind_of(element, self.site.scope) == "str"
-        text = self.enclosed(element) if own else f"str({self.source.segment(element)})"
-        text = f"{text} + {literals.word(self.seed)!r}"
-        return self.source.change(element, text, OPERAND)
+        is_text = kind_of(element, self.site.scope) == "str"
+        text = self.enclosed(element) if is_text else f"str({self.source.segment(element)})"
+        return self.source.change(element, f"{text} + {word(self.seed)!r}", OPERAND)
 
     def member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
         """Alter the container of ``element not in container`` so that it holds the element."""
-        text = f"[{ast.unparse(element)}, *{self.enclosed(container)}]"
-        return self.source.change(container, text, OPERAND)
+        return self.source.change(container, f"[{ast.unparse(element)}, *{self.enclosed(container)}]", OPERAND)
 
     def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Replacement]:
         """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
-        segment = self.source.segment(node)
         found = evaluated(node)
         digits = _COUNT_DIGITS if "len(" in ast.unparse(other) else _DIGITS
         if found and isinstance(found[0], int | float):
-            return self.source.change(node, literals.beyond(segment, self.seed, sign, digits), OPERAND)
+            text = literals.beyond(self.source.segment(node), self.seed, sign, digits)
+            return self.source.change(node, text, OPERAND)
         kind = kind_of(node, self.site.scope) or kind_of(other, self.site.scope)
         if kind not in {"", "number", "array"}:
             return []
@@ -290,9 +258,10 @@ class Writer:
             kept = [one for one in _RARE if one not in named]
         return self.source.change(node, self.seed.choice(kept), OPERAND)
 
-    def never_called(self, mock: ast.expr) -> list[Replacement]:
-        """Another mock of the same class in the place of one that was called."""
-        return self.source.change(mock, f"type({self.source.segment(mock)})()", OPERAND)
+    def changed(self, node: ast.expr, *forms: str) -> list[Replacement]:
+        """A node in one of several forms, in which {} is the node as it is written."""
+        form = self.seed.choice(forms) if forms[1:] else forms[0]
+        return self.source.change(node, form.format(self.source.segment(node)), OPERAND)
 
     def negated(self, node: ast.expr) -> list[Replacement]:
         """The opposite of a condition."""

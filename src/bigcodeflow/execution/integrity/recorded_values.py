@@ -39,24 +39,20 @@ def {_RECORD}(site, compute):
 """
 
 
-def _nothing(_test: str, _entry_point: str) -> str | None:
-    return None
-
-
-@untrusted_text.fails_alone(_nothing)
-def recording_text(test: str, entry_point: str) -> str | None:
-    """The test text with every assertion replaced by a print of what it expects; None where there is nothing to print.
+@untrusted_text.fails_alone(lambda _test, _entry_point: "")
+def recording_text(test: str, entry_point: str) -> str:
+    """The test text with every assertion replaced by a print of what it expects; empty where there is nothing to print.
 
     Whatever raises is passed over, so that it can run with a program that returns nothing.
     """
     try:
         module = untrusted_text.parse(test)
     except untrusted_text.REFUSALS:
-        return None
+        return ""
     parsed = ParsedTest(module, entry_point)
     operands = {id(node): found for node, found in _closed_operands(parsed)}
     if not any(operands.values()):
-        return None
+        return ""
     recorded = _Recording(operands, set(parsed.scopes)).visit(module)
     recorded.body += untrusted_text.parse(_RECORDER).body  # last, as imports from __future__ come first
     return ast.unparse(ast.fix_missing_locations(recorded))
@@ -82,9 +78,8 @@ def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.exp
     """Assertions of methods and helpers with the operands that the test alone computes, literals excluded."""
     for scope in parsed.scopes.values():
         closed = ClosedExpressions(scope)
-        for node in assertions_in(scope.node):
-            pairs = list(compared_operands(node))
-            operands = (one for pair in pairs for one in reversed(pair))
+        for node in assertions_in(ast.walk(scope.node)):
+            operands = reversed(compared_operands(node) or ())
             # A literal, or a name for one, nothing could forge.
             computed = (one for one in operands if not any(map(evaluated, filter(None, (one, scope.definition(one))))))
             yield node, [one for one in computed if closed.holds(one)][:1]
@@ -136,21 +131,20 @@ def _forgiven(statement: ast.stmt) -> ast.stmt:
 
 
 #: Names that tests use without importing them, as the task's own imports bind them.
-_CONVENTIONAL = (
-    "np pd math string re json itertools statistics collections Counter OrderedDict defaultdict base64 hashlib"
-    " Fraction operator functools textwrap"
+_CONVENTIONAL = frozenset(
+    """np pd math string re json itertools statistics collections Counter OrderedDict defaultdict base64 hashlib
+    Fraction operator functools textwrap""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 #: Names and attributes whose value may differ from one execution to the next, or comes from outside the test.
-_UNSTABLE_NAMES = (
-    "open input id eval exec globals locals vars hash object print dir memoryview iter next compile breakpoint"
-    " random rand randn randint choice shuffle sample secrets uuid uuid1 uuid4 time now today utcnow time_ns"
-    " perf_counter monotonic urandom getpid environ getcwd getenv tempfile mkdtemp mkstemp TemporaryDirectory"
-    " NamedTemporaryFile listdir exists glob walk stat getsize getmtime read_csv read_json read_excel read_text"
-    " read_bytes path Path datetime date locale socket requests subprocess Mock MagicMock patch mock plt sys"
-    " platform threading __dict__ default_rng RandomState Faker fake getcontext localcontext decimal Decimal format"
-    " str repr to_string set_printoptions setlocale strftime isoformat"
+_UNSTABLE = frozenset(
+    """open input id eval exec globals locals vars hash object print dir memoryview iter next compile breakpoint
+    random rand randn randint choice shuffle sample secrets uuid uuid1 uuid4 time now today utcnow time_ns
+    perf_counter monotonic urandom getpid environ getcwd getenv tempfile mkdtemp mkstemp TemporaryDirectory
+    NamedTemporaryFile listdir exists glob walk stat getsize getmtime read_csv read_json read_excel read_text
+    read_bytes path Path datetime date locale socket requests subprocess Mock MagicMock patch mock plt sys
+    platform threading __dict__ default_rng RandomState Faker fake getcontext localcontext decimal Decimal format
+    str repr to_string set_printoptions setlocale strftime isoformat""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
-_UNSTABLE = frozenset(_UNSTABLE_NAMES.split())
 _MOST_DEPTH = 12
 
 
@@ -159,32 +153,33 @@ class ClosedExpressions:
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._parsed = scope, scope.parsed
-        self._changed = _changed(scope)
+        fixtures = [one.node for key, one in scope.parsed.scopes.items() if key in ("self.setUp", "self.setUpClass")]
+        parts = (part for node in (scope.node, *fixtures) for part in ast.walk(node))
+        # Names and attributes of self of which the function, or a fixture before it, calls a method for its effect.
+        calls = [part.value for part in parts if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
+        holders = [one.func.value for one in calls if isinstance(one.func, ast.Attribute)]
+        self._changed = {key_of(part) for one in holders for part in ast.walk(one)} - {"", "self"}
 
-    def holds(self, node: ast.expr) -> bool:
+    def holds(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether an expression is built from literals, libraries and functions of the test alone."""
-        return self._holds(node, _MOST_DEPTH)
-
-    def _holds(self, node: ast.expr, depth: int) -> bool:
+        parts = list(ast.walk(node))
         if not depth or self._scope.depends(node):
             return False
-        bound = {"self"}
-        for part in ast.walk(node):
-            if isinstance(part, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
-                return False
-            if isinstance(part, ast.Attribute) and not self._holds_attribute(part, depth):
-                return False
-            if isinstance(part, ast.comprehension):
-                bound |= {one.id for one in _names(part.target)}
-            elif isinstance(part, ast.arg):
-                bound.add(part.arg)
-        free = (one for one in _names(node) if one.id not in bound)
-        return all(self._holds_name(one, depth) for one in free)
+        if any(isinstance(part, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr) for part in parts):
+            return False
+        targets = [name for part in parts if isinstance(part, ast.comprehension) for name in ast.walk(part.target)]
+        bound = {"self"} | {part.arg for part in parts if isinstance(part, ast.arg)}
+        bound |= {one.id for one in targets if isinstance(one, ast.Name)}
+        attributes = [part for part in parts if isinstance(part, ast.Attribute)]
+        names = [part for part in parts if isinstance(part, ast.Name) and part.id not in bound]
+        return all(self._holds_attribute(part, depth) for part in attributes) and all(
+            self._holds_name(part, depth) for part in names
+        )
 
     def _holds_attribute(self, node: ast.Attribute, depth: int) -> bool:
+        key = key_of(node)
         if node.attr in _UNSTABLE:
             return False
-        key = key_of(node)
         if key in self._parsed.scopes:
             return self._is_stable(key)
         return not key or self._holds_variable(node, key, depth)
@@ -198,13 +193,13 @@ class ClosedExpressions:
         if name in self._parsed.scopes:
             return self._is_stable(name)
         if name in self._parsed.constants:
-            return self._holds(self._parsed.constants[name], depth - 1)
-        return name in self._parsed.imported or name in _CONVENTIONAL.split() or hasattr(builtins, name)
+            return self.holds(self._parsed.constants[name], depth - 1)
+        return name in self._parsed.imported or name in _CONVENTIONAL or hasattr(builtins, name)
 
     def _holds_variable(self, node: ast.expr, key: str, depth: int) -> bool:
         """A variable that is assigned once, from such an expression, and that nothing else could have changed."""
         definition = self._scope.definition(node)
-        return definition is not None and key not in self._changed and self._holds(definition, depth - 1)
+        return definition is not None and key not in self._changed and self.holds(definition, depth - 1)
 
     def _is_stable(self, key: str) -> bool:
         """Whether a helper, with all that it calls, reads nothing but its arguments and the test's constants."""
@@ -212,16 +207,3 @@ class ClosedExpressions:
         names = {getattr(part, "id", getattr(part, "attr", "")) for part in parts}
         attributes = {key_of(part) for part in parts if isinstance(part, ast.Attribute)} - {""}
         return key not in self._parsed.tainted and not names & _UNSTABLE and attributes <= set(self._parsed.scopes)
-
-
-def _names(node: ast.AST) -> list[ast.Name]:
-    return [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-
-
-def _changed(scope: Scope) -> set[str]:
-    """Names and attributes of self of which the function, or a fixture before it, calls a method for its effect."""
-    fixtures = [one.node for key, one in scope.parsed.scopes.items() if key in ("self.setUp", "self.setUpClass")]
-    parts = (part for node in (scope.node, *fixtures) for part in ast.walk(node))
-    calls = [part.value for part in parts if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
-    holders = [one.func.value for one in calls if isinstance(one.func, ast.Attribute)]
-    return {key_of(part) for one in holders for part in ast.walk(one)} - {"", "self"}

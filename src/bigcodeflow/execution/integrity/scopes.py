@@ -13,8 +13,6 @@ from bigcodeflow.execution.integrity.syntax import (
     Assertion,
     Definition,
     assertions_in,
-    assertions_of,
-    bound_arguments,
     expects_failure,
     is_assertion,
     key_of,
@@ -52,12 +50,8 @@ class Scope:
 
     def depends(self, node: ast.AST) -> bool:
         """Whether an expression depends on what the program returned or was given by it."""
-        return any(self.names_program(part) or observes(part) for part in ast.walk(node))
-
-    def names_program(self, part: ast.AST) -> bool:
-        """Whether a name or an attribute of self stands for the program or for something that it made."""
-        key = key_of(part)
-        return bool(key) and (key in self.tainted or key in self.parsed.tainted)
+        tainted = self.tainted | self.parsed.tainted
+        return any(key_of(part) in tainted or observes(part) for part in ast.walk(node))
 
     def definition(self, node: ast.expr) -> ast.expr | None:
         """The one expression that a local name or an attribute of self is bound to."""
@@ -65,29 +59,30 @@ class Scope:
         found = self.bindings.get(key) or (self.parsed.attributes.get(key) if "." in key else None) or []
         return found[0] if len(found) == 1 else None
 
-    def only_compared(self, name: str) -> bool:
-        """Whether assertions alone read a local name, so that its value never reaches the program."""
-        return name in self._compared
+    def read(self, name: str = "") -> list[ast.Name]:
+        """Where the function reads a name; or any."""
+        names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+        return [part for part in names if not name or part.id == name]
 
     @cached_property
-    def _compared(self) -> set[str]:
+    def compared(self) -> set[str]:
+        """Local names that assertions alone read, so that their values never reach the program."""
         within = set[int]()
-        for call in assertions_in(self.node):
-            given = [part for one in ast.walk(call) if self.calls_program(one) for part in ast.walk(one)]
+        for call in assertions_in(ast.walk(self.node)):
+            given = [part for one in ast.walk(call) if self._calls_program(one) for part in ast.walk(one)]
             within |= {id(part) for part in ast.walk(call)} - set(map(id, given))
-        names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
-        return {one.id for one in names} - {one.id for one in names if id(one) not in within}
+        return {one.id for one in self.read()} - {one.id for one in self.read() if id(one) not in within}
+
+    def _calls_program(self, node: ast.AST) -> bool:
+        """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
+        if not isinstance(node, ast.Call) or not self.depends(node.func):
+            return False
+        return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
 
     @cached_property
     def parts(self) -> list[ast.AST]:
         """The nodes that every correct program has the function run."""
-        return list(reached_parts(self.node, self.depends))
-
-    @cached_property
-    def helper_calls(self) -> list[tuple[str, ast.Call]]:
-        """The calls among them that run another function of the test text, with its key."""
-        calls = [(key_of(part.func), part) for part in self.parts if isinstance(part, ast.Call)]
-        return [(key, call) for key, call in calls if key in self.parsed.scopes]
+        return list(_reached(self.node.body, self.depends))
 
     @cached_property
     def called(self) -> set[str]:
@@ -95,29 +90,18 @@ class Scope:
         calls = (key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call))
         return {key for key in calls if key in self.parsed.scopes}
 
-    def is_read_once(self, name: str) -> bool:
-        """Whether one expression alone reads a local name."""
-        reads = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and part.id == name]
-        return sum(isinstance(part.ctx, ast.Load) for part in reads) == 1
-
-    def calls_program(self, node: ast.AST) -> bool:
-        """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
-        if not isinstance(node, ast.Call) or not self.depends(node.func):
-            return False
-        return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
-
 
 class ParsedTest:
     """The test class of a text, with the functions that its methods reach."""
 
     def __init__(self, module: ast.Module, entry_point: str) -> None:
-        self.module, self.entry_point = module, entry_point
-        self._functions = {one.name: one for one in module.body if isinstance(one, Definition)}
-        self._methods = _methods(module)
+        self.module = module
+        methods = _methods(module)
+        self.tests = sorted(name for name in methods if name.startswith("test"))
         self.attributes: dict[str, list[ast.expr | None]] = defaultdict(list)
         self.tainted = {entry_point}
-        self.scopes = {f"self.{name}": Scope(name, node, self) for name, node in self._methods.items()}
-        self.scopes |= {name: Scope(name, node, self) for name, node in self._functions.items()}
+        self.scopes = {f"self.{name}": Scope(name, node, self) for name, node in methods.items()}
+        self.scopes |= {one.name: Scope(one.name, one, self) for one in module.body if isinstance(one, Definition)}
         for scope in self.scopes.values():
             _bind(scope)
             for key, values in scope.bindings.items():
@@ -125,24 +109,19 @@ class ParsedTest:
                     self.attributes[key] += values
         self._spread()
 
-    @property
-    def tests(self) -> list[str]:
-        """Names of the test methods, sorted."""
-        return sorted(name for name in self._methods if name.startswith("test"))
-
     def sites(self, test: str) -> list[Site]:
         """The assertions that a test method reaches, its own first."""
         own = self.scopes[f"self.{test}"]
-        found = [Site(node, own, {}, own) for node in assertions_of(own.parts)]
+        found = [Site(node, own, {}, own) for node in assertions_in(own.parts)]
         todo, seen = [own], {own.name}
         while todo and len(found) < _MOST_SITES:
             scope = todo.pop(0)
-            for key, call in scope.helper_calls:
-                helper = self.scopes[key]
-                if scope is not own and helper.name in seen:
+            for call in (part for part in scope.parts if isinstance(part, ast.Call)):
+                helper = self.scopes.get(key_of(call.func))
+                if helper is None or (scope is not own and helper.name in seen):
                     continue
-                bound = bound_arguments(call, helper.node, key) if scope is own else {}
-                found += [Site(node, helper, bound, own) for node in assertions_of(helper.parts)]
+                bound = _bound_arguments(call, helper.node) if scope is own else {}
+                found += [Site(node, helper, bound, own) for node in assertions_in(helper.parts)]
                 if helper.name not in seen:
                     seen.add(helper.name)
                     todo.append(helper)
@@ -150,21 +129,15 @@ class ParsedTest:
 
     def callers(self) -> dict[str, frozenset[str]]:
         """For every scope the test methods that may run it, fixtures excluded."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for test in self.tests:
-            for key in self.reached_from(f"self.{test}"):
-                found[key].add(test)
-        return {key: frozenset(tests) for key, tests in found.items()}
+        reached = {test: self.reached_from(f"self.{test}") for test in self.tests}
+        return {key: frozenset(test for test in self.tests if key in reached[test]) for key in self.scopes}
 
     def reached_from(self, first: str) -> set[str]:
         """Keys of a scope and of those that it calls, directly or not."""
-        reached, todo = set[str](), [first]
+        reached, todo = set[str](), {first}
         while todo:
-            key = todo.pop()
-            if key in reached:
-                continue
-            reached.add(key)
-            todo += self.scopes[key].called
+            reached |= todo
+            todo = set().union(*(self.scopes[key].called for key in todo)) - reached
         return reached
 
     @cached_property
@@ -197,53 +170,37 @@ class ParsedTest:
 
 
 def _methods(module: ast.Module) -> dict[str, Definition]:
-    """Methods of the test class, those of its bases in the text included."""
+    """Methods of the test class, those of its bases in the text included; the last of two of one name counts there."""
     classes = {one.name: one for one in module.body if isinstance(one, ast.ClassDef)}
     methods: dict[str, Definition] = {}
-    todo, seen = [_TEST_CLASS], set[str]()
+    todo = [_TEST_CLASS]
     while todo:
         name = todo.pop(0)
-        if name in seen or name not in classes:
-            continue
-        seen.add(name)
-        for one in classes[name].body:
-            if isinstance(one, Definition) and one.name not in methods:
+        found = classes.pop(name, None)
+        for one in found.body if found else ():
+            if isinstance(one, Definition) and (name == _TEST_CLASS or one.name not in methods):
                 methods[one.name] = one
-            elif isinstance(one, Definition) and name == _TEST_CLASS:
-                methods[one.name] = one  # the last of two methods of one name counts
-        todo += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+        todo += [base.id for base in found.bases if isinstance(base, ast.Name)] if found else []
     return methods
 
 
+def _bound_arguments(call: ast.Call, helper: Definition) -> dict[str, ast.expr]:
+    """Parameters of a helper with the arguments that a call gives them."""
+    names = [one.arg for one in [*helper.args.posonlyargs, *helper.args.args]]
+    static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
+    has_self = isinstance(call.func, ast.Attribute) and not static
+    given = dict(zip(names[1:] if has_self else names, call.args, strict=False))
+    return given | {one.arg: one.value for one in call.keywords if one.arg}
+
+
 def _bind(scope: Scope) -> None:
-    for argument in _parameters(scope.node):
-        scope.bindings[argument].append(None)
+    nested = [part.args for part in ast.walk(scope.node) if isinstance(part, ast.FunctionDef | ast.Lambda)]
+    for part in (part for arguments in [scope.node.args, *nested] for part in ast.walk(arguments)):
+        if isinstance(part, ast.arg):
+            scope.bindings[part.arg].append(None)
     for part in ast.walk(scope.node):
-        for target, value in _assigned(part):
+        for target, value, _ in _assigned(part):
             _bind_target(scope, target, value)
-
-
-def _parameters(function: Definition) -> list[str]:
-    nested = [part.args for part in ast.walk(function) if isinstance(part, ast.FunctionDef | ast.Lambda)]
-    return [
-        one.arg for arguments in [function.args, *nested] for one in ast.walk(arguments) if isinstance(one, ast.arg)
-    ]
-
-
-def _assigned(part: ast.AST) -> Iterable[tuple[ast.expr, ast.expr | None]]:
-    """Targets that a statement or an expression binds, each with its value where that is an expression."""
-    match part:
-        case ast.Assign(targets=targets, value=value):
-            return [(target, value) for target in targets]
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-            return [(target, value)]
-        case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
-            return [(target, None)]
-        case ast.comprehension(target=target) | ast.withitem(optional_vars=ast.expr() as target):
-            return [(target, None)]
-        case ast.Delete(targets=targets):
-            return [(target, None) for target in targets]
-    return []
 
 
 def _bind_target(scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
@@ -252,96 +209,75 @@ def _bind_target(scope: Scope, target: ast.expr, value: ast.expr | None) -> None
             values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
             for index, one in enumerate(targets):
                 _bind_target(scope, one, values[index] if len(values) == len(targets) else None)
-        case ast.Starred(value=inner):
-            _bind_target(scope, inner, None)
-        case ast.Subscript(value=inner):
-            _bind_target(scope, inner, None)  # changed in place: no longer what it was assigned
+        case ast.Starred(value=inner) | ast.Subscript(value=inner):
+            _bind_target(scope, inner, None)  # a part of it, or changed in place: no longer what it was assigned
         case ast.Name() | ast.Attribute() if key_of(target):
             scope.bindings[key_of(target)].append(value)
 
 
-def _taint(scope: Scope) -> None:
-    for part in ast.walk(scope.node):
-        for target, source in _flows(part):
-            if scope.depends(source):
-                for one in ast.walk(target):
-                    _mark(scope, key_of(one))
-    for name in _mocks(scope.node):
-        scope.tainted.add(name)
-
-
-def _mark(scope: Scope, key: str) -> None:
-    if "." in key:
-        scope.parsed.tainted.add(key)
-    elif key and key != "self":
-        scope.tainted.add(key)
-
-
-def _flows(part: ast.AST) -> Iterable[tuple[ast.AST, ast.AST]]:
-    """Where a value of the second goes into the first."""
+def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
+    """Targets that a node binds, each with its value where that is an expression, and with what the value is of."""
     match part:
+        case ast.Assign(targets=targets, value=value):
+            return [(target, value, value) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            return [(target, value, value)]
         case (
-            ast.For(target=target, iter=source)
+            ast.AugAssign(target=target, value=source)
+            | ast.For(target=target, iter=source)
             | ast.AsyncFor(target=target, iter=source)
             | ast.comprehension(target=target, iter=source)
             | ast.withitem(optional_vars=ast.expr() as target, context_expr=source)
-            | ast.AnnAssign(target=target, value=ast.expr() as source)
-            | ast.AugAssign(target=target, value=source)
-            | ast.NamedExpr(target=target, value=source)
         ):
-            return [(target, source)]
-        case ast.Assign(targets=targets, value=source):
-            return [(target, source) for target in targets]
-        case ast.Call(func=ast.Attribute(value=holder, attr="append" | "extend" | "update" | "add"), args=[source, *_]):
-            return [(holder, source)]
+            return [(target, None, source)]
+        case ast.Delete(targets=targets):
+            return [(target, None, None) for target in targets]
     return []
 
 
-def _mocks(function: Definition) -> Iterator[str]:
-    """Names of what the program is observed through."""
-    decorated = [one for one in function.decorator_list if "patch" in ast.dump(one)]
-    if decorated:
-        yield from [one.arg for one in function.args.args][1:]
-    for part in ast.walk(function):
-        if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
-            name = ast.dump(part.context_expr)
-            if "patch" in name or any(one in name for one in (*RAISING, *WARNING)):
-                yield part.optional_vars.id
+def _taint(scope: Scope) -> None:
+    """Mark the names that values of the program go into, or that it is observed through."""
+    if any("patch" in ast.dump(one) for one in scope.node.decorator_list):
+        scope.tainted |= {one.arg for one in scope.node.args.args[1:]}
+    for part in ast.walk(scope.node):
+        flows = [(target, source) for target, _, source in _assigned(part) if source is not None]
+        match part:
+            case ast.Call(ast.Attribute(holder, "append" | "extend" | "update" | "add"), [source, *_]):
+                flows.append((holder, source))
+            case ast.withitem(optional_vars=ast.Name(id=name)):
+                manager = ast.dump(part.context_expr)
+                if any(one in manager for one in ("patch", *RAISING, *WARNING)):
+                    scope.tainted.add(name)
+        for target, source in flows:
+            if scope.depends(source):
+                keys = {key_of(one) for one in ast.walk(target)} - {"", "self"}
+                scope.parsed.tainted |= {key for key in keys if "." in key}
+                scope.tainted |= {key for key in keys if "." not in key}
 
 
-_Depends = Callable[[ast.AST], bool]
-
-
-def reached_parts(function: Definition, depends: _Depends) -> Iterator[ast.AST]:
-    """Every node that all correct programs have the function run, none where an assertion is expected to fail.
+def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+    """Every node that all correct programs run of a list, none where an assertion is expected to fail.
 
     What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
     an assertion is skipped passes the altered one as well.
     """
-    yield from _reached_list(function.body, depends)
-
-
-def _reached_list(statements: Iterable[ast.AST], depends: _Depends) -> Iterator[ast.AST]:
-    for statement in statements:
-        yield from _reached(statement, depends)
-        if _may_leave(statement, depends):
+    for node in nodes:
+        yield node
+        skipped = _skippable(node, depends)
+        fields = [value for name, value in ast.iter_fields(node) if name not in skipped]
+        if isinstance(node, ast.With | ast.AsyncWith) and any(expects_failure(item) for item in node.items):
+            fields = [node.items]
+        for value in fields:
+            parts = value if isinstance(value, list) else [value]
+            yield from _reached((part for part in parts if isinstance(part, ast.AST)), depends)
+        # It may end the list that it stands in, depending on the program.
+        is_block = isinstance(node, ast.If | ast.Try | ast.For | ast.While | ast.With)
+        leaving = (ast.Return, ast.Break, ast.Continue)
+        if skipped and is_block and any(isinstance(part, leaving) for part in ast.walk(node)):
             return
 
 
-def _reached(node: ast.AST, depends: _Depends) -> Iterator[ast.AST]:
-    yield node
-    if isinstance(node, ast.With | ast.AsyncWith) and any(expects_failure(item) for item in node.items):
-        for item in node.items:
-            yield from _reached(item, depends)
-        return
-    skipped = _skippable(node, depends)
-    for name, value in ast.iter_fields(node):
-        if name not in skipped:
-            parts = value if isinstance(value, list) else [value]
-            yield from _reached_list((part for part in parts if isinstance(part, ast.AST)), depends)
-
-
-def _skippable(node: ast.AST, depends: _Depends) -> tuple[str, ...]:
+def _skippable(node: ast.AST, depends: Callable[[ast.AST], bool]) -> tuple[str, ...]:
     """Fields of a node that a correct program may have skipped, or not run to their end."""
     skipped: tuple[str, ...] = ()
     match node:
@@ -358,12 +294,3 @@ def _skippable(node: ast.AST, depends: _Depends) -> tuple[str, ...]:
         case ast.With(items=items) if any("suppress" in ast.dump(one.context_expr) for one in items):
             skipped = ("body",)
     return skipped
-
-
-def _may_leave(node: ast.AST, depends: _Depends) -> bool:
-    """Whether a statement may end the list that it stands in, depending on the program."""
-    match node:
-        case ast.If() | ast.Try() | ast.For() | ast.While() | ast.With():
-            leaving = (ast.Return, ast.Break, ast.Continue)
-            return bool(_skippable(node, depends)) and any(isinstance(part, leaving) for part in ast.walk(node))
-    return False

@@ -1,24 +1,21 @@
-"""How test texts are written: assertions, calls that read files, and segments that are replaced in place.
-
-Everything that is not replaced stays on its line.
-"""
+"""How test texts are written: assertions, calls that read files, and segments replaced in place, line by line."""
 
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Assertion = ast.Call | ast.Assert
 
 _WRITING = re.compile(r"[wax][bt+]*")
-_OBSERVING_NAMES = (
-    "listdir glob iglob rglob iterdir walk scandir exists isfile isdir is_file is_dir stat getsize getmtime read_text"
-    " read_bytes read_csv read_json read_excel read_sql imread load_workbook ZipFile namelist getvalue"
-    " fetchall fetchone get_fignums gcf gca"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_OBSERVING = frozenset(
+    """listdir glob iglob rglob iterdir walk scandir exists isfile isdir is_file is_dir stat getsize getmtime read_text
+    read_bytes read_csv read_json read_excel read_sql imread load_workbook ZipFile namelist getvalue
+    fetchall fetchone get_fignums gcf gca""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
-_OBSERVING = frozenset(_OBSERVING_NAMES.split())
 #: Context managers and calls of which the body is expected to fail.
 RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
 WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -48,15 +45,10 @@ def is_assertion(node: ast.AST) -> bool:
     return name in RAISING or (name.startswith("assert") and (not own or name[6:7].isupper() or "_" in name))
 
 
-def assertions_in(node: ast.AST) -> list[Assertion]:
-    """Every assertion below a node."""
-    return assertions_of(ast.walk(node))
-
-
-def assertions_of(parts: Iterable[ast.AST]) -> list[Assertion]:
+def assertions_in(nodes: Iterable[ast.AST]) -> list[Assertion]:
     """The assertions among nodes."""
-    found = (part for part in parts if isinstance(part, ast.Assert | ast.Call))
-    return [part for part in found if isinstance(part, ast.Assert) or is_assertion(part)]
+    found = (node for node in nodes if isinstance(node, ast.Assert | ast.Call))
+    return [node for node in found if isinstance(node, ast.Assert) or is_assertion(node)]
 
 
 def expects_failure(item: ast.withitem) -> bool:
@@ -72,21 +64,8 @@ def observes(node: ast.AST) -> bool:
     name = called_name(node)
     if name != "open":
         return name in _OBSERVING
-    modes = [
-        one.value for one in (*node.args[:2], *(one.value for one in node.keywords)) if isinstance(one, ast.Constant)
-    ]
+    modes = [getattr(one, "value", None) for one in (*node.args[:2], *(one.value for one in node.keywords))]
     return not any(isinstance(one, str) and _WRITING.fullmatch(one) for one in modes)
-
-
-def bound_arguments(call: ast.Call, helper: Definition, key: str) -> dict[str, ast.expr]:
-    """Parameters of a helper with the arguments that a call gives them."""
-    names = [one.arg for one in [*helper.args.posonlyargs, *helper.args.args]]
-    static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
-    given = dict(zip(names if static or "." not in key else names[1:], call.args, strict=False))
-    return given | {one.arg: one.value for one in call.keywords if one.arg}
-
-
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Replacement(NamedTuple):
@@ -134,22 +113,15 @@ class Source:
         lines = "\n" * missing
         return [Replacement(start, end, f"({text}{lines})" if missing else text, rank)]
 
-    def combined(self, node: ast.expr, changes: Iterable[Replacement]) -> list[Replacement]:
+    def combined(self, node: ast.expr, changes: Sequence[Replacement]) -> list[Replacement]:
         """Several changes inside a node, as one change of the node."""
-        inside = list(changes)
-        return self.change(node, self.with_changes(node, inside), max(change.rank for change in inside))
+        return self.change(node, self.altered(changes, node), max(change.rank for change in changes))
 
-    def with_changes(self, node: ast.expr, changes: Iterable[Replacement]) -> str:
-        """A node as it is written after changes inside it."""
-        return self._with(sorted(changes), *self.span(node))
-
-    def altered(self, changes: Iterable[Replacement]) -> str:
-        """The whole text with changes, none of which overlap."""
-        return self._with(sorted(changes), 0, len(self._bytes))
-
-    def _with(self, changes: Iterable[Replacement], start: int, end: int) -> str:
+    def altered(self, changes: Iterable[Replacement], node: ast.expr | None = None) -> str:
+        """A node, or the whole text, with changes inside it, none of which overlap."""
+        start, end = self.span(node) if node else (0, len(self._bytes))
         parts = []
-        for change in changes:
+        for change in sorted(changes):
             parts += [self.slice(start, change.start), change.text]
             start = change.end
         return "".join([*parts, self.slice(start, end)])
