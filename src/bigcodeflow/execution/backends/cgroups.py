@@ -14,7 +14,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,11 @@ _SECONDS_TO_END = 5.0
 _STEP_SECONDS = 0.002
 _START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
 _V1_CONTROLLERS = ("memory", "pids", "cpuacct")
+_COUNTERS = {
+    1: (("cpuacct", "cpuacct.usage", "", 1e-9), ("memory", "memory.oom_control", "oom_kill", 1)),
+    2: (("", "cpu.stat", "usage_usec", 1e-6), ("memory", "memory.events", "oom_kill", 1)),
+}
+"""Version → for each field of GroupUsage controller, file, word before the number (empty: it is all), and unit."""
 
 
 class GroupUsage(NamedTuple):
@@ -42,26 +48,6 @@ class GroupUsage(NamedTuple):
     """Of all processes, also ended ones that nobody waited for; None where the kernel does not count it."""
     oom_kills: int
     """Processes that the kernel killed at the memory limit."""
-
-
-class _Counter(NamedTuple):
-    controller: str
-    file: str
-    key: str
-    """Word that the counter's line starts with; empty for a file that holds one number."""
-    unit: float
-
-
-_COUNTERS = {
-    1: (_Counter("cpuacct", "cpuacct.usage", "", 1e-9), _Counter("memory", "memory.oom_control", "oom_kill", 1)),
-    2: (_Counter("", "cpu.stat", "usage_usec", 1e-6), _Counter("memory", "memory.events", "oom_kill", 1)),
-}
-"""Version → the counters of GroupUsage's fields."""
-_MEMORY_FILES = {
-    # Memory alone comes first: the kernel refuses a sum of memory and swap that is smaller than memory.
-    1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
-    2: ("memory.max",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +88,13 @@ class SlotGroup:
                 folder.rmdir()
             raise
         # Both temporary file systems may be full while the processes hold all that they may: that is no breach yet.
-        memory_mib = limits.memory_mib + 2 * limits.disk_mib + _SLACK_MIB
-        for file in _MEMORY_FILES[self._version]:
-            self._limit("memory", file, str(memory_mib << 20))
-        if self._version != 1:
+        memory_bytes = str((limits.memory_mib + 2 * limits.disk_mib + _SLACK_MIB) << 20)
+        if self._version == 1:
+            # Memory alone comes first: the kernel refuses a sum of memory and swap that is smaller than memory.
+            self._limit("memory", "memory.limit_in_bytes", memory_bytes)
+            self._limit("memory", "memory.memsw.limit_in_bytes", memory_bytes)
+        else:
+            self._limit("memory", "memory.max", memory_bytes)
             self._limit("memory", "memory.swap.max", "0")
         self._limit("pids", "pids.max", self._processes)
 
@@ -120,9 +109,15 @@ class SlotGroup:
         parent = find_cgroup_dir()
         if parent is None:
             return None
-        _remove_stale(parent)
+        # Ids are unique within a PID namespace, and reused: the owner's start time tells one from the next.
+        mine = f"{_PREFIX}-{Path('/proc/self/ns/pid').stat().st_ino}-"
+        for folder in dict.fromkeys(parent.folders.values()):
+            for group in folder.glob(f"{mine}*"):
+                pid, _, rest = group.name.removeprefix(mine).partition("-")
+                if pid.isdecimal() and _start_time(int(pid)) != rest.partition("-")[0]:
+                    _remove(group)  # its sandboxes ended with their owner, so it is empty
         try:
-            return cls(parent, f"{_owner_prefix()}{os.getpid()}-{_start_time(os.getpid())}-{slot}", limits)
+            return cls(parent, f"{mine}{os.getpid()}-{_start_time(os.getpid())}-{slot}", limits)
         except OSError as error:
             logger.warning("no control group for slot %s (%s): its samples run without one", slot, error)
             return None
@@ -144,9 +139,8 @@ class SlotGroup:
     def usage(self) -> GroupUsage:
         """What was used since begin()."""
         now, base = self._counted(), self._base
-        cpu_seconds = None
-        if now.cpu_seconds is not None and base.cpu_seconds is not None:
-            cpu_seconds = now.cpu_seconds - base.cpu_seconds
+        is_counted = now.cpu_seconds is not None and base.cpu_seconds is not None
+        cpu_seconds = (now.cpu_seconds or 0.0) - (base.cpu_seconds or 0.0) if is_counted else None
         return GroupUsage(cpu_seconds, now.oom_kills - base.oom_kills)
 
     def pids(self) -> set[int]:
@@ -167,9 +161,15 @@ class SlotGroup:
             self._limit("pids", "pids.max", "0")  # so that nothing forks faster than it can be killed
         give_up_at = time.monotonic() + _SECONDS_TO_END
         while (pids := self.pids()) and time.monotonic() < give_up_at:
-            if not at_once:
-                for pid in pids:
-                    self._kill(pid)
+            for pid in () if at_once else pids:
+                with suppress(OSError):
+                    # The number may belong to another process by now; the descriptor keeps the one that is looked at.
+                    descriptor = os.pidfd_open(pid)
+                    try:
+                        if pid in self.pids():
+                            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    finally:
+                        os.close(descriptor)
             time.sleep(_STEP_SECONDS)
         if not at_once:
             self._limit("pids", "pids.max", self._processes)
@@ -180,18 +180,8 @@ class SlotGroup:
         self.kill_all()
         for folder in self._distinct:
             give_up_at = time.monotonic() + _SECONDS_TO_END
-            while not _removed(folder) and time.monotonic() < give_up_at:
+            while not _remove(folder) and time.monotonic() < give_up_at:
                 time.sleep(_STEP_SECONDS)  # the kernel lets go of a group a moment after its last process
-
-    def _kill(self, pid: int) -> None:
-        # The number may belong to another process by now; the descriptor keeps the one that is looked at.
-        with suppress(OSError):
-            descriptor = os.pidfd_open(pid)
-            try:
-                if pid in self.pids():
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            finally:
-                os.close(descriptor)
 
     def _limit(self, controller: str, file: str, value: str) -> None:
         folder = self._folders.get(controller)
@@ -199,21 +189,14 @@ class SlotGroup:
             _write(folder / file, value)
 
     def _counted(self) -> GroupUsage:
-        cpu_seconds, oom_kills = (self._count(counter) for counter in _COUNTERS[self._version])
-        return GroupUsage(cpu_seconds, int(oom_kills or 0))
-
-    def _count(self, counter: _Counter) -> float | None:
-        folder = self._folders.get(counter.controller)
-        if folder is None:
-            return None
-        with suppress(OSError, ValueError, IndexError):
-            text = (folder / counter.file).read_text()
-            if not counter.key:
-                return int(text) * counter.unit
-            return next(
-                int(words[1]) * counter.unit for words in map(str.split, text.splitlines()) if words[0] == counter.key
-            )
-        return None
+        counts: list[float | None] = []
+        for controller, file, key, unit in _COUNTERS[self._version]:
+            counts.append(None)
+            with suppress(OSError, ValueError, IndexError, KeyError, StopIteration):
+                lines = (self._folders[controller] / file).read_text().splitlines()
+                words = next(words for words in map(str.split, lines) if not key or words[0] == key)
+                counts[-1] = int(words[-1]) * unit
+        return GroupUsage(counts[0], int(counts[1] or 0))
 
 
 class SlotGroupPool:
@@ -253,12 +236,6 @@ class SlotGroupPool:
             group.close()
 
 
-def available() -> str:
-    """What groups can do here, such as 'cgroup v1: memory, pids, cpuacct'; empty where there are none."""
-    parent = find_cgroup_dir()
-    return parent.description if parent else ""
-
-
 def find_cgroup_dir(
     groups_file: Path = Path("/proc/self/cgroup"), mounts_file: Path = Path("/proc/self/mountinfo")
 ) -> CgroupDir | None:
@@ -269,66 +246,49 @@ def find_cgroup_dir(
         mounts_file: in the form of /proc/PID/mountinfo, proc(5).
     """
     try:
-        own = dict(_own_groups(groups_file.read_text()))
-        mounts = list(_mounts(mounts_file.read_text()))
+        hierarchies = _hierarchies(groups_file.read_text(), mounts_file.read_text())
     except (OSError, ValueError) as error:
         logger.warning("control groups cannot be looked up (%s): samples run without them", error)
         return None
-    return _version_2(own, mounts) or _version_1(own, mounts)
+    for folder, mount_point in hierarchies[""]:
+        beside = folder.parent
+        # Beside the own group only where that place was given to us: other groups there have other masters.
+        is_ours = folder != mount_point and (beside == mount_point or _is_delegated(beside))
+        for parent in (folder, beside) if is_ours else (folder,):
+            with suppress(OSError):
+                enabled = (parent / "cgroup.subtree_control").read_text().split()
+                if {"memory", "pids"} <= set(enabled) and _is_writable(parent, parent / "cgroup.procs"):
+                    return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
+    folders = {
+        controller: folder
+        for controller in _V1_CONTROLLERS
+        for folder, _ in hierarchies[controller]
+        if _is_writable(folder) and (folder / "cgroup.procs").exists()
+    }
+    return CgroupDir(1, folders) if folders else None
 
 
-class _Mount(NamedTuple):
-    """A mounted hierarchy; ``shown`` is the group that its mount point stands for."""
-
-    shown: str
-    point: Path
-    kind: str
-    controllers: frozenset[str]
-
-    def folder_of(self, group: str) -> Path:
-        inside = group.removeprefix(self.shown.rstrip("/")) if group.startswith(self.shown) else ""
-        return self.point / inside.lstrip("/")
-
-
-def _own_groups(text: str) -> Iterator[tuple[str, str]]:
-    """Controller and group; version 2 has the empty controller."""
-    for line in text.splitlines():
+def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path]]]:
+    """Controller → the own group's folder in each hierarchy with it, and the mount point; empty: version 2."""
+    own: dict[str, str] = {}
+    for line in groups.splitlines():
         _, controllers, group = line.split(":", 2)
-        for controller in controllers.split(","):
-            yield controller, group
-
-
-def _mounts(text: str) -> Iterator[_Mount]:
-    for line in text.splitlines():
+        own |= dict.fromkeys(controllers.split(","), group)
+    found: dict[str, list[tuple[Path, Path]]] = defaultdict(list)
+    for line in mounts.splitlines():
         front, _, back = line.partition(" - ")
         kind, _, options = back.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
-            _, _, _, shown, point, *_ = front.split()
-            yield _Mount(shown, Path(point), kind, frozenset(options.split(",")))
+            _, _, _, shown, point, *_ = front.split()  # `shown` is the group that the mount point stands for
+            for controller in own.keys() & ({""} if kind == "cgroup2" else set(options.split(",")) - {""}):
+                group = own[controller]
+                inside = group.removeprefix(shown.rstrip("/")) if group.startswith(shown) else ""
+                found[controller].append((Path(point) / inside.lstrip("/"), Path(point)))
+    return found
 
 
-def _version_2(own: Mapping[str, str], mounts: Sequence[_Mount]) -> CgroupDir | None:
-    for mount in mounts:
-        if mount.kind != "cgroup2" or "" not in own:
-            continue
-        folder = mount.folder_of(own[""])
-        beside = folder.parent
-        # Beside the own group only where that place was given to us: other groups there have other masters.
-        is_ours = folder != mount.point and (beside == mount.point or _is_delegated(beside))
-        for parent in (folder, beside) if is_ours else (folder,):
-            if _hands_on(parent):
-                return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
-    return None
-
-
-def _hands_on(folder: Path) -> bool:
-    try:
-        enabled = (folder / "cgroup.subtree_control").read_text().split()
-    except OSError:
-        return False
-    return {"memory", "pids"} <= set(enabled) and all(
-        os.access(path, os.W_OK) for path in (folder, folder / "cgroup.procs")
-    )
+def _is_writable(*paths: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in paths)
 
 
 def _is_delegated(folder: Path) -> bool:
@@ -340,22 +300,6 @@ def _is_delegated(folder: Path) -> bool:
     return False
 
 
-def _version_1(own: Mapping[str, str], mounts: Sequence[_Mount]) -> CgroupDir | None:
-    folders = {}
-    for controller in _V1_CONTROLLERS:
-        for mount in mounts:
-            if mount.kind == "cgroup" and controller in mount.controllers and controller in own:
-                folder = mount.folder_of(own[controller])
-                if os.access(folder, os.W_OK) and (folder / "cgroup.procs").exists():
-                    folders[controller] = folder
-    return CgroupDir(1, folders) if folders else None
-
-
-def _owner_prefix() -> str:
-    """Begin of the names of groups of this PID namespace; the owner's id and start time follow, as ids are reused."""
-    return f"{_PREFIX}-{Path('/proc/self/ns/pid').stat().st_ino}-"
-
-
 def _start_time(pid: int) -> str:
     """When a process started, in ticks since the machine did; empty for one that is gone."""
     try:
@@ -364,24 +308,11 @@ def _start_time(pid: int) -> str:
         return ""
 
 
-def _remove_stale(parent: CgroupDir) -> None:
-    """Remove the groups of processes that are gone; their sandboxes ended with them, so the groups are empty."""
-    mine = _owner_prefix()
-    for folder in dict.fromkeys(parent.folders.values()):
-        for group in folder.glob(f"{mine}*"):
-            pid, _, rest = group.name.removeprefix(mine).partition("-")
-            if pid.isdecimal() and _start_time(int(pid)) != rest.partition("-")[0]:
-                _removed(group)
-
-
-def _removed(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+def _remove(group: Path) -> bool:
+    """Remove an empty group; whether it is gone."""
+    with suppress(OSError):
+        group.rmdir()
+    return not group.exists()
 
 
 def _write(path: Path, value: str) -> bool:

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
@@ -71,14 +71,32 @@ class LocalBackend:
             SandboxUnavailableError: bubblewrap is missing or cannot start here, and unisolated runs are not allowed.
         """
         try:
-            warm = self._warm_wanted and self._can_be_warm()
+            if self._warm_wanted:
+                try:
+                    self.kept_warm()
+                except WarmStartError as error:
+                    logger.warning("samples start cold, which is slower: %s", error)
+                    self._warm_wanted = False
             self._probe()
         except SandboxUnavailableError:
             if not allow_unisolated:
                 raise
             self._isolated = self._warm_wanted = False
             return Capabilities(isolated=False, layers=("process limits",))
-        return Capabilities(isolated=True, layers=_layers(warm=warm), warm=warm)
+        warm, groups = self._warm_wanted, cgroups.find_cgroup_dir()
+        layers = (
+            "user namespace" if warm or os.getuid() else "unprivileged user",
+            "mount, PID, IPC, UTS and network namespaces",
+            "read-only system",
+            "sized temporary folder",
+            "no new privileges, no capabilities",
+            *(["seccomp filter"] if seccomp.available() else []),
+            "process limits",
+            *([groups.description] if groups else []),
+            "CPU and memory of the process tree",
+            *(["warm start"] if warm else []),
+        )
+        return Capabilities(isolated=True, layers=layers, warm=warm)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what they preload; without bubblewrap nothing is prepared."""
@@ -119,23 +137,21 @@ class LocalBackend:
             self._warm = None
         self._groups.close()
 
-    def _process(self, item: WorkItem) -> AbstractContextManager[tuple[SandboxedProcess, str]]:
-        if not self._isolated:
-            return self._unisolated()
-        return self._warm_process(item) if self._warm_wanted else self._cold_process()
-
-    def _can_be_warm(self) -> bool:
-        try:
-            self.kept_warm()
-        except WarmStartError as error:
-            logger.warning("samples start cold, which is slower: %s", error)
-            self._warm_wanted = False
-        return self._warm_wanted
-
     @contextmanager
-    def _warm_process(self, item: WorkItem) -> Iterator[tuple[SandboxedProcess, str]]:
-        with self.kept_warm().process(item.zygote) as process:
-            yield process, bubblewrap.WORK_FOLDER
+    def _process(self, item: WorkItem) -> Iterator[tuple[SandboxedProcess, str]]:
+        """A process that waits for its job, and the item's working folder as the process sees it."""
+        if not self._isolated:
+            command = [str(self._environment.python), "-I", str(bubblewrap.HOST_HARNESS_FOLDER / "harness.py")]
+            with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
+                variables = bubblewrap.variables(self._environment) | {"HOME": f"{folder}/home", "TMPDIR": folder}
+                with closing(bubblewrap.ColdProcess(command, variables=variables, bare=True)) as process:
+                    yield process, f"{folder}/work"
+        elif self._warm_wanted:
+            with self.kept_warm().process(item.zygote) as warm_process:
+                yield warm_process, bubblewrap.WORK_FOLDER
+        else:
+            with self._cold_process() as process:
+                yield process, bubblewrap.WORK_FOLDER
 
     def kept_warm(self) -> WarmSandbox:
         """The warm sandbox, started if there is none, or none any more.
@@ -151,18 +167,23 @@ class LocalBackend:
             if self._warm is None:
                 if any(path.is_relative_to(bubblewrap.TEMPORARY_FOLDER) for path in self._environment.mounts):
                     raise WarmStartError(
-                        "the environment lies below the temporary folder, which samples have their own of"
+                        "the environment lies below the temporary folder, which each sample has its own of"
                     )
                 self._warm = WarmSandbox(self._environment, self._limits, self._groups)
             return self._warm
 
     @contextmanager
-    def _cold_process(self) -> Iterator[tuple[SandboxedProcess, str]]:
+    def _cold_process(self) -> Iterator[bubblewrap.ColdProcess]:
         uid, group = bubblewrap.sandbox_uid(), self._groups.take()
         filter_program = seccomp.program() if seccomp.available() else None
-        seccomp_fd = bubblewrap.memory_file("seccomp", filter_program) if filter_program else None
-        try:
-            with bubblewrap.identity_files(uid) as files:
+        with ExitStack() as stack:
+            if group:
+                stack.callback(self._groups.give, group)
+            with bubblewrap.identity_files(uid) as files, ExitStack() as filters:
+                seccomp_fd = None
+                if filter_program:
+                    seccomp_fd = bubblewrap.memory_file("seccomp", filter_program)
+                    filters.callback(os.close, seccomp_fd)
                 command = bubblewrap.command(
                     environment=self._environment,
                     limits=self._limits,
@@ -174,23 +195,8 @@ class LocalBackend:
                 )
                 descriptors = [*files.values(), *([] if seccomp_fd is None else [seccomp_fd])]
                 process = bubblewrap.ColdProcess(command, data_fds=descriptors, group=group)
-        finally:
-            if seccomp_fd is not None:
-                os.close(seccomp_fd)
-        try:
-            yield process, bubblewrap.WORK_FOLDER
-        finally:
-            process.close()
-            if group:
-                self._groups.give(group)
-
-    @contextmanager
-    def _unisolated(self) -> Iterator[tuple[SandboxedProcess, str]]:
-        command = [str(self._environment.python), "-I", str(bubblewrap.HOST_HARNESS_FOLDER / "harness.py")]
-        with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
-            variables = bubblewrap.variables(self._environment) | {"HOME": f"{folder}/home", "TMPDIR": folder}
-            with closing(bubblewrap.ColdProcess(command, variables=variables, bare=True)) as process:
-                yield process, f"{folder}/work"
+            stack.callback(process.close)
+            yield process
 
     def _probe(self) -> None:
         item = WorkItem("", "", _EMPTY_TEST, ("test_nothing",), 60.0, frozenset())
@@ -228,20 +234,3 @@ class LocalBackend:
             "work_folder": work_folder,
             "rlimits": rlimits,
         }
-
-
-def _layers(*, warm: bool) -> tuple[str, ...]:
-    user = "user namespace" if warm or os.getuid() else "unprivileged user"
-    groups = cgroups.available()
-    return (
-        user,
-        "mount, PID, IPC, UTS and network namespaces",
-        "read-only system",
-        "sized temporary folder",
-        "no new privileges, no capabilities",
-        *(["seccomp filter"] if seccomp.available() else []),
-        "process limits",
-        *([groups] if groups else []),
-        "CPU and memory of the process tree",
-        *(["warm start"] if warm else []),
-    )
