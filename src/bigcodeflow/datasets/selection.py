@@ -35,7 +35,14 @@ def select(rows: Sequence[_Row], config: DatasetConfig, known_task_ids: frozense
     domains = _known_names("domains", config.domains, every_domain)
     kept = [row for row in kept if not domains or domains & _folded(row["domains"])]
     if not kept:
-        raise DatasetError(f"{config.source}: no task is left by {_view(config)}: widen the selection")
+        view = {
+            "subset": config.subset.removeprefix("full"),
+            "ids": config.ids.strip(),
+            "libraries": ",".join(config.libraries),
+            "domains": ",".join(config.domains),
+        }
+        parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
+        raise DatasetError(f"{config.source}: no task is left by {parts}: widen the selection")
     return kept
 
 
@@ -56,8 +63,11 @@ def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
     found = {entry: _meant(entry, ids, numbers) for entry in entries}
     unknown = [entry for entry in entries if not found[entry]]
     if unknown or not entries:
+        valid = f"the ids {', '.join(sorted(ids)[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''}"
+        if numbers:
+            valid = f"numbers {min(numbers)} to {max(numbers)} and ids such as {min(numbers[min(numbers)])}"
         wrong = ", ".join(unknown) or repr(text)
-        raise DatasetError(f"dataset.ids: {wrong} is not in the dataset; valid are {_valid(ids, numbers)}")
+        raise DatasetError(f"dataset.ids: {wrong} is not in the dataset; valid are {valid}")
     return frozenset().union(*found.values())
 
 
@@ -74,13 +84,6 @@ def _meant(entry: str, ids: frozenset[str], numbers: dict[int, list[str]]) -> se
     return set()
 
 
-def _valid(ids: frozenset[str], numbers: dict[int, list[str]]) -> str:
-    if numbers:
-        return f"numbers {min(numbers)} to {max(numbers)} and ids such as {min(numbers[min(numbers)])}"
-    more = ", …" if len(ids) > _SHOWN else ""
-    return f"the ids {', '.join(sorted(ids)[:_SHOWN])}{more}"
-
-
 def _known_names(field: str, wanted: Sequence[str], available: Iterable[str]) -> frozenset[str]:
     if not wanted:
         return frozenset()
@@ -93,13 +96,3 @@ def _known_names(field: str, wanted: Sequence[str], available: Iterable[str]) ->
 
 def _folded(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.casefold() for name in names)
-
-
-def _view(config: DatasetConfig) -> str:
-    parts = {
-        "subset": "hard" if config.subset == "hard" else "",
-        "ids": config.ids.strip(),
-        "libraries": ",".join(config.libraries),
-        "domains": ",".join(config.domains),
-    }
-    return " and ".join(f"{name} {text}" for name, text in parts.items() if text) or "the source"

@@ -3,7 +3,6 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.errors import DatasetError, error_message
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
 from bigcodeflow.store import file_sha256
 
@@ -85,7 +84,15 @@ def read_rows(path: Path) -> list[SourceRow]:
             unreadable lines are named at once.
     """
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _jsonl_rows(path)
-    raise_problems([problem for row in rows for problem in _too_large(row)])
+    raise_problems(
+        [
+            f"{row.place}: {name} has {len(value):,} characters, and a text of a task may have "
+            f"{MOST_TEST_CHARACTERS:,}: shorten it"
+            for row in rows
+            for name in _PARSED
+            if isinstance(value := row.values.get(name), str) and len(value) > MOST_TEST_CHARACTERS
+        ]
+    )
     if not rows:
         raise DatasetError(f"{path}: holds no tasks: give one row a task, see docs/datasets.md")
     return rows
@@ -97,57 +104,42 @@ def raise_problems(problems: list[str]) -> None:
     Raises:
         DatasetError: problems is not empty; at most 20 are spelled out.
     """
-    if not problems:
-        return
-    shown = problems[:_PROBLEMS_SHOWN]
-    hidden = len(problems) - len(shown)
-    if hidden:
-        shown.append(f"… and {hidden} more: mend these and validate again")
-    raise DatasetError("\n".join(shown))
+    hidden = len(problems) - _PROBLEMS_SHOWN
+    rest = [f"… and {hidden} more: mend these and validate again"] if hidden > 0 else []
+    if problems:
+        raise DatasetError("\n".join([*problems[:_PROBLEMS_SHOWN], *rest]))
 
 
 def _parquet_rows(path: Path) -> list[SourceRow]:
     try:
         records = pq.ParquetFile(path).read().to_pylist()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
+        reason = error_message(error)
         raise DatasetError(f"{path}: is not a readable Parquet file ({reason}): replace it or delete it") from None
     return [SourceRow(f"{path}, row {number}", record) for number, record in enumerate(records, start=1)]
-
-
-def _too_large(row: SourceRow) -> Iterator[str]:
-    for name in _PARSED:
-        value = row.values.get(name)
-        if isinstance(value, str) and len(value) > MOST_TEST_CHARACTERS:
-            sizes = f"has {len(value):,} characters, and a text of a task may have {MOST_TEST_CHARACTERS:,}"
-            yield f"{row.place}: {name} {sizes}: shorten it"
 
 
 def _jsonl_rows(path: Path) -> list[SourceRow]:
     rows: list[SourceRow] = []
     problems: list[str] = []
-    for number, line in _lines(path):
-        if not line.strip():
-            continue
-        place = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:  # ValueError: bad JSON and bad UTF-8 alike
-            problems.append(f"{place}: is not JSON in UTF-8 ({error}): write one object a line")
-            continue
-        if isinstance(record, dict):
-            rows.append(SourceRow(place, record))
-        else:
-            problems.append(f"{place}: holds a {type(record).__name__}: write one object a line")
-    raise_problems(problems)
-    return rows
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield from lines_of(file)
+            for number, line in lines_of(file):
+                if not line.strip():
+                    continue
+                place = f"{path}, line {number}"
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:  # ValueError: bad JSON and bad UTF-8 alike
+                    problems.append(f"{place}: is not JSON in UTF-8 ({error}): write one object a line")
+                    continue
+                if isinstance(record, dict):
+                    rows.append(SourceRow(place, record))
+                else:
+                    problems.append(f"{place}: holds a {type(record).__name__}: write one object a line")
     except TooLargeError as error:
         raise DatasetError(f"{path}: {error}: shorten or remove it") from None
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"{path}: cannot be read to its end ({error}): replace it by an intact copy") from None
+    raise_problems(problems)
+    return rows

@@ -6,14 +6,14 @@ Nothing of a task is run. Derived columns are filled in where the source has non
 import ast
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import HUB_COLUMNS
-from bigcodeflow.core.untrusted_text import REFUSALS
+from bigcodeflow.core.untrusted_text import REFUSALS, storable
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_quietly
 
@@ -38,19 +38,27 @@ def library_domains() -> Mapping[str, str]:
     return MappingProxyType(table)
 
 
-def domains_of(libraries: Iterable[str]) -> list[str]:
-    """Distinct domains of the libraries, sorted; an unknown library counts as General."""
-    table = library_domains()
-    return sorted({table.get(library.split(".")[0], UNKNOWN_LIBRARY_DOMAIN) for library in libraries})
-
-
 def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
-    """Rows of the TASKS schema in source order.
-
-    Args:
-        rows: rows that validation found nothing wrong with.
-    """
-    return [_task_row(position, row.values) for position, row in enumerate(rows)]
+    """Rows of the TASKS schema in source order, of rows that validation found nothing wrong with."""
+    found = []
+    for position, (_, values) in enumerate(rows):
+        libs, hard = read_libs(values["libs"]), values.get("hard")
+        domains, tests = values.get("domains"), values.get("expected_tests")
+        if domains is None:
+            domains = [library_domains().get(name.split(".")[0], UNKNOWN_LIBRARY_DOMAIN) for name in libs]
+        if tests is None:
+            tests = expected_test_ids(values["test"]) or ()
+        found.append(
+            {
+                **{name: values[name] for name in TEXT_COLUMNS},
+                "position": position,
+                "libs": libs,
+                "domains": sorted(set(domains)),
+                "hard": values["task_id"] in hard_task_ids() if hard is None else hard,
+                "expected_tests": sorted(set(tests)),
+            }
+        )
+    return found
 
 
 def read_libs(value: object) -> list[str]:
@@ -76,19 +84,6 @@ def text_list(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("not a list of text")
     return value
-
-
-def _task_row(position: int, values: dict[str, Any]) -> dict[str, Any]:
-    libs = read_libs(values["libs"])
-    own_domains, own_tests, own_hard = (values.get(name) for name in ("domains", "expected_tests", "hard"))
-    return {
-        **{name: values[name] for name in TEXT_COLUMNS},
-        "position": position,
-        "libs": libs,
-        "domains": domains_of(libs) if own_domains is None else sorted(set(own_domains)),
-        "hard": values["task_id"] in hard_task_ids() if own_hard is None else own_hard,
-        "expected_tests": (expected_test_ids(values["test"]) or ()) if own_tests is None else sorted(set(own_tests)),
-    }
 
 
 def validate(rows: Sequence[SourceRow]) -> list[str]:
@@ -119,7 +114,6 @@ def _row_problems(values: Mapping[str, Any], absent: Sequence[str]) -> Iterator[
             yield f"{name} is empty: write the prompt"
     if not typing_problems and not absent:
         yield from _program_problems(values)
-        yield from _test_problems(values)
 
 
 def _column_problems(values: Mapping[str, Any], absent: Sequence[str]) -> Iterator[str]:
@@ -130,7 +124,7 @@ def _column_problems(values: Mapping[str, Any], absent: Sequence[str]) -> Iterat
             yield f"column {name!r} is missing: add it"
         elif name in TEXT_COLUMNS and not isinstance(values[name], str):
             yield f"{name} must be text, not {type(values[name]).__name__}: write it as a string"
-        elif name in TEXT_COLUMNS and not _is_utf8(values[name]):
+        elif name in TEXT_COLUMNS and storable(values[name]) != values[name]:
             yield f"{name} holds half of a surrogate pair, which no file can store: remove it"
     if values.get("task_id") == "":
         yield "task_id is empty: give each task its own"
@@ -148,35 +142,29 @@ def _optional_problems(values: Mapping[str, Any]) -> Iterator[str]:
         if values.get(name) is None:
             continue
         try:
-            empty = not text_list(values[name])
+            if not text_list(values[name]) and name == "expected_tests":
+                yield "expected_tests is empty, so that any program would pass: name the tests or drop the column"
         except ValueError as error:
             yield f"{name} is {error}: correct it, or drop the column to have it computed"
-        else:
-            if empty and name == "expected_tests":
-                yield "expected_tests is empty, so that any program would pass: name the tests or drop the column"
 
 
 def _program_problems(values: Mapping[str, Any]) -> Iterator[str]:
-    program = values["complete_prompt"] + values["canonical_solution"]
-    stub = values["code_prompt"] + "\n    pass\n"
-    compiles = True
-    for name, text in (("complete_prompt + canonical_solution", program), ("code_prompt + '    pass'", stub)):
-        if problem := _compile_problem(text):
-            compiles = False
-            yield f"{name} does not compile ({problem}): correct the program"
-    entry_point = values["entry_point"]
-    if compiles and entry_point not in bound_names(parse_quietly(program)):
+    program, entry_point = values["complete_prompt"] + values["canonical_solution"], values["entry_point"]
+    texts = {
+        "complete_prompt + canonical_solution": program,
+        "code_prompt + '    pass'": values["code_prompt"] + "\n    pass\n",
+    }
+    problems = {name: problem for name, text in texts.items() if (problem := _compile_problem(text))}
+    yield from (f"{name} does not compile ({problem}): correct the program" for name, problem in problems.items())
+    if not problems and entry_point not in bound_names(parse_quietly(program)):
         yield f"entry_point {entry_point!r} is not defined by complete_prompt + canonical_solution: correct either"
-
-
-def _test_problems(values: Mapping[str, Any]) -> Iterator[str]:
     if problem := _compile_problem(values["test"]):
         yield f"test does not compile ({problem}): correct it"
         return
-    found = expected_test_ids(values["test"])
-    if found is None:
+    tests = expected_test_ids(values["test"])
+    if tests is None:
         yield "test has no class TestCases: name the unittest class so"
-    elif not found and values.get("expected_tests") is None:
+    elif not tests and values.get("expected_tests") is None:
         yield "class TestCases has no method whose name starts with 'test': add one"
 
 
@@ -190,11 +178,3 @@ def _compile_problem(text: str) -> str:
     except REFUSALS as error:
         return f"{type(error).__name__}: {error}"
     return ""
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -85,26 +85,21 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        for branch in _branches(statement):
+        if isinstance(statement, ast.If) and isinstance(statement.test, ast.Constant):
+            yield from _statements(statement.body if statement.test.value else statement.orelse)
+            continue
+        branches = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
+        branches += [one.body for part in ("handlers", "cases") for one in getattr(statement, part, [])]
+        for branch in branches:
             yield from _statements(branch)
-
-
-def _branches(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    if isinstance(statement, ast.If) and isinstance(statement.test, ast.Constant):
-        yield statement.body if statement.test.value else statement.orelse
-        return
-    for part in ("body", "orelse", "finalbody"):
-        yield getattr(statement, part, [])
-    for part in ("handlers", "cases"):
-        for branch in getattr(statement, part, []):
-            yield branch.body
 
 
 def _bind(statement: ast.stmt, names: _Namespace, outer: Mapping[str, object]) -> None:
     """Record what the statement binds in its own namespace."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            names[statement.name] = _kind_of_function(statement)
+            decorators = {getattr(node, "attr", getattr(node, "id", "")) for node in statement.decorator_list}
+            names[statement.name] = _OTHER if decorators & _NOT_CALLABLE_DECORATORS else _CALLABLE
         case ast.Import() | ast.ImportFrom():
             for alias in statement.names:
                 names[alias.asname or alias.name.split(".")[0]] = _CALLABLE
@@ -117,11 +112,6 @@ def _bind(statement: ast.stmt, names: _Namespace, outer: Mapping[str, object]) -
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     names.pop(target.id, None)
-
-
-def _kind_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    decorators = {getattr(node, "attr", getattr(node, "id", "")) for node in function.decorator_list}
-    return _OTHER if decorators & _NOT_CALLABLE_DECORATORS else _CALLABLE
 
 
 def _bind_target(target: ast.expr, value: ast.expr, names: _Namespace, outer: Mapping[str, object]) -> None:
