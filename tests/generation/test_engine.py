@@ -12,9 +12,8 @@ import pytest
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.engine import generate
+from bigcodeflow.generation.engine import GenerationOutcome, GenerationProgress, generate
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.progress import GenerationOutcome, GenerationProgress
 
 from .in_process import Model, at_random, every, held, now, request, requests, run, settings
 from .test_answers import files_no_larger_than

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.costs import Spending
 from bigcodeflow.generation.model_api import RequestError, TokenUsage
-from bigcodeflow.generation.rate_limits import Expectation, Pace, Rate, Throttle
-from bigcodeflow.generation.retries import Circuit, RetryBudget, RetryPolicy, backoff_seconds
+from bigcodeflow.generation.retries import (
+    Circuit,
+    Expectation,
+    Pace,
+    Rate,
+    RetryBudget,
+    RetryPolicy,
+    Throttle,
+    backoff_seconds,
+)
 
 from .in_process import request
 

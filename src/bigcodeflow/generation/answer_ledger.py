@@ -122,11 +122,11 @@ class RecordedAnswer(NamedTuple):
     record: ReplyRecord
 
 
+@dataclass(frozen=True, slots=True)
 class AnswerLedger:
     """The replies of one setting, in a folder; read by anyone, written by one run at a time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def keys(self) -> set[AnswerKey]:
         """Identities of all recorded answers; reads every file once and keeps no text."""
@@ -207,11 +207,7 @@ class AnswerWriter:
         self._failure: str | None = None
 
     def append(self, *records: ReplyRecord) -> None:
-        """Write records; they are on the disk when this returns.
-
-        Raises:
-            GenerationError: the disk does not take them.
-        """
+        """Write records; they are on the disk when this returns. Raises as `write` does."""
         for record in records:
             self.write(record)
         self.sync()
@@ -232,11 +228,7 @@ class AnswerWriter:
             self._log.append(record.fields())
 
     def sync(self) -> None:
-        """Wait until everything that was written is on the disk; may run in another thread than `write`.
-
-        Raises:
-            GenerationError: the disk does not take it.
-        """
+        """Wait until what was written is on the disk; may run in another thread than `write`, and raises as it does."""
         with self._disk():
             if self._log is not None:
                 self._log.sync()
@@ -260,13 +252,7 @@ class GroupCommit:
     """
 
     def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:
-        """Start nothing yet.
-
-        Args:
-            writer: where the replies go.
-            on_synced: called in the loop with a number of samples that are on the disk now, and with 0 when `check`
-                has something to raise.
-        """
+        """Start nothing yet; ``on_synced`` is called in the loop with a number of samples that are on the disk now."""
         self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
@@ -312,7 +298,7 @@ class GroupCommit:
                 self._on_synced(samples)
         except GenerationError as error:  # this task has no caller to raise it to
             self._error = error
-            self._on_synced(0)
+            self._on_synced(0)  # wakes the loop, which checks
 
 
 def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:

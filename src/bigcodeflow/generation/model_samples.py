@@ -28,11 +28,10 @@ from bigcodeflow.generation.answer_ledger import (
 )
 from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
 from bigcodeflow.generation.costs import Price, cost_usd, load_prices
-from bigcodeflow.generation.engine import SharedLimit, generate
+from bigcodeflow.generation.engine import SampleFailure, SharedLimit, generate
 from bigcodeflow.generation.job_queue import RequestQueue
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model, raw_text
-from bigcodeflow.generation.progress import SampleFailure
 from bigcodeflow.generation.provider_resolution import endpoint_of, resolve_settings
 from bigcodeflow.generation.providers import Provider, open_batches, open_provider, provider_info
 

@@ -1,13 +1,154 @@
-"""The one layer that asks again: when, how often, and when to stop asking altogether.
+"""The one layer that sends requests again: when the next one may go, how often, and when to stop asking altogether.
 
-As in `rate_limits`, every function takes the time, in seconds, and nothing sleeps.
+Nothing here sleeps or reads a clock: every function takes the time, in seconds, and returns how long to wait.
 """
 
 from collections import deque
 from dataclasses import dataclass
 from random import Random
 
-from bigcodeflow.generation.model_api import RequestError
+from bigcodeflow.generation.model_api import Request, RequestError, TokenUsage
+
+#: A request that a late timer delayed may be caught up within so long; more would be bursts.
+_CATCH_UP_SECONDS = 0.05
+#: English and code, roughly; what counts is corrected when the reply says it.
+_CHARACTERS_PER_TOKEN = 4
+#: Tokens that an answer is expected to take where nothing limits it and none has come yet.
+_UNLIMITED_ANSWER_TOKENS = 1024
+#: Weight of the newest answer in their mean length.
+_NEWEST = 0.05
+
+
+class Expectation:
+    """Tokens that a request will take, before it is sent: the whole prompt, and answers of a likely length."""
+
+    def __init__(self) -> None:
+        self._mean_answer_tokens: float | None = None
+
+    def longest(self, request: Request) -> TokenUsage:
+        """With answers as long as they may get; where nothing limits them, as long as usual."""
+        limit = request.sampling.max_tokens
+        return self.usual(request) if limit is None else self._usage(request, limit)
+
+    def usual(self, request: Request) -> TokenUsage:
+        """With answers as they have been so far; before any came, as long as they may get.
+
+        Pacing by the longest answers would leave most of a limit unused, where answers are much shorter.
+        """
+        if self._mean_answer_tokens is not None:
+            return self._usage(request, self._mean_answer_tokens)
+        limit = request.sampling.max_tokens
+        return self._usage(request, _UNLIMITED_ANSWER_TOKENS if limit is None else limit)
+
+    def learn(self, usage: TokenUsage, answers: int) -> None:
+        """Take the length of answers into account that came."""
+        if usage.completion_tokens is not None and answers:
+            each = usage.completion_tokens / answers
+            before = each if self._mean_answer_tokens is None else self._mean_answer_tokens
+            self._mean_answer_tokens = before + _NEWEST * (each - before)
+
+    @staticmethod
+    def _usage(request: Request, answer_tokens: float) -> TokenUsage:
+        prompt_tokens = -(-request.prompt.characters // _CHARACTERS_PER_TOKEN)
+        return TokenUsage(prompt_tokens, round(answer_tokens * len(request.sample_indices)))
+
+
+class Rate:
+    """A limit per minute that is spent evenly: a minute's worth never goes in its first second."""
+
+    def __init__(self, per_minute: int) -> None:
+        """Set the limit, in units a minute; 0 sets none."""
+        self._seconds_per_unit = 60.0 / per_minute if per_minute else 0.0
+        self._free_at = float("-inf")
+
+    def delay(self, now: float) -> float:
+        """Seconds until the next request may go."""
+        return max(0.0, self._free_at - now)
+
+    def spend(self, now: float, units: float) -> None:
+        """Count a request that goes now."""
+        self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + units * self._seconds_per_unit
+
+    def correct(self, units: float) -> None:
+        """Count units that were used beyond what was spent; below zero, give them back."""
+        self._free_at += units * self._seconds_per_unit
+
+
+class Pace:
+    """Requests and tokens a minute. What failed stays counted: the provider counted it too."""
+
+    def __init__(self, requests_per_minute: int, tokens_per_minute: int) -> None:
+        self._requests, self._tokens = Rate(requests_per_minute), Rate(tokens_per_minute)
+
+    def delay(self, now: float) -> float:
+        """Seconds until the next request may go."""
+        return max(self._requests.delay(now), self._tokens.delay(now))
+
+    def sent(self, now: float, expected: TokenUsage) -> None:
+        """Count a request that goes now, with the tokens that it is expected to use."""
+        self._requests.spend(now, 1)
+        self._tokens.spend(now, (expected.prompt_tokens or 0) + (expected.completion_tokens or 0))
+
+    def answered(self, expected: TokenUsage, usage: TokenUsage) -> None:
+        """Replace the expected tokens of a request by those that its reply states."""
+        for used, guess in (
+            (usage.prompt_tokens, expected.prompt_tokens),
+            (usage.completion_tokens, expected.completion_tokens),
+        ):
+            if used is not None:
+                self._tokens.correct(used - (guess or 0))
+
+
+class Throttle:
+    """How many requests may be under way, and until when the provider wants none at all.
+
+    Each round (the requests that are under way together) in which the provider says that it is too much takes a part of
+    them away; rounds without a complaint bring all back, a sixteenth at a time (additive increase, multiplicative
+    decrease).
+    """
+
+    _REMAINS = 0.7
+    _ROUNDS_BACK = 16
+    #: A server error may be a single broken machine behind a gateway; so many in a row are a server without room.
+    _OVERLOADS = 5
+    _FIRST_PAUSE_SECONDS = 1.0
+    _LONGEST_PAUSE_SECONDS = 60.0
+
+    def __init__(self, full: int, random: Random) -> None:
+        self._full, self._random = full, random
+        self._limit = float(full)
+        self._overloads = self._rounds = 0
+        self._cut_at = self._paused_until = float("-inf")
+
+    @property
+    def limit(self) -> int:
+        """Requests that may be under way now."""
+        return int(self._limit)
+
+    def delay(self, now: float) -> float:
+        """Seconds during which the provider wants no request."""
+        return max(0.0, self._paused_until - now)
+
+    def answered(self) -> None:
+        """Count a request that the provider took."""
+        self._overloads = self._rounds = 0
+        self._limit = min(self._full, self._limit + self._full / (self._ROUNDS_BACK * self._limit))
+
+    def refused(self, error: RequestError, *, sent_at: float, now: float) -> None:
+        """Count a request for which the provider had no room: rate_limited or overloaded."""
+        if error.kind == "overloaded":
+            self._overloads += 1
+            if self._overloads < self._OVERLOADS:
+                return
+        pause_seconds = error.retry_after_seconds or 0.0
+        if sent_at > self._cut_at:  # of a round that has not been answered for
+            self._cut_at = now
+            self._limit = max(1.0, self._limit * self._REMAINS)
+            self._rounds += 1
+            if error.retry_after_seconds is None and self._rounds > 1:
+                longest = min(self._LONGEST_PAUSE_SECONDS, self._FIRST_PAUSE_SECONDS * 2.0 ** (self._rounds - 2))
+                pause_seconds = self._random.uniform(longest / 2, longest)
+        self._paused_until = max(self._paused_until, now + pause_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +176,12 @@ class RetryPolicy:
 
 
 def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
-    """Seconds until a request may be sent again.
+    """Seconds until a request may be sent again after so many attempts, at least 1, of which the last ended so.
 
     Exponential with full jitter: a random share of a wait that doubles with each attempt, so that requests that failed
     together do not return together. What the provider asked for in Retry-After comes first.
-
-    Args:
-        policy: the bounds.
-        attempts: requests made so far, at least 1.
-        error: what the last one ended with.
-        random: source of the random share.
     """
-    doublings = min(attempts - 1, 64)
-    longest = min(policy.longest_backoff_seconds, policy.first_backoff_seconds * 2.0**doublings)
+    longest = min(policy.longest_backoff_seconds, policy.first_backoff_seconds * 2.0 ** min(attempts - 1, 64))
     return (error.retry_after_seconds or 0.0) + random.uniform(0.0, longest)
 
 
@@ -60,22 +194,19 @@ class RetryBudget:
     def __init__(self, policy: RetryPolicy, slots: int) -> None:
         # A server that restarts fails all slots at once, several times: that alone must not end a run.
         self._sent: deque[bool] = deque(maxlen=max(policy.window, 8 * slots))
-        self._policy, self._retries = policy, 0
+        self._policy = policy
 
     def sent(self, *, retry: bool) -> None:
         """Count a request."""
-        if len(self._sent) == self._sent.maxlen:
-            self._retries -= self._sent[0]
         self._sent.append(retry)
-        self._retries += retry
 
     @property
     def used_up(self) -> str | None:
         """What is wrong when there were too many retries."""
-        allowed = max(self._policy.retries_allowed, self._policy.share_allowed * len(self._sent))
-        if self._retries <= allowed:
+        retries = self._sent.count(True)
+        if retries <= max(self._policy.retries_allowed, self._policy.share_allowed * len(self._sent)):
             return None
-        return f"{self._retries:,} of the last {len(self._sent):,} requests were retries"
+        return f"{retries:,} of the last {len(self._sent):,} requests were retries"
 
 
 class Circuit:
@@ -86,10 +217,14 @@ class Circuit:
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
-        self._failures = self._breakdowns = self._probes = 0
+        self._failures = 0
         self._failing_since: float | None = None
-        self.is_open, self._probing = False, False  # open: only probes are sent
         self._probe_at = 0.0
+        self._close()
+
+    def _close(self) -> None:
+        self._breakdowns = self._probes = 0
+        self.is_open, self._probing = False, False  # open: only probes are sent
 
     def delay(self, now: float) -> float:
         """Seconds until the next request may go; infinite while a probe is under way."""
@@ -98,18 +233,18 @@ class Circuit:
         return float("inf") if self._probing else max(0.0, self._probe_at - now)
 
     def sent(self) -> bool:
-        """Count a request that goes now; says whether it is a probe."""
+        """Count a request that goes now, and return whether it is a probe."""
         self._probing = self.is_open
         return self._probing
 
     def answered(self) -> None:
         """Count a reply, of a probe or of any other request: the provider is there."""
-        self._failures = 0
-        self._failing_since = None
+        self._failures, self._failing_since = 0, None
         self._close()
 
     def failed(self, error: RequestError, now: float, *, probe: bool) -> str | None:
-        """Count a request that got no answer but may get one later; says what is wrong when it is time to give up."""
+        """Count a request that may get an answer later, and return what is wrong when it is time to give up."""
+        policy = self._policy
         self._failures += 1
         if self._failing_since is None:
             self._failing_since = now
@@ -117,19 +252,14 @@ class Circuit:
             self._close()
         else:
             self._breakdowns += 1
-            if probe or (not self.is_open and self._breakdowns >= self._policy.failures_in_a_row):
-                self._wait_for_probe(now)
+            if probe or (not self.is_open and self._breakdowns >= policy.failures_in_a_row):
+                self.is_open, self._probing = True, False
+                pause_seconds = min(
+                    policy.longest_probe_seconds, policy.first_probe_seconds * 2.0 ** min(self._probes, 64)
+                )
+                self._probe_at = now + pause_seconds
+                self._probes += 1
         silent_seconds = now - self._failing_since
-        if silent_seconds < self._policy.give_up_seconds or self._failures < self._policy.failures_in_a_row:
+        if silent_seconds < policy.give_up_seconds or self._failures < policy.failures_in_a_row:
             return None
         return f"the provider has answered nothing for {silent_seconds / 60:.0f} minutes"
-
-    def _close(self) -> None:
-        self._breakdowns = self._probes = 0
-        self.is_open, self._probing = False, False
-
-    def _wait_for_probe(self, now: float) -> None:
-        self.is_open, self._probing = True, False
-        longest = self._policy.longest_probe_seconds
-        self._probe_at = now + min(longest, self._policy.first_probe_seconds * 2.0 ** min(self._probes, 64))
-        self._probes += 1
