@@ -21,10 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigcodeflow.results.comparison.paired_tests import mcnemar, score_interval
-from bigcodeflow.results.comparison.resampling import (
+from bigcodeflow.results.comparison.paired_tests import (
     bootstrap_sums,
+    mcnemar,
     mean_interval,
+    score_interval,
     sign_flip_p,
 )
 from bigcodeflow.results.statistics import Interval, pass_at_k

@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from bigcodeflow.results import planning
-from bigcodeflow.results.comparison.resampling import sign_flip_p
+from bigcodeflow.results.comparison.paired_tests import sign_flip_p
 from bigcodeflow.results.comparison.run_selection import TaskCounts
 from bigcodeflow.results.planning import Question, Variances
 

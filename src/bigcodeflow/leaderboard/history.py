@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, entry_line, ordered, points, score
-from bigcodeflow.results.comparison.resampling import mean_interval
+from bigcodeflow.results.comparison.paired_tests import mean_interval
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, locked, open_store
 

@@ -8,8 +8,7 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison import By, Method, open_runs
-from bigcodeflow.results.comparison.paired_tests import mcnemar, score_interval
-from bigcodeflow.results.comparison.resampling import mean_interval
+from bigcodeflow.results.comparison.paired_tests import mcnemar, mean_interval, score_interval
 from bigcodeflow.results.comparison.text_tables import tables
 
 QUICK = Method(rounds=200)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bigcodeflow.results.comparison.bradley_terry import matches_of, ratings, strengths_of
-from bigcodeflow.results.comparison.paired_tests import holm, mcnemar
-from bigcodeflow.results.comparison.resampling import mean_interval, sign_flip_p
+from bigcodeflow.results.comparison.paired_tests import holm, mcnemar, mean_interval, sign_flip_p
 
 
 def _package(name):

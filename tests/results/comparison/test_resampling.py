@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.results.comparison.paired_tests import mcnemar
-from bigcodeflow.results.comparison.resampling import (
+from bigcodeflow.results.comparison.paired_tests import (
     bootstrap_sums,
     difference_intervals,
+    mcnemar,
     mean_interval,
     sign_flip_p,
     sign_flip_ps,

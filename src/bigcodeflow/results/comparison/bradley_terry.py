@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from bigcodeflow.results.comparison.resampling import bootstrap_sums
+from bigcodeflow.results.comparison.paired_tests import bootstrap_sums
 from bigcodeflow.results.statistics import Interval
 
 if TYPE_CHECKING:

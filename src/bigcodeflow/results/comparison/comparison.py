@@ -5,7 +5,7 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -26,31 +26,10 @@ from bigcodeflow.results.comparison.run_metrics import (
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 
 _COLUMNS = (
-    "slice_kind",
-    "slice",
-    "k",
-    "first",
-    "first_record",
-    "second",
-    "second_record",
-    "split",
-    "first_subset",
-    "second_subset",
-    "first_score",
-    "second_score",
-    "difference",
-    "ci_low",
-    "ci_high",
-    "n_tasks",
-    "n_left_out",
-    "n_first_better",
-    "n_second_better",
-    "test",
-    "p",
-    "p_holm",
-    "significant",
-    "verdict",
-)
+    "slice_kind", "slice", "k", "first", "first_record", "second", "second_record", "split", "first_subset",
+    "second_subset", "first_score", "second_score", "difference", "ci_low", "ci_high", "n_tasks", "n_left_out",
+    "n_first_better", "n_second_better", "test", "p", "p_holm", "significant", "verdict",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,24 +200,28 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def _pair_rows(comparison: Comparison, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """The pairs with the records, split and subsets of both."""
     subjects = {subject.label: subject for subject in comparison.subjects}
-    return [_pair(pair, subjects) for pair in pairs]
-
-
-def _pair(pair: Pair, subjects: Mapping[str, Subject]) -> dict[str, Any]:
-    """The pair with the records, split and subsets of both."""
-    first, second = subjects[pair.first], subjects[pair.second]
-    fields = {field.name: _plain(getattr(pair, field.name)) for field in dataclasses.fields(pair)}
-    ends = fields.pop("interval") or {"low": None, "high": None}
-    significant = {"significant": pair.significant, "verdict": pair_verdict(pair)}
-    compared = {
-        "first_record": first.record,
-        "second_record": second.record,
-        "split": first.split,
-        "first_subset": first.subset,
-        "second_subset": second.subset,
-    }
-    return {**fields, **compared, "ci_low": ends["low"], "ci_high": ends["high"], **significant}
+    rows = []
+    for pair in pairs:
+        first, second = subjects[pair.first], subjects[pair.second]
+        fields = _plain(pair)
+        ends = fields.pop("interval") or {"low": None, "high": None}
+        rows.append(
+            {
+                **fields,
+                "first_record": first.record,
+                "second_record": second.record,
+                "split": first.split,
+                "first_subset": first.subset,
+                "second_subset": second.subset,
+                "ci_low": ends["low"],
+                "ci_high": ends["high"],
+                "significant": pair.significant,
+                "verdict": pair_verdict(pair),
+            }
+        )
+    return rows
 
 
 def _plain(value: Any) -> Any:

@@ -1,13 +1,31 @@
-"""McNemar's exact test of two models, Holm's adjustment of many tests, and Tango's interval of a difference."""
+"""Paired tests and intervals of differences: McNemar and Tango for one sample a task, resampling for several; Holm.
+
+Random numbers are words of Python's Mersenne Twister, which gives the same ones for a seed on every machine and in
+every version of every library.
+"""
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-from bigcodeflow.results.statistics import Z_95, Interval
+from bigcodeflow.results.statistics import Z_95, Interval, student_quantile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
 
 #: A result that chance gives less often than this is called significant.
 SIGNIFICANCE_LEVEL = 0.05
+#: Rounds of the bootstrap and of the sign-flip test: the ends of an interval then move by about 1 % with the seed.
+ROUNDS = 10_000
+
 _HALVINGS = 60  # of a width of 2 at most: to the last digit
+_DRAWS_AT_ONCE = 2_000_000  # 50 MB of memory
+_ROUNDING = 1e-9  # sums of the same numbers in another order are the same sum
 
 
 def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
@@ -84,16 +102,133 @@ def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
     low, high = (only_first - only_second) / n_tasks, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _holds(middle, only_first, only_second, n_tasks):
+        linear = (2 * n_tasks - only_first + only_second) * middle - only_first - only_second
+        constant = -only_second * middle * (1 - middle)
+        share = (math.sqrt(max(0.0, linear * linear - 8 * n_tasks * constant)) - linear) / (4 * n_tasks)
+        variance = n_tasks * (2 * share + middle * (1 - middle))
+        if (only_first - only_second - n_tasks * middle) ** 2 <= Z_95 * Z_95 * variance:
             low = middle
         else:
             high = middle
     return high
 
 
-def _holds(difference: float, only_first: int, only_second: int, n_tasks: int) -> bool:
-    linear = (2 * n_tasks - only_first + only_second) * difference - only_first - only_second
-    constant = -only_second * difference * (1 - difference)
-    share = (math.sqrt(max(0.0, linear * linear - 8 * n_tasks * constant)) - linear) / (4 * n_tasks)
-    variance = n_tasks * (2 * share + difference * (1 - difference))
-    return (only_first - only_second - n_tasks * difference) ** 2 <= Z_95 * Z_95 * variance
+def bootstrap_sums(columns: "ArrayLike", *, rounds: int, seed: int) -> "Array":
+    """Sums of each column over as many rows drawn with replacement; of shape (columns, rounds).
+
+    A row is a task, and a round draws the same tasks in every column, so that sums of a round can be set against each
+    other. A word w of 32 bits draws row floor(w n / 2^32), which prefers no row by more than n / 2^32.
+
+    Args:
+        columns: of shape (columns, rows).
+        rounds: of the bootstrap.
+        seed: of the generator.
+    """
+    import numpy as np
+
+    values = np.asarray(columns, dtype=np.float64)
+    n_rows = values.shape[1]
+    generator = random.Random(seed)  # noqa: S311 - statistics, no secrets
+    portions = []
+    for n_rounds in _portions(rounds, n_rows):
+        words = np.frombuffer(generator.randbytes(4 * n_rounds * n_rows), "<u4").astype(np.uint64)
+        rows = (words * n_rows >> 32).astype(np.intp).reshape(n_rounds, n_rows)
+        portions.append(np.stack([column[rows].sum(axis=1) for column in values]))
+    return np.concatenate(portions, axis=1)
+
+
+def difference_intervals(
+    scores: "ArrayLike", pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
+) -> list[Interval]:
+    """95 % intervals of mean differences of per-task scores in 0..1, by the bootstrap over tasks.
+
+    Two tasks that speak against each other are added to each pair: one for the first model and one for the second, as
+    large as the root mean square of the differences that are not 0. Without them, four tasks that all favour one model
+    would give an interval that excludes 0, where McNemar's p is 0.125, and no such task an interval without width.
+    Source of the two tasks, for differences of 0 and 1: Bonett and Price 2012, "Adjusted Wald Confidence Interval for
+    a Difference of Binomial Proportions Based on Paired Data"; of the percentile interval: Efron 1979. Its quantiles
+    are those that the normal distribution has at sqrt(n / (n - 1)) times Student's t, as few tasks leave their own
+    spread uncertain: the expanded percentile interval of Hesterberg 2015, "What Teachers Should Know About the
+    Bootstrap". benchmarks/comparison.py measures how often the interval holds the truth.
+
+    Args:
+        scores: one row a model, one column a task.
+        pairs: places of the first and the second model of each difference.
+        rounds: of the bootstrap.
+        seed: of the bootstrap.
+    """
+    import numpy as np
+
+    values = np.asarray(scores, dtype=np.float64)
+    n_models, n_tasks = values.shape
+    # All pairs share the draws, and a sum of differences is the difference of sums: 20 models cost 20 columns, not 190.
+    columns = np.zeros((n_models + 1, n_tasks + 2))
+    columns[:-1, :-2] = values
+    columns[-1, -2:] = 1, -1
+    *drawn, added = bootstrap_sums(columns, rounds=rounds, seed=seed)
+    tail = NormalDist().cdf(-student_quantile(n_tasks - 1) * math.sqrt(n_tasks / max(1, n_tasks - 1)))
+    found = []
+    for first, second in pairs:
+        differences = values[first] - values[second]
+        moved = differences[abs(differences) > _ROUNDING]
+        size = math.sqrt((moved**2).mean()) if len(moved) else 1.0
+        mean = math.fsum(differences) / n_tasks
+        low, high = np.quantile((drawn[first] - drawn[second] + size * added) / (n_tasks + 2), (tail, 1 - tail))
+        # The added tasks pull towards 0: where one model solves every task, the interval would miss the mean.
+        found.append(Interval(max(-1.0, min(mean, float(low))), min(1.0, max(mean, float(high)))))
+    return found
+
+
+def sign_flip_ps(
+    scores: "ArrayLike", pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
+) -> list[float]:
+    """Two-sided p of the paired permutation test for each pair: were the two models exchanged on each task by a coin.
+
+    The share of rounds whose mean difference lies as far from 0 as the observed one, itself counted as a round, so
+    that p is never 0 and at least 1 / (rounds + 1). With one sample a task it estimates McNemar's exact p.
+    Source: Fisher 1935, The Design of Experiments, section 21; Phipson and Smyth 2010 for the added round.
+
+    Args:
+        scores: one row a model, one column a task.
+        pairs: places of the first and the second model of each difference.
+        rounds: of the test.
+        seed: of the test.
+    """
+    import numpy as np
+
+    values = np.asarray(scores, dtype=np.float64)
+    n_tasks = values.shape[1]
+    generator = random.Random(seed)  # noqa: S311 - statistics, no secrets
+    portions = []
+    for n_rounds in _portions(rounds, n_tasks):
+        heads = np.frombuffer(generator.randbytes(n_rounds * n_tasks), np.uint8).reshape(n_rounds, n_tasks) & 1
+        portions.append(np.stack([(heads * row).sum(axis=1) for row in values]))
+    kept = np.concatenate(portions, axis=1)
+    found = []
+    for first, second in pairs:
+        total = math.fsum(values[first] - values[second])
+        flipped = 2 * (kept[first] - kept[second]) - total
+        found.append((1 + int((abs(flipped) >= abs(total) - _ROUNDING).sum())) / (1 + rounds))
+    return found
+
+
+def mean_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> Interval:
+    """The interval of :func:`difference_intervals` for one pair whose per-task differences in -1..1 are known."""
+    [found] = difference_intervals([differences, [0.0] * len(differences)], [(0, 1)], rounds=rounds, seed=seed)
+    return found
+
+
+def sign_flip_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> float:
+    """The p of :func:`sign_flip_ps` for one pair whose per-task differences are known."""
+    if not differences:
+        return 1.0
+    [found] = sign_flip_ps([differences, [0.0] * len(differences)], [(0, 1)], rounds=rounds, seed=seed)
+    return found
+
+
+def _portions(rounds: int, n_rows: int) -> Iterator[int]:
+    """The rounds in portions that fit in memory; the draws are the same however they are cut."""
+    most = max(4, _DRAWS_AT_ONCE // n_rows & ~3)  # a multiple of 4 uses up whole words of the generator
+    while rounds > 0:
+        yield min(rounds, most)
+        rounds -= most

@@ -7,8 +7,15 @@ from itertools import combinations
 from typing import Any
 
 from bigcodeflow.results.comparison.common_tasks import left_out
-from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval
-from bigcodeflow.results.comparison.resampling import ROUNDS, difference_intervals, sign_flip_ps
+from bigcodeflow.results.comparison.paired_tests import (
+    ROUNDS,
+    SIGNIFICANCE_LEVEL,
+    difference_intervals,
+    holm,
+    mcnemar,
+    score_interval,
+    sign_flip_ps,
+)
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.statistics import Interval, pass_at_k
 

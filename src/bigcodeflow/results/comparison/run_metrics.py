@@ -1,28 +1,21 @@
 """Each compared run by itself: scores, outcomes of its samples, costs; and one model's runs under several settings."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import Reader, Row, reader, rows_of
+from bigcodeflow.results.models import Row, reader, rows_of
 from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
 
 _LONGEST_VALUE = 40
 #: Row of ``sql/comparison_usage.sql`` for a run whose answers nobody kept.
-_NO_USAGE: Row = dict.fromkeys(
-    (
-        "truncated_rate",
-        "refusal_rate",
-        "prompt_tokens",
-        "completion_tokens",
-        "reasoning_tokens",
-        "cost_usd",
-        "median_latency_seconds",
-    )
-) | {"n_cost_known": 0}
+_NO_USAGE: Row = {"n_cost_known": 0} | dict.fromkeys(
+    ("truncated_rate", "refusal_rate", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd",
+     "median_latency_seconds")
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +89,18 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
     Raises:
         ArtifactError: a table of a run cannot be read.
     """
+    found = []
     with reader() as tables:
-        return [_rates(run, tables) for run in runs]
-
-
-def _rates(run: ComparedRun, tables: Reader) -> Rates:
-    # Answers that are gone cost columns and no comparison.
-    samples = run.recorded.path_if_kept("generation")
-    known = {"samples": samples} if samples else {}
-    with tables.of(verdicts=run.recorded.path("execution"), **known) as connection:
-        kind = {"variant": run.variant, "sanitizer": run.sanitizer}
-        [outcomes] = rows_of(connection, "comparison_outcomes", kind)
-        [usage] = rows_of(connection, "comparison_usage") if known else [_NO_USAGE]
-    return Rates(label=run.label, **outcomes, **usage)
+        for run in runs:
+            # Answers that are gone cost columns and no comparison.
+            samples = run.recorded.path_if_kept("generation")
+            known = {"samples": samples} if samples else {}
+            with tables.of(verdicts=run.recorded.path("execution"), **known) as connection:
+                kind = {"variant": run.variant, "sanitizer": run.sanitizer}
+                [outcomes] = rows_of(connection, "comparison_outcomes", kind)
+                [usage] = rows_of(connection, "comparison_usage") if known else [_NO_USAGE]
+            found.append(Rates(label=run.label, **outcomes, **usage))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +134,21 @@ def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]
     """
     grids = []
     for model in dict.fromkeys(run.recorded.model for run in runs):
-        asked = {
-            run.label: run.recorded.parameters
-            for run in runs
-            if run.recorded.model == model and run.recorded.parameters
-        }
-        varied = _varied(list(asked.values()))
+        ours = [run for run in runs if run.recorded.model == model and run.recorded.parameters]
+        names = dict.fromkeys(name for run in ours for name in run.recorded.parameters)
+        varied = [name for name in names if len({repr(run.recorded.parameters.get(name)) for run in ours}) > 1]
         if varied:
             settings = [
                 GridRun(
-                    label,
-                    tuple(_plain(parameters.get(name)) for name in varied),
-                    tuple(score for score in scores if score.label == label),
+                    run.label,
+                    tuple(_plain(run.recorded.parameters.get(name)) for name in varied),
+                    tuple(score for score in scores if score.label == run.label),
                 )
-                for label, parameters in asked.items()
+                for run in ours
             ]
             settings.sort(key=lambda setting: [_place(value) for value in setting.values])
-            grids.append(Grid(str(named_model(model)), varied, tuple(settings)))
+            grids.append(Grid(str(named_model(model)), tuple(varied), tuple(settings)))
     return grids
-
-
-def _varied(asked: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    names = dict.fromkeys(name for parameters in asked for name in parameters)
-    return tuple(name for name in names if len({repr(parameters.get(name)) for parameters in asked}) > 1)
 
 
 def _plain(value: Any) -> float | str | None:
