@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup run up down gradio test check check-engines check-long lint lock lock-environments clean
+.PHONY: help setup run up down gradio test check check-engines check-long lint docs lock lock-environments clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -54,6 +54,9 @@ lint: $(VENV)/.installed ## formatting, lint, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed ## build the documentation site in results/docs; a broken link or reference fails
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs -b html . results/docs
 
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

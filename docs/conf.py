@@ -1,7 +1,4 @@
-"""Settings of Sphinx, which builds a site from these pages: ``python -m sphinx -W -c docs -b html . results/docs``.
-
-Needs sphinx, furo and myst-parser, which are not locked yet.
-"""
+"""Settings of Sphinx, which builds a site from these pages: ``make docs``."""
 
 import bigcodeflow
 

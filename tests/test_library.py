@@ -1,0 +1,118 @@
+"""``import bigcodeflow as bcf``: what its functions return, what they refuse, and that its examples run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bigcodeflow as bcf
+from bigcodeflow import api
+from bigcodeflow.core import schemas
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> bcf.RunConfig:
+    options = {
+        "store": str(tmp_path_factory.mktemp("library") / "store"),
+        "dataset.ids": "0-1",
+        "samples.source": "oracle",
+        "execution.variants": ["calibrated"],
+    }
+    return bcf.load_config("starter", options=options)
+
+
+def test_the_package_offers_what_the_api_lists() -> None:
+    """Names come on first use, and nothing heavy with the package itself."""
+    assert set(bcf.__all__) == {*api.__all__, "__version__"}
+    assert all(getattr(bcf, name) is getattr(api, name) for name in api.__all__)
+    loaded = "import bigcodeflow, sys; print({'polars', 'pyarrow', 'dask', 'bigcodeflow.api'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True) == "set()\n"
+    with pytest.raises(AttributeError, match="no attribute 'evaluate_all'"):
+        bcf.evaluate_all  # noqa: B018
+    assert (Path(bcf.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.sandbox
+def test_each_function_returns_the_table_of_its_stage(
+    config: bcf.RunConfig, starter_environment: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tables = {
+        "TASKS": bcf.load_tasks(config),
+        "SAMPLES": bcf.generate(config),
+        "SOLUTIONS": bcf.sanitize(config),
+        "VERDICTS": bcf.evaluate(config),
+        "METRICS": bcf.aggregate(config),
+    }
+    for name, table in tables.items():
+        assert table.columns == getattr(schemas, name).names
+    assert tables["VERDICTS"]["status"].to_list() == ["pass", "pass"]
+    progress = capfd.readouterr().err
+    assert "execution: 2 rows" in progress
+    assert progress.count("dataset: 2 rows (from cache)") == 4
+
+    results = bcf.run(config.model_copy(update={"out": f"{config.store}/../out"}), progress=False)
+    assert not capfd.readouterr().err
+    again = bcf.read_results(store=config.store)
+    assert again.recorded.record == results.recorded.record
+    assert again.metrics.equals(tables["METRICS"])
+    named = (again.tasks, again.samples, again.solutions, again.ground_truths, again.verdicts)
+    assert [table.height for table in named] == [2, 2, 2, 2, 2]
+    assert list(Path(f"{config.store}/../out").glob("*_pass_at_k.json"))
+
+
+@pytest.mark.sandbox
+def test_samples_of_the_caller_are_judged(config: bcf.RunConfig, starter_environment: object) -> None:
+    """Rows and frames alike, and generators, which can be read once only."""
+    tasks = bcf.load_tasks(config, progress=False)
+    stubs = tasks.select("task_id", solution=pl.col("complete_prompt") + "    pass\n", seed=pl.lit(None))
+    assert bcf.evaluate(config, stubs, progress=False)["status"].to_list() == ["fail", "fail"]
+    assert bcf.evaluate(config, iter(stubs.to_dicts()), progress=False)["status"].to_list() == ["fail", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ("answers.jsonl", "row 1: is a str: give a polars frame or rows"),
+        ([{"task_id": "Starter/0", "solution": b""}], "row 1: holds what JSON does not"),
+        ([{"task_id": "Starter/0", "solution": ""}, {"solution": ""}], "line 2"),
+        ([], "is empty"),
+    ],
+)
+def test_samples_that_are_none_are_refused(config: bcf.RunConfig, samples: list[dict[str, str]], message: str) -> None:
+    with pytest.raises(bcf.BigCodeFlowError, match=message):
+        bcf.sanitize(config, samples, progress=False)
+
+
+def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(bcf.BigCodeFlowError, match="no recorded run is called 'latest'"):
+        bcf.read_results(store=tmp_path)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_examples_run_as_scripts(page: str, tmp_path: Path, starter_environment: object) -> None:
+    """As somebody pastes them: one file, without a guard for worker processes."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "example.py").write_text("\n".join(blocks))
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ci_low" in done.stdout
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path: Path, starter_environment: object) -> None:
+    """Every cell, in a kernel of its own."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "docs" / "library.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(shown)
+    assert not any(output.output_type == "error" or output.get("name") == "stderr" for one in shown for output in one)
+    assert shown[-1][-1]["data"]["text/plain"] == "20"
