@@ -1,7 +1,9 @@
 """What a finished run shows in the Prefect UI: its scores and failures as tables, and the whole result as one page."""
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,6 @@ from bigcodeflow.store import open_store
 
 _MOST_TASKS_NAMED = 50
 _MOST_LIBRARIES = 10
-_KIND = ["variant", "sanitizer"]
-_CAUSE = ["status", "failure_kind"]
 
 Row = dict[str, Any]
 
@@ -80,11 +80,7 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
     judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
     return [
         {
-            "variant": row["variant"],
-            "sanitizer": row["sanitizer"],
-            "score": f"pass@{row['k']}",
-            "value": percent(row["value"]),
-            "95 % interval": interval(row),
+            **_scored(row, f"pass@{row['k']}", percent(row["value"])),
             "judgeable tasks only": score_of(judgeable.get(identity(row))),
             "tasks": f"{row['n_tasks']:,}",
             "samples": f"{row['n_samples']:,}",
@@ -99,19 +95,20 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
     Args:
         verdicts: variant, sanitizer, status and failure_kind of a table in VERDICTS schema.
     """
-    counts = verdicts.group_by([*_KIND, *_CAUSE]).aggregate([([], "count_all")]).to_pylist()
-    totals: dict[tuple[str, str], int] = {}
+    columns = ["variant", "sanitizer", "status", "failure_kind"]
+    counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    totals = Counter[tuple[str, ...]]()
     for row in counts:
-        totals[_kind(row)] = totals.get(_kind(row), 0) + row["count_all"]
+        totals[tuple(_kind(row).values())] += row["count_all"]
     failed = [row for row in counts if row["status"] != "pass"]
-    failed.sort(key=lambda row: (_kind(row), -row["count_all"], row["status"], row["failure_kind"]))
+    failed.sort(key=lambda row: (*_kind(row).values(), -row["count_all"], row["status"], row["failure_kind"]))
     return [
         {
-            **{name: row[name] for name in _KIND},
-            "status": _words(row["status"]),
-            "cause": _words(row["failure_kind"]),
+            **_kind(row),
+            "status": row["status"].replace("_", " "),
+            "cause": row["failure_kind"].replace("_", " "),
             "samples": f"{row['count_all']:,}",
-            "share": percent(row["count_all"] / totals[_kind(row)]),
+            "share": percent(row["count_all"] / totals[tuple(_kind(row).values())]),
         }
         for row in failed
     ]
@@ -129,21 +126,18 @@ def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
         if row["slice_kind"] == "library" and row["metric"] == "pass@k" and not math.isnan(row["value"])
     ]
     smallest = min((row["k"] for row in scores), default=0)
-    lost = [(row["n_tasks"] * (1 - row["value"]), row) for row in scores if row["k"] == smallest]
-    lost.sort(key=lambda pair: (_kind(pair[1]), -pair[0], pair[1]["slice"]))
-    shown: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for tasks_lost, row in lost:
-        rows = shown.setdefault(_kind(row), [])
-        if tasks_lost > 0 and len(rows) < _MOST_LIBRARIES:
-            rows.append(
-                {
-                    **{name: row[name] for name in _KIND},
-                    "library": row["slice"],
-                    "tasks": f"{row['n_tasks']:,}",
-                    f"pass@{smallest}": percent(row["value"]),
-                }
-            )
-    return [row for rows in shown.values() for row in rows]
+    scores = [row for row in scores if row["k"] == smallest and row["value"] < 1]
+    scores.sort(key=lambda row: (*_kind(row).values(), -row["n_tasks"] * (1 - row["value"]), row["slice"]))
+    return [
+        {
+            **_kind(row),
+            "library": row["slice"],
+            "tasks": f"{row['n_tasks']:,}",
+            f"pass@{smallest}": percent(row["value"]),
+        }
+        for _, group in itertools.groupby(scores, key=_kind)
+        for row in itertools.islice(group, _MOST_LIBRARIES)
+    ]
 
 
 def result_page(
@@ -165,77 +159,49 @@ def result_page(
         failures: as :func:`failure_rows` gives them.
         report: the run's HTML report.
     """
-    rows, scores = metrics.to_pylist(), Table.of_records(score_rows(metrics))
+    rows = metrics.to_pylist()
+    several = [(name, percent(row["value"]), row) for name, row in several_samples(rows)]
+    sections = [
+        ("Several samples a task", [_scored(row, name, value) for name, value, row in several]),
+        ("Why samples did not pass", failures),
+        ("Libraries that cost most", library_rows(rows)),
+    ]
     parts = [
         f"# {title}",
-        scores.to_markdown() or "No pass@k: every requested k is larger than the number of samples of a task.",
-        *_not_judged(rows),
-        *notes(rows),
-        *_section("Several samples a task", _several_sample_rows(rows)),
-        *_section("Why samples did not pass", failures),
-        *_section("Libraries that cost most", library_rows(rows)),
-        *_ground_truths(rows, unjudgeable),
-        *_report(report, outputs),
-        "## Files\n\n" + "\n".join(f"- `{path.absolute()}`" for path in (*outputs.files, outputs.catalog)),
+        Table.of_records(score_rows(metrics)).to_markdown()
+        or "No pass@k: every requested k is larger than the number of samples of a task.",
     ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _several_sample_rows(rows: Sequence[Row]) -> list[dict[str, str]]:
-    return [
-        {
-            "variant": row["variant"],
-            "sanitizer": row["sanitizer"],
-            "score": name,
-            "value": percent(row["value"]),
-            "95 % interval": interval(row),
-        }
-        for name, row in several_samples(rows)
+    parts += [
+        f"**Provisional:** {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) "
+        "were not judged for reasons outside them. Run again to judge these alone."
+        for row in overall(rows, "infra_error_count")
+        if row["value"]
     ]
-
-
-def _section(title: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    if rows:
-        yield f"## {title}"
-        yield Table.of_records(rows).to_markdown()
-
-
-def _report(report: Path | None, outputs: Outputs) -> Iterator[str]:
-    if report:
-        yield "## Report"
-        yield (
-            f"Every sample with its tests and tracebacks: open `{report}` in a browser. "
-            f"In a terminal: `bigcodeflow inspect {outputs.record}`."
-        )
-
-
-def _ground_truths(rows: Sequence[Row], unjudgeable: Sequence[GroundTruthFailure]) -> Iterator[str]:
+    parts += notes(rows)
+    parts += [f"## {heading}\n\n{Table.of_records(found).to_markdown()}" for heading, found in sections if found]
     for row in overall(rows, "ground_truth_rate"):
         passed = 0 if math.isnan(row["value"]) else round(row["value"] * row["n_tasks"])
-        yield "## Ground truths"
-        yield f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])}){flaky_ground_truths(rows)}."
+        counts = f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])}){flaky_ground_truths(rows)}"
+        parts.append(f"## Ground truths\n\n{counts}.")
     if unjudgeable:
-        named = [
+        lines = [
             f"- {failure.task_id}: {failure.failure_kind or failure.status}".replace("_", " ")
             for failure in unjudgeable[:_MOST_TASKS_NAMED]
         ]
-        rest = len(unjudgeable) - len(named)
-        yield "Tasks that cannot be judged here, left out of the column *judgeable tasks only*:"
-        yield "\n".join([*named, *([f"- and {rest:,} more"] if rest else [])])
+        lines += [f"- and {rest:,} more"] if (rest := len(unjudgeable) - len(lines)) else []
+        parts += ["Tasks that cannot be judged here, left out of the column *judgeable tasks only*:", "\n".join(lines)]
+    if report:
+        parts.append(
+            f"## Report\n\nEvery sample with its tests and tracebacks: open `{report}` in a browser. "
+            f"In a terminal: `bigcodeflow inspect {outputs.record}`."
+        )
+    parts.append("## Files\n\n" + "\n".join(f"- `{path.absolute()}`" for path in (*outputs.files, outputs.catalog)))
+    return "\n\n".join(parts) + "\n"
 
 
-def _not_judged(rows: Sequence[Row]) -> Iterator[str]:
-    for row in overall(rows, "infra_error_count"):
-        if row["value"]:
-            yield (
-                f"**Provisional:** {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, "
-                f"{row['sanitizer']}) were not judged for reasons outside them. Run again to judge these alone."
-            )
+def _scored(row: Row, score: str, value: str) -> dict[str, str]:
+    return {**_kind(row), "score": score, "value": value, "95 % interval": interval(row)}
 
 
-def _kind(row: Row) -> tuple[str, str]:
-    return row["variant"], row["sanitizer"]
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _kind(row: Row) -> dict[str, str]:
+    return {"variant": row["variant"], "sanitizer": row["sanitizer"]}

@@ -14,7 +14,7 @@ from prefect.states import Completed
 from bigcodeflow.core.errors import ExecutionError, GenerationError
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.stages import RunArtifacts, Stage, each_stage, perform, stage_of
+from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, each_stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
 from tasks.progress import RunListener
 
@@ -62,9 +62,20 @@ def perform_stage(stage: Stage, run: ResolvedRun) -> State[ArtifactRef]:
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 
-def _named(text: str) -> Callable[..., str]:
-    """Names a stage's task runs by what people look for in a list of runs, such as its model, split and subset."""
+#: What the task runs of each stage are called: what people look for in a list of runs.
+_RUN_NAMES = {
+    "dataset": "dataset: {config.dataset.source}, {config.dataset.split}, {config.dataset.subset}",
+    "generation": "generation: {title}",
+    "sanitizing": "sanitizing: {title} ({config.sanitizing.mode})",
+    "ground_truth": (
+        "ground truth: {config.dataset.source}, {config.dataset.subset} (in {config.execution.environment})"
+    ),
+    "execution": "execution: {title} (in {config.execution.environment})",
+    "aggregation": "aggregation: {title}",
+}
 
+
+def _run_name(text: str) -> Callable[..., str]:
     def name(*, parameters: dict[str, Any]) -> str:
         config = parameters["run"].config
         return text.format(config=config, title=run_title(config))
@@ -72,61 +83,17 @@ def _named(text: str) -> Callable[..., str]:
     return name
 
 
-@task(
-    name="dataset",
-    task_run_name=_named("dataset: {config.dataset.source}, {config.dataset.split}, {config.dataset.subset}"),
-    **TASK_OPTIONS,
-)
-def load_dataset(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """Tasks that are judged."""
-    return perform_stage(stage_of("dataset", run, refs), run)
+def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
+    def body(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
+        limit = run.config.generation.requests.shared_limit
+        return perform_stage(stage_of(name, run, refs, shared_limit=partial(_slot, limit) if limit else None), run)
+
+    body.__qualname__ = name  # by which Prefect tells the tasks of a run apart
+    return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
 
 
-@task(name="generation", task_run_name=_named("generation: {title}"), **TASK_OPTIONS)
-def generate_samples(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """Answers to the tasks: a model's, recorded ones or controls."""
-    name = run.config.generation.requests.shared_limit
-    return perform_stage(stage_of("generation", run, refs, shared_limit=partial(_slot, name) if name else None), run)
-
-
-@task(name="sanitizing", task_run_name=_named("sanitizing: {title} ({config.sanitizing.mode})"), **TASK_OPTIONS)
-def sanitize_samples(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """The program in each answer."""
-    return perform_stage(stage_of("sanitizing", run, refs), run)
-
-
-@task(
-    name="ground truth",
-    task_run_name=_named(
-        "ground truth: {config.dataset.source}, {config.dataset.subset} (in {config.execution.environment})"
-    ),
-    **TASK_OPTIONS,
-)
-def execute_ground_truths(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """Verdicts of the canonical solutions."""
-    return perform_stage(stage_of("ground_truth", run, refs), run)
-
-
-@task(name="execution", task_run_name=_named("execution: {title} (in {config.execution.environment})"), **TASK_OPTIONS)
-def execute_solutions(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """Verdicts of the samples."""
-    return perform_stage(stage_of("execution", run, refs), run)
-
-
-@task(name="aggregation", task_run_name=_named("aggregation: {title}"), **TASK_OPTIONS)
-def aggregate_verdicts(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
-    """Scores with their intervals."""
-    return perform_stage(stage_of("aggregation", run, refs), run)
-
-
-_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {
-    "dataset": load_dataset,
-    "generation": generate_samples,
-    "sanitizing": sanitize_samples,
-    "ground_truth": execute_ground_truths,
-    "execution": execute_solutions,
-    "aggregation": aggregate_verdicts,
-}
+#: The task of each stage, by the fields of RunArtifacts.
+STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(name) for name in STAGES}
 
 
 def perform_tasks(run: ResolvedRun) -> RunArtifacts:
@@ -137,7 +104,7 @@ def perform_tasks(run: ResolvedRun) -> RunArtifacts:
     """
 
     def obtain(name: str, refs: Refs) -> ArtifactRef:
-        ref: ArtifactRef = _TASKS[name](run, dict(refs), return_state=True).result()
+        ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), return_state=True).result()
         return ref
 
     return RunArtifacts(**each_stage(obtain))

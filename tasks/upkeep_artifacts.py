@@ -1,15 +1,14 @@
 """What sweeps, the leaderboard, environment checks and retention show in the Prefect UI."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
 from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
-from bigcodeflow.leaderboard import Changes, Ranking, change_line, entry_line, rankings
+from bigcodeflow.leaderboard import Changes, change_line, entry_line, rankings
 from bigcodeflow.leaderboard.entries import interval_of, points, score
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
@@ -53,7 +52,21 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
 
 def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
     """Attach the rankings under one key that stays, so that its latest version is the leaderboard of now."""
-    rows = [row for ranking in rankings(update.snapshot.entries) for row in _rows(ranking)]
+    rows = [
+        {
+            "board": board_title(ranking.subset, ranking.split),
+            "rank": str(rank.position),
+            "model": rank.entry.title,
+            "setting": rank.entry.setting,
+            "pass@1": score(rank.entry.pass_at_1),
+            "95 % interval": interval_of(rank.entry),
+            "origin": rank.entry.origin,
+            "less published": points(rank.difference_points),
+        }
+        for ranking in rankings(update.snapshot.entries)
+        for rank in ranking.ranks
+        if rank.position <= _TOP or rank.entry.origin == "ours"
+    ]
     description = f"Leaderboard of {config.store}: the first {_TOP} ranks of each ranking, and all of ours"
     create_table_artifact(rows, key="leaderboard", description=description)
     page = "\n\n".join(_page(update)) + "\n"
@@ -62,22 +75,6 @@ def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> No
         get_run_logger().warning("regression: %s", change_line(change))
     for refusal in update.refusals:
         get_run_logger().info("left out: %s", refusal)
-
-
-def _rows(ranking: Ranking) -> Iterator[dict[str, str]]:
-    for rank in ranking.ranks:
-        entry = rank.entry
-        if rank.position <= _TOP or entry.origin == "ours":
-            yield {
-                "board": board_title(ranking.subset, ranking.split),
-                "rank": str(rank.position),
-                "model": entry.title,
-                "setting": entry.setting,
-                "pass@1": score(entry.pass_at_1),
-                "95 % interval": interval_of(entry),
-                "origin": entry.origin,
-                "less published": points(rank.difference_points),
-            }
 
 
 def _page(update: LeaderboardUpdate) -> Iterator[str]:
@@ -131,8 +128,26 @@ def show_check(
     create_table_artifact(checks, key=key, description=f"Check of environment {config.environment}")
     tables = [
         ("Libraries that cannot be imported", [{"library": k, "error": v} for k, v in imports.failures.items()]),
-        ("Tasks that cannot be judged", [_unjudgeable(task) for task in unjudgeable]),
-        ("Tasks in quarantine", [_suspect(row) for row in repeated.suspects] if repeated else []),
+        (
+            "Tasks that cannot be judged",
+            [
+                {"task": task.task_id, "status": task.status, "needs": task.reason, "evidence": task.evidence}
+                for task in unjudgeable
+            ],
+        ),
+        (
+            "Tasks in quarantine",
+            [
+                {
+                    "task": row["task_id"],
+                    "passes": f"{row['passes']:,} of {row['executions']:,}",
+                    "statuses": ", ".join(row["statuses"]),
+                    "needs": row["reason"],
+                    "evidence": row["evidence"],
+                }
+                for row in (repeated.suspects if repeated else ())
+            ],
+        ),
     ]
     lines = "\n".join(f"- {line}" for result in controls for line in wording(result))
     parts = [f"# Environment {config.environment}", Table.of_records(checks).to_markdown(), "## Controls", lines]
@@ -144,20 +159,6 @@ def show_check(
 def _check(title: str, held: int, total: int, *, sound: bool | None = None) -> dict[str, str]:
     held_all = held == total if sound is None else sound
     return {"check": title, "holds for": f"{held:,} of {total:,}", "verdict": "sound" if held_all else "wanting"}
-
-
-def _unjudgeable(task: UnjudgeableTask) -> dict[str, str]:
-    return {"task": task.task_id, "status": task.status, "needs": task.reason, "evidence": task.evidence}
-
-
-def _suspect(row: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "task": row["task_id"],
-        "passes": f"{row['passes']:,} of {row['executions']:,}",
-        "statuses": ", ".join(row["statuses"]),
-        "needs": row["reason"],
-        "evidence": row["evidence"],
-    }
 
 
 def show_removed(config: RetentionConfig, found: Sequence[Removable]) -> None:

@@ -25,16 +25,8 @@ from flows.benchmark import benchmark
 
 PATIENCE_SECONDS = 30.0
 
-#: The task of each field of RunArtifacts, in the order of RunArtifacts.
-TASKS = {
-    "dataset": "load_dataset",
-    "generation": "generate_samples",
-    "sanitizing": "sanitize_samples",
-    "ground_truth": "execute_ground_truths",
-    "execution": "execute_solutions",
-    "aggregation": "aggregate_verdicts",
-}
-_STAGES = {task: stage for stage, task in TASKS.items()}
+#: Every stage has a task of its name.
+TASKS = RunArtifacts._fields
 
 TaskStates = dict[str, list[str]]
 Settings = Callable[..., RunConfig]
@@ -72,7 +64,7 @@ class ObservedRun:
     def _task_states(self) -> TaskStates:
         states: TaskStates = {}
         for run in sorted(self.task_runs(), key=lambda run: run.expected_start_time):
-            states.setdefault(_STAGES[run.task_key.rpartition("-")[0]], []).append(run.state_name)
+            states.setdefault(run.task_key.rpartition("-")[0], []).append(run.state_name)
         return states
 
     def task_runs(self) -> list[TaskRun]:

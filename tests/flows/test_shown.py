@@ -19,7 +19,7 @@ from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.store import ArtifactRef
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
 from tasks.progress import RunListener
-from tasks.stages import generate_samples
+from tasks.stages import STAGE_TASKS
 from tests.flows.observed import ObservedRun
 
 OUTPUTS = Outputs((Path("out") / "x_pass_at_k.json",), Path("store") / "results.duckdb", "20260301T120000-x")
@@ -247,10 +247,8 @@ def test_model_s_task_runs_show_the_model() -> None:
     """A task run of a model's answers carries the model's name, not the word 'model'."""
     settings = {"samples": {"source": "model"}, "generation": {"model": "openai:gpt-9"}}
     config = RunConfig.model_validate(settings | {"dataset": {"split": "instruct"}})
-    assert (
-        generate_samples.task_run_name(parameters={"run": ResolvedRun(config, {})})
-        == "generation: gpt-9 · full · instruct"
-    )
+    name = STAGE_TASKS["generation"].task_run_name(parameters={"run": ResolvedRun(config, {})})
+    assert name == "generation: gpt-9 · full · instruct"
 
 
 @pytest.mark.parametrize(
