@@ -70,9 +70,9 @@ class Sleeping:
     def __init__(self, latency_seconds: float, answer_bytes: int) -> None:
         self._latency_seconds, self._text = latency_seconds, "x" * answer_bytes
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """None."""
-        del sampling, form, seed, samples
+        del sampling, form, seed
         return ()
 
     def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:

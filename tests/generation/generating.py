@@ -34,7 +34,7 @@ class Served:
     def __init__(self, port: int, run: str) -> None:
         self._port, self._run = port, run
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         return ()
 
     def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:

@@ -113,7 +113,7 @@ class Model:
     most_in_flight: int = 0
     _times: Counter[tuple[str, tuple[int, ...]]] = field(default_factory=Counter)
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         return ()
 
     def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:

@@ -20,8 +20,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
-from bigcodeflow.generation.providers import open_provider
-from bigcodeflow.generation.providers.base import Endpoint
+from bigcodeflow.generation.providers import Endpoint, open_provider
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

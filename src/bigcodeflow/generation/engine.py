@@ -18,7 +18,7 @@ from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, Gro
 from bigcodeflow.generation.costs import ReplyPrice, Spending
 from bigcodeflow.generation.job_queue import QueuedRequest, RequestQueue
 from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers.base import Provider
+from bigcodeflow.generation.providers import Provider
 from bigcodeflow.generation.retries import (
     Circuit,
     Expectation,

@@ -22,7 +22,6 @@ from bigcodeflow.generation.answer_ledger import (
     AnswerKey,
     AnswerLedger,
     AnswerWriter,
-    RecordedAnswer,
     ReplyRecord,
     requests_by_answer,
 )
@@ -75,13 +74,34 @@ def model_samples(
     run = _SamplesRun(chosen.settings, ledger, len(wanted), tasks, report, notify, shared_limit)
     provider, _ = provider_and_model(config)
     outcome = run.offline() if provider_info(provider).offline else asyncio.run(run.online())
-    _raise_failures(outcome, len(wanted))
-    table = samples_table(wanted, ledger, provider)
+    if outcome.stopped_because:
+        raise GenerationError(outcome.stopped_because)
+    if outcome.failures:
+        shown = [
+            f"{one.task_id} sample {one.sample_index}: {one.message} ({one.kind.replace('_', ' ')})"
+            for one in outcome.failures[:_FAILURES_SHOWN]
+        ]
+        if rest := len(outcome.failures) - len(shown):
+            shown.append(f"and {rest:,} more")
+        raise GenerationError(
+            f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
+            "What came is kept: run again to ask for these alone"
+        )
+    table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
         )
-    return table, _statistics(table, outcome)
+    reasons = table["finish_reason"].to_pylist()
+    statistics: dict[str, Any] = {
+        "new_answers": outcome.new_samples,
+        "cut_off": reasons.count("length"),
+        "refused": reasons.count("refusal"),
+        "empty": reasons.count("empty"),
+    }
+    if costs := [cost for cost in table["cost_usd"].to_pylist() if cost is not None]:
+        statistics["cost_usd"] = round(sum(costs), 6)
+    return table, statistics
 
 
 class _Outcome(NamedTuple):
@@ -190,76 +210,30 @@ class _SamplesRun:
         return _Outcome(recorded, failures, None)
 
 
-def _raise_failures(outcome: _Outcome, samples: int) -> None:
-    if outcome.stopped_because:
-        raise GenerationError(outcome.stopped_because)
-    if not outcome.failures:
-        return
-    shown = [
-        f"{one.task_id} sample {one.sample_index}: {one.message} ({one.kind.replace('_', ' ')})"
-        for one in outcome.failures[:_FAILURES_SHOWN]
-    ]
-    if rest := len(outcome.failures) - len(shown):
-        shown.append(f"and {rest:,} more")
-    raise GenerationError(
-        f"{len(outcome.failures):,} of {samples:,} samples have no answer: {'; '.join(shown)}. "
-        "What came is kept: run again to ask for these alone"
-    )
-
-
-def _statistics(table: pa.Table, outcome: _Outcome) -> dict[str, Any]:
-    reasons = table["finish_reason"].to_pylist()
-    costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
-    counts = {
-        "new_answers": outcome.new_samples,
-        "cut_off": reasons.count("length"),
-        "refused": reasons.count("refusal"),
-        "empty": reasons.count("empty"),
-    }
-    return counts | ({"cost_usd": round(sum(costs), 6)} if costs else {})
-
-
-def samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
-    """The recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests.
-
-    Args:
-        requests: what was asked, by the answers' identities.
-        ledger: where the answers are.
-        provider: who answered.
-    """
-    places = {key: place for place, key in enumerate(requests)}
-    found = [(places[one.key], _row(one, requests[one.key], provider)) for one in ledger.answers(requests)]
-    found.sort(key=lambda placed: placed[0])
-    return table_of([row for _, row in found], schema=SAMPLES)
-
-
-def _row(recorded: RecordedAnswer, request: Request, provider: str) -> dict[str, Any]:
-    key, answer, record = recorded
-    empty = answer.finish_reason == "stop" and not answer.text.strip()
-    return {
-        "task_id": key.task_id,
-        "sample_index": key.sample_index,
-        "raw_text": raw_text(request.prompt, answer.text),
-        "provider": provider,
-        "served_model": record.served_model,
-        "request_id": record.request_id,
-        "prompt_sha": key.prompt_sha,
-        "template_sha": record.template_sha,
-        "request": json.dumps(record.body, ensure_ascii=False),
-        "reasoning": answer.reasoning or None,
-        "finish_reason": "empty" if empty else answer.finish_reason,
-        "latency_seconds": record.latency_seconds,
-        "seed": record.seed,
-        "attempts": record.attempts,
-        **_share(record, record.keys.index(key)),
-    }
-
-
-def _share(record: ReplyRecord, place: int) -> dict[str, Any]:
-    """One answer's part of what its reply took, so that the parts sum up to the whole."""
-    answers, usage = len(record.answers), asdict(record.usage)
-    parts: dict[str, Any] = {}
-    for name, count in usage.items():
-        whole, rest = divmod(count or 0, answers)
-        parts[name] = None if count is None else whole + (place < rest)
-    return {**parts, "cost_usd": None if record.cost_usd is None else record.cost_usd / answers}
+def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
+    """The recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests."""
+    rows = {}
+    for key, answer, record in ledger.answers(requests):
+        empty = answer.finish_reason == "stop" and not answer.text.strip()
+        rows[key] = {
+            "task_id": key.task_id,
+            "sample_index": key.sample_index,
+            "raw_text": raw_text(requests[key].prompt, answer.text),
+            "provider": provider,
+            "served_model": record.served_model,
+            "request_id": record.request_id,
+            "prompt_sha": key.prompt_sha,
+            "template_sha": record.template_sha,
+            "request": json.dumps(record.body, ensure_ascii=False),
+            "reasoning": answer.reasoning or None,
+            "finish_reason": "empty" if empty else answer.finish_reason,
+            "latency_seconds": record.latency_seconds,
+            "seed": record.seed,
+            "attempts": record.attempts,
+            "cost_usd": None if record.cost_usd is None else record.cost_usd / len(record.answers),
+        }
+        place = record.keys.index(key)
+        for name, count in asdict(record.usage).items():  # parts that sum up to the whole
+            whole, rest = divmod(count or 0, len(record.answers))
+            rows[key][name] = None if count is None else whole + (place < rest)
+    return table_of([rows[key] for key in requests if key in rows], schema=SAMPLES)

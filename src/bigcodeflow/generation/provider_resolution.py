@@ -99,15 +99,14 @@ async def _asked_about(
 ) -> tuple[Sampling, list[str], list[str]]:
     """The parameters that the provider takes, what it does not take, and what is done differently."""
     provider = open_provider(provider_and_model(config)[0], endpoint_of(config, sends=sends))
-    seed, samples = config.sampling.seed, min(config.samples_per_request, config.n_samples)
-    notes = []
+    seed, notes = config.sampling.seed, []
     try:
         for name in soft_parameters(config.sampling):
-            problems = provider.problems(sampling, form, seed=seed, samples=samples)
+            problems = provider.problems(sampling, form, seed=seed)
             if any(line.startswith(f"generation.sampling.{name}:") for line in problems):
                 sampling = without(sampling, name)
                 notes.append(f"{config.model} does not take {name} as the original sets it: the provider's own holds")
-        problems = provider.problems(sampling, form, seed=seed, samples=samples)
+        problems = provider.problems(sampling, form, seed=seed)
         notes += provider.notes(sampling, form, seed=seed)
     finally:
         await provider.close()

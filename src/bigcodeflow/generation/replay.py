@@ -9,7 +9,7 @@ import hashlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,19 +59,12 @@ class SampleLine(NamedTuple):
     """Equal for lines that state the same."""
 
 
-class Defect(NamedTuple):
-    """One thing that is wrong with a sample source."""
-
-    place: str
-    problem: str
-    """What is wrong and what to do about it."""
-
-
 class ReadSamples(NamedTuple):
     """The readable answers of a source in its order, and what is wrong with the others."""
 
     samples: list[SampleLine]
-    defects: list[Defect]
+    defects: list[str]
+    """Place, problem, and what to do about it, one line each."""
 
 
 class _LineDefectError(Exception):
@@ -94,32 +87,26 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SamplesError(f"{name}: is not a sample file: {_FORMATS}")
     read = ReadSamples([], [])
-    for number, line in _lines(path, name, read):
-        if not line.strip():
-            continue
-        place = f"{name}, line {number}"
-        try:
-            read.samples.append(_sample(line, place, f"line {number}"))
-        except _LineDefectError as defect:
-            read.defects.append(Defect(place, str(defect)))
-    if not read.samples and not read.defects:
-        raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
-    return read
-
-
-def _lines(path: Path, name: str, read: ReadSamples) -> Iterator[tuple[int, bytes]]:
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in lines_of(file):
-                yield number, line
+                if not line.strip():
+                    continue
+                try:
+                    read.samples.append(_sample(line, f"{name}, line {number}", f"line {number}"))
+                except _LineDefectError as defect:
+                    read.defects.append(f"{name}, line {number}: {defect}")
     except TooLargeError as error:
-        read.defects.append(Defect(name, f"{error}, and what follows it was not read: shorten or remove it"))
+        read.defects.append(f"{name}: {error}, and what follows it was not read: shorten or remove it")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        problem = f"the gzip stream is damaged or cut off after line {number} ({error}): copy or write the file again"
-        read.defects.append(Defect(name, problem))
+        problem = f"the gzip stream is damaged or cut off after line {number} ({error})"
+        read.defects.append(f"{name}: {problem}: copy or write the file again")
     except OSError as error:
         raise SamplesError(f"{name}: cannot be read ({error.strerror or error}): {_FORMATS}") from None
+    if not read.samples and not read.defects:
+        raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
+    return read
 
 
 def _sample(line: bytes, place: str, short_place: str) -> SampleLine:
@@ -165,7 +152,13 @@ def _answer(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _details(record: Mapping[str, Any]) -> dict[str, Any]:
-    stated = {**_usage(record.get("usage")), **record}
+    """Values for other columns, token counts of an OpenAI-style usage object among them."""
+    usage = {} if record.get("usage") is None else record["usage"]
+    if not isinstance(usage, dict):
+        raise _LineDefectError(f"usage must be an object, not {_kind(usage)}: correct or drop it")
+    nested = usage.get("completion_tokens_details")
+    counts = {**(nested if isinstance(nested, dict) else {}), **usage}
+    stated = {**{key: counts[key] for key in _USAGE_KEYS if key in counts}, **record}
     details = {}
     for key, column, kind in _DETAILS:
         value = stated.get(key)
@@ -178,17 +171,6 @@ def _details(record: Mapping[str, Any]) -> dict[str, Any]:
             raise _LineDefectError(f"{key} is {value}, which is out of range: correct or drop it")
         details[column] = storable(value) if isinstance(value, str) else value
     return details
-
-
-def _usage(usage: object) -> dict[str, Any]:
-    """Token counts of an OpenAI-style usage object."""
-    if usage is None:
-        return {}
-    if not isinstance(usage, dict):
-        raise _LineDefectError(f"usage must be an object, not {_kind(usage)}: correct or drop it")
-    nested = usage.get("completion_tokens_details")
-    counts = {**(nested if isinstance(nested, dict) else {}), **usage}
-    return {key: counts[key] for key in _USAGE_KEYS if key in counts}
 
 
 def _kind(value: object) -> str:
@@ -206,11 +188,11 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
             try:
                 if file.stat().st_size > MOST_LINE_BYTES:
                     limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
-                    read.defects.append(Defect(place, f"{limit}: shorten or remove it"))
+                    read.defects.append(f"{place}: {limit}: shorten or remove it")
                     continue
                 program = file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                read.defects.append(Defect(place, f"cannot be read ({error}): save the program as UTF-8"))
+                read.defects.append(f"{place}: cannot be read ({error}): save the program as UTF-8")
                 continue
             task_id = task_ids.get(folder.name, folder.name)
             # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
@@ -257,17 +239,32 @@ def replay_samples(
     """
     columns = tasks.select(["task_id", "complete_prompt"]).to_pydict()
     prompts = dict(zip(columns["task_id"], columns["complete_prompt"], strict=True))
+    known = known_task_ids | prompts.keys()
     _refuse_links(path)
-    read = read_samples(path, name, known_task_ids | prompts.keys())
-    foreign = _foreign(read.samples, known_task_ids | prompts.keys())
-    defects = [*read.defects, *foreign, *_repeated(name, read.samples)]
+    read = read_samples(path, name, known)
+    remedy = "which is not in the dataset: remove it, or choose the dataset that it answers"
+    foreign = [one for one in read.samples if one.task_id not in known]
+    defects = [*read.defects, *(f"{one.place}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
+    defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
     if not selection and not read.defects:  # a broken line may be the one that a task seems to lack
-        defects += _missing(name, prompts, wanted)
+        answered = {sample.task_id for sample in wanted}
+        remedy = "generate it, or select the answered tasks with dataset.ids"
+        missing = (task_id for task_id in prompts if task_id not in answered)
+        defects += [f"{name}: has no sample of task {task_id}: {remedy}" for task_id in missing]
     if not wanted and not defects:
-        defects.append(Defect(name, "holds no sample of the selected tasks: widen the selection or take another file"))
-    _raise_defects(defects)
-    return _table(prompts, wanted)
+        defects.append(f"{name}: holds no sample of the selected tasks: widen the selection or take another file")
+    if defects:
+        hidden = len(defects) - _DEFECTS_SHOWN
+        more = [f"… and {hidden} more defects: mend these and try again"] if hidden > 0 else []
+        raise SamplesError("\n".join([*defects[:_DEFECTS_SHOWN], *more]))
+    by_task: dict[str, list[dict[str, Any]]] = {task_id: [] for task_id in prompts}
+    for sample in wanted:
+        rows = by_task[sample.task_id]
+        raw_text, given_solution = _texts(sample.answer, prompts[sample.task_id])
+        row = {"task_id": sample.task_id, "sample_index": len(rows), "provider": "replay", "attempts": 1}
+        rows.append({**row, **sample.details, "raw_text": raw_text, "given_solution": given_solution})
+    return table_of([row for rows in by_task.values() for row in rows], schema=SAMPLES)
 
 
 def _refuse_links(folder: Path) -> None:
@@ -297,13 +294,7 @@ def _sha256(path: Path) -> str:
         ) from None
 
 
-def _foreign(samples: Iterable[SampleLine], known: frozenset[str]) -> list[Defect]:
-    remedy = "which is not in the dataset: remove it, or choose the dataset that it answers"
-    foreign = (sample for sample in samples if sample.task_id not in known)
-    return [Defect(sample.place, f"answers task {sample.task_id!r}, {remedy}") for sample in foreign]
-
-
-def _repeated(name: str, samples: Sequence[SampleLine]) -> list[Defect]:
+def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
     """Lines that were written twice, such as by a resumed run.
 
     Equal answers are legitimate where several were sampled. They are a defect only where every task has one answer
@@ -320,36 +311,9 @@ def _repeated(name: str, samples: Sequence[SampleLine]) -> list[Defect]:
     for sample in samples:
         earlier = first.setdefault(sample.task_id, sample)
         if earlier is not sample:
-            problem = f"{sample.short_place} repeats {earlier.short_place} (task {sample.task_id}): remove one of them"
-            defects.append(Defect(name, problem))
+            again = f"{sample.short_place} repeats {earlier.short_place} (task {sample.task_id})"
+            defects.append(f"{name}: {again}: remove one of them")
     return defects
-
-
-def _missing(name: str, prompts: Mapping[str, str], samples: Iterable[SampleLine]) -> list[Defect]:
-    answered = {sample.task_id for sample in samples}
-    remedy = "generate it, or select the answered tasks with dataset.ids"
-    return [
-        Defect(name, f"has no sample of task {task_id}: {remedy}") for task_id in prompts if task_id not in answered
-    ]
-
-
-def _raise_defects(defects: Sequence[Defect]) -> None:
-    if not defects:
-        return
-    lines = [f"{defect.place}: {defect.problem}" for defect in defects[:_DEFECTS_SHOWN]]
-    if hidden := len(defects) - len(lines):
-        lines.append(f"… and {hidden} more defects: mend these and try again")
-    raise SamplesError("\n".join(lines))
-
-
-def _table(prompts: Mapping[str, str], samples: Iterable[SampleLine]) -> pa.Table:
-    by_task: dict[str, list[dict[str, Any]]] = {task_id: [] for task_id in prompts}
-    for sample in samples:
-        rows = by_task[sample.task_id]
-        raw_text, given_solution = _texts(sample.answer, prompts[sample.task_id])
-        row = {"task_id": sample.task_id, "sample_index": len(rows), "provider": "replay", "attempts": 1}
-        rows.append({**row, **sample.details, "raw_text": raw_text, "given_solution": given_solution})
-    return table_of([row for rows in by_task.values() for row in rows], schema=SAMPLES)
 
 
 def _texts(answer: Mapping[str, str], complete_prompt: str) -> tuple[str, str | None]:

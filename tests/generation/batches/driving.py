@@ -8,8 +8,7 @@ from pathlib import Path
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, Collected, run_batches
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
-from bigcodeflow.generation.providers import open_batches
-from bigcodeflow.generation.providers.base import Endpoint
+from bigcodeflow.generation.providers import Endpoint, open_batches
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 SETTINGS = BatchSettings(

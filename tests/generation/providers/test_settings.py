@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import PromptForm, Sampling
+from bigcodeflow.generation.provider_resolution import resolve_settings
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 from tests.generation.providers.conftest import chat
 
@@ -26,10 +29,9 @@ def problems(
     form: PromptForm = "chat",
     *,
     seed: int | None = None,
-    samples: int = 1,
     base_url: str = "",
 ) -> list[str]:
-    return list(opened(name, model, base_url).problems(sampling, form, seed=seed, samples=samples))
+    return list(opened(name, model, base_url).problems(sampling, form, seed=seed))
 
 
 USUAL = [
@@ -73,7 +75,7 @@ def test_each_parameter_is_sent_or_a_problem(name: str, parameter: str, base_url
         Sampling(max_tokens=9000) if parameter == "seed" else replace(Sampling(max_tokens=9000), **{parameter: value})
     )
     provider = opened(name, MODELS[name], base_url)
-    lines = provider.problems(sampling, "chat", seed=seed, samples=1)
+    lines = provider.problems(sampling, "chat", seed=seed)
     body = str(provider.body(chat(sampling=sampling, seed=seed)))
     sent = (repr(value[0]) if parameter == "stop" else str(value)).lower() in body.lower()
     assert sent or any(f"sampling.{parameter}:" in line for line in lines), (body, lines)
@@ -105,8 +107,14 @@ def test_a_form_that_is_not_taken_is_a_problem(name: str, model: str, base_url: 
 @pytest.mark.parametrize(("name", "model"), USUAL)
 def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str):
     """Asking for three and getting one would look like lost samples."""
-    lines = [line for line in problems(name, model, samples=3) if "samples_per_request" in line]
-    assert bool(lines) == (name in {"anthropic", "ollama"})
+    config = GenerationConfig(model=f"{name}:{model}", n_samples=3, samples_per_request=3)
+    try:
+        resolve_settings(config, "complete", sends=False)
+        lines = []
+    except ConfigError as error:
+        lines = [line for line in str(error).splitlines() if "samples_per_request" in line]
+    expected = f"generation.samples_per_request: {name} gives one answer a request; set it to 1"
+    assert lines == ([expected] if name in {"anthropic", "ollama"} else [])
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,67 @@
-"""Providers of models by name, each opened without importing the others."""
+"""Providers of models by name, and the helpers that all of them map settings with.
+
+A provider is a class in a module beside this one, which is imported when it is opened.
+"""
 
 import difflib
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.providers.base import Endpoint, Provider
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, Sampling
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.providers.batch_apis import BatchApi
 
-__all__ = [
-    "PROVIDERS",
-    "Endpoint",
-    "Provider",
-    "ProviderInfo",
-    "find_key",
-    "open_batches",
-    "open_provider",
-    "provider_info",
-]
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is asked for."""
+
+    model: str
+    """The model as the provider names it."""
+    base_url: str = ""
+    """Address of the server; empty takes the provider's own."""
+    api_key: str = ""
+    """Empty where none is needed. Never logged, stored or shown."""
+    timeout_seconds: float = 600.0
+    """Deadline of one request, connection included."""
+    connections: int = 64
+    """Requests that may be under way at once."""
+
+    def __repr__(self) -> str:
+        return f"Endpoint(model={self.model!r}, base_url={self.base_url!r})"
+
+
+class Provider(Protocol):
+    """An open connection to one model; used by one event loop."""
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """What this provider or model does not take of these settings, one line each: parameter, reason, remedy.
+
+        Asked once, before anything is sent. What is taken with a change of meaning is no problem but stands in `notes`.
+        """
+
+    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """What is done differently from what the settings say, one line each, to be shown and stored."""
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """Exactly what is sent for a request, without address and key; JSON-able, stored with each sample."""
+
+    async def ask(self, request: Request) -> Reply:
+        """Send a request once and wait for the whole reply: no retries, and none of the SDK's own.
+
+        Raises:
+            RequestError: there is no answer.
+        """
+
+    async def close(self) -> None:
+        """Give connections back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +198,67 @@ def _check_address(address: str) -> None:
         raise ConfigError(f"generation.base_url: {address!r} is no address, such as http://127.0.0.1:8000/v1")
     if parts.username or parts.password:
         raise ConfigError("generation.base_url: holds a user or password; give the key in an environment variable")
+
+
+def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
+    """One problem for each given parameter that has a reason against it.
+
+    Args:
+        sampling: what is asked for.
+        reasons: parameter to reason, with remedy where there is a better one than leaving it empty.
+    """
+    return [unset(f"sampling.{name}", reason) for name, reason in reasons.items() if name in sampling.given()]
+
+
+def unset(setting: str, reason: str) -> str:
+    """The problem of a setting that must be left empty."""
+    return f"generation.{setting}: {reason}; set it to null"
+
+
+def other_form(form: PromptForm, taken: Sequence[PromptForm], who: str) -> list[str]:
+    """The problem of a prompt form that is not taken."""
+    if form in taken:
+        return []
+    return [f"generation.prompt.form: {who} does not take {form!r}; set it to {' or '.join(taken)}"]
+
+
+def too_many_stops(sampling: Sampling, most: int, who: str) -> list[str]:
+    """The problem of more stop texts than a provider takes."""
+    if len(sampling.stop) <= most:
+        return []
+    return [f"generation.sampling.stop: {who} takes {most} texts at most; given: {len(sampling.stop)}"]
+
+
+def turns(request: Request) -> list[dict[str, Any]]:
+    """A prompt's turns as most providers take them."""
+    return [{"role": message.role, "content": message.text} for message in request.prompt.messages]
+
+
+def given_fields(request: Request, names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a request's body for the parameters that are given, in the order of the names.
+
+    Args:
+        request: holds the parameters.
+        names: the provider's field to ours: a field of `Sampling`, 'seed', 'stream' (always false), or 'n' for the
+            number of answers, which is sent only where it is more than one.
+    """
+    samples = len(request.sample_indices)
+    values = {**request.sampling.given(), "seed": request.seed, "n": samples if samples > 1 else None, "stream": False}
+    fields = {field: values.get(name) for field, name in names.items()}
+    return {
+        field: list(value) if isinstance(value, tuple) else value
+        for field, value in fields.items()
+        if value is not None
+    }
+
+
+def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with further fields laid over it, objects field by field."""
+    result = dict(body)
+    for key, value in extra.items():
+        before = result.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(before, value)
+        else:
+            result[key] = value
+    return result

@@ -16,19 +16,17 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import (
+from bigcodeflow.generation.providers import (
     Endpoint,
     given_fields,
     merged,
-    one_answer,
     other_form,
     turns,
     unset,
     untaken,
 )
-from bigcodeflow.generation.providers.http_client import NO_KEY, HttpClient, decoded
+from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, decoded
 
-_ADDRESS = "https://api.anthropic.com"
 # From the version of 2026-10-21 on temperature, top_p and top_k are refused for every
 # model; this one takes them for those models that know them.
 _API_VERSION = "2023-06-01"
@@ -48,20 +46,23 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
-class AnthropicProvider:
+class AnthropicProvider(HttpProvider):
     """Messages, one answer a request."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._version = _version(endpoint.model)
-        self.http = HttpClient(
-            endpoint, _ADDRESS, {"x-api-key": endpoint.api_key or NO_KEY, "anthropic-version": _API_VERSION}
-        )
+    address = "https://api.anthropic.com"
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Connect, and read the version off a Claude model's name: (0, 0) for others, of which nothing is known."""
+        super().__init__(endpoint, {"x-api-key": endpoint.api_key or NO_KEY, "anthropic-version": _API_VERSION})
+        found = _VERSION.search(endpoint.model)
+        self._version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+        if _NEWEST.search(endpoint.model):
+            self._version = (99, 0)
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What Anthropic or the model's version does not take."""
-        model = self._endpoint.model
-        lines = one_answer(samples, "Anthropic") + other_form(form, ["chat", "prefill"], "Anthropic")
+        model = self.endpoint.model
+        lines = other_form(form, ["chat", "prefill"], "Anthropic")
         if sampling.max_tokens is None:
             lines.append("generation.sampling.max_tokens: Anthropic needs a number; such as 4096")
         if seed is not None:
@@ -74,7 +75,7 @@ class AnthropicProvider:
         return lines + self._sampling_problems(sampling) + self._thinking_problems(sampling, form)
 
     def _sampling_problems(self, sampling: Sampling) -> list[str]:
-        model = self._endpoint.model
+        model = self.endpoint.model
         if self._version >= _WITHOUT_SAMPLING:
             return untaken(sampling, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
         lines = []
@@ -85,35 +86,28 @@ class AnthropicProvider:
         return lines
 
     def _thinking_problems(self, sampling: Sampling, form: PromptForm) -> list[str]:
-        budget, effort = sampling.reasoning_tokens, sampling.reasoning_effort
-        lines = []
+        model, budget, effort = self.endpoint.model, sampling.reasoning_tokens, sampling.reasoning_effort
+        name, lines = "generation.sampling.reasoning_tokens", []
         if effort is not None and self._version < _ADAPTIVE:
-            reason = f"{self._endpoint.model} takes a budget, generation.sampling.reasoning_tokens"
-            lines.append(unset("sampling.reasoning_effort", reason))
-        if budget:
-            lines += self._budget_problems(budget, sampling)
+            lines.append(unset("sampling.reasoning_effort", f"{model} takes a budget, {name}"))
+        if budget and self._version >= _WITHOUT_SAMPLING:
+            reason = f"{model} takes no budget, but generation.sampling.reasoning_effort"
+            lines.append(unset("sampling.reasoning_tokens", reason))
+        elif budget and budget < _SMALLEST_BUDGET:
+            lines.append(f"{name}: Anthropic takes {_SMALLEST_BUDGET} or more; raise it, or set it to 0")
+        elif budget and sampling.max_tokens is not None and budget >= sampling.max_tokens:
+            lines.append(f"{name}: must be below max_tokens, which counts reasoning too; raise max_tokens")
         if effort is None and not budget:
             return lines
         if effort is not None and budget is not None:
             lines.append(unset("sampling.reasoning_tokens", "either a budget or reasoning_effort is taken"))
-        if sampling.temperature not in {None, 1} and self._version < _WITHOUT_SAMPLING:
-            lines.append(unset("sampling.temperature", "only 1 is taken while the model thinks"))
         if self._version < _WITHOUT_SAMPLING:
+            if sampling.temperature not in {None, 1}:
+                lines.append(unset("sampling.temperature", "only 1 is taken while the model thinks"))
             lines += untaken(sampling, {"top_k": "not taken while the model thinks"})
         if form == "prefill":
             lines.append("generation.prompt.form: no begun answer is taken while the model thinks; set it to chat")
         return lines
-
-    def _budget_problems(self, budget: int, sampling: Sampling) -> list[str]:
-        name = "generation.sampling.reasoning_tokens"
-        if self._version >= _WITHOUT_SAMPLING:
-            reason = f"{self._endpoint.model} takes no budget, but generation.sampling.reasoning_effort"
-            return [unset("sampling.reasoning_tokens", reason)]
-        if budget < _SMALLEST_BUDGET:
-            return [f"{name}: Anthropic takes {_SMALLEST_BUDGET} or more; raise it, or set it to 0"]
-        if sampling.max_tokens is not None and budget >= sampling.max_tokens:
-            return [f"{name}: must be below max_tokens, which counts reasoning too; raise max_tokens"]
-        return []
 
     def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """White space at the end of a begun answer is refused, and effort switches thinking on."""
@@ -133,7 +127,7 @@ class AnthropicProvider:
             messages[-1]["content"] = messages[-1]["content"].rstrip()
         names = {name: name for name in ("max_tokens", "temperature", "top_p", "top_k")} | {"stop_sequences": "stop"}
         body = {
-            "model": self._endpoint.model,
+            "model": self.endpoint.model,
             "messages": messages,
             **({"system": system} if system else {}),
             **given_fields(request, names),
@@ -145,10 +139,6 @@ class AnthropicProvider:
         """Send the body as it stands."""
         response = await self.http.send("POST", "/v1/messages", self.body(request))
         return message_reply(decoded(response.text), request_id=response.headers.get("request-id"))
-
-    async def close(self) -> None:
-        """Give connections back."""
-        await self.http.close()
 
 
 def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:
@@ -162,23 +152,16 @@ def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> 
         text = "".join(block["text"] for block in blocks if block["type"] == "text")
         reasoning = "".join(block["thinking"] for block in blocks if block["type"] == "thinking")
         reason = _FINISH_REASONS.get(data.get("stop_reason") or "", "other")
-        usage = _usage(data.get("usage") or {})
+        given = data.get("usage") or {}
+        prompt, cached = given.get("input_tokens"), given.get("cache_read_input_tokens")
+        if prompt is not None:  # it counts neither what a cache held nor what was written to one
+            prompt += (cached or 0) + (given.get("cache_creation_input_tokens") or 0)
+        thinking = (given.get("output_tokens_details") or {}).get("thinking_tokens")
+        usage = TokenUsage(prompt, given.get("output_tokens"), thinking, cached)
     except (AttributeError, KeyError, TypeError) as error:
         raise RequestError("malformed", f"the answer has not the form of a message: {error!r}") from None
     answer = Answer(text, reason, reasoning)
     return Reply((answer,), usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
-
-
-def _usage(usage: Mapping[str, Any]) -> TokenUsage:
-    # input_tokens counts neither what a cache held nor what was written to one.
-    cached, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
-    prompt = usage.get("input_tokens")
-    return TokenUsage(
-        None if prompt is None else prompt + (cached or 0) + (written or 0),
-        usage.get("output_tokens"),
-        (usage.get("output_tokens_details") or {}).get("thinking_tokens"),
-        cached,
-    )
 
 
 def _thinking(sampling: Sampling) -> dict[str, Any]:
@@ -191,11 +174,3 @@ def _thinking(sampling: Sampling) -> dict[str, Any]:
     if sampling.reasoning_tokens == 0:
         return {"thinking": {"type": "disabled"}}
     return {"thinking": {"type": "enabled", "budget_tokens": sampling.reasoning_tokens}}
-
-
-def _version(model: str) -> tuple[int, int]:
-    """Version of a Claude model by its name; (0, 0) for others, of which nothing is known."""
-    if _NEWEST.search(model):
-        return (99, 0)
-    found = _VERSION.search(model)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)

@@ -11,15 +11,16 @@ is not found.
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
+from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
-from bigcodeflow.generation.providers.base import Endpoint
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_reply
 from bigcodeflow.generation.providers.http_client import HttpClient, compact_json, shown, status_error
 
@@ -43,8 +44,7 @@ _ANTHROPIC_STATUSES: Mapping[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderBatchLimits:
+class ProviderBatchLimits(NamedTuple):
     """The most that one batch may hold."""
 
     requests: int
@@ -88,17 +88,25 @@ class BatchSearch(NamedTuple):
     """Batches that may be it, and that do not show their tag before they end."""
 
 
-class BatchApi(Protocol):
+class BatchApi(ABC):
     """An open connection to the batch API of one model; used by one event loop.
 
     Every method raises RequestError where there is no answer, and sends once: retries are the driver's.
     """
 
     limits: ClassVar[ProviderBatchLimits]
+    path: ClassVar[str]
+    after: ClassVar[str]
+    """Parameter of the list that names the last batch of the page before."""
 
+    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
+        self._key, self._http = endpoint.api_key, http
+
+    @abstractmethod
     def size_bytes(self, custom_id: str, request: Request) -> int:
         """Bytes that a request takes of a batch."""
 
+    @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Hand requests over, and return the batch's id.
 
@@ -106,29 +114,17 @@ class BatchApi(Protocol):
             entries: custom id and request, within the limits; the ids begin with one tag, which `find` looks for.
         """
 
+    @abstractmethod
     async def find(self, lost: LostBatch) -> BatchSearch:
         """Look for a batch in the provider's list."""
 
+    @abstractmethod
     async def status(self, batch_id: str) -> BatchStatus:
         """How far a batch is."""
 
+    @abstractmethod
     def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
         """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
-
-    async def close(self) -> None:
-        """Give connections back."""
-
-
-class _HttpBatches:
-    """What both APIs share: where batches are and how they are listed."""
-
-    path: ClassVar[str]
-    after: ClassVar[str]
-    """Parameter of the list that names the last batch of the page before."""
-
-    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        self._key = endpoint.api_key
-        self._http = http
 
     async def close(self) -> None:
         """Give connections back."""
@@ -150,7 +146,7 @@ class _HttpBatches:
             last = {self.after: required_text(batches[-1], "id")}
 
 
-class OpenAIBatches(_HttpBatches):
+class OpenAIBatches(BatchApi):
     """Batches of chat completions or, for 'direct', of text completions; one form a batch."""
 
     path = "/batches"
@@ -242,7 +238,7 @@ class OpenAIBatches(_HttpBatches):
             return problem
 
 
-class AnthropicBatches(_HttpBatches):
+class AnthropicBatches(BatchApi):
     """Batches of messages."""
 
     path = "/v1/messages/batches"

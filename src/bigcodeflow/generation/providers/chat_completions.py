@@ -22,7 +22,7 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import (
+from bigcodeflow.generation.providers import (
     Endpoint,
     given_fields,
     merged,
@@ -31,7 +31,7 @@ from bigcodeflow.generation.providers.base import (
     turns,
     untaken,
 )
-from bigcodeflow.generation.providers.http_client import NO_KEY, HttpClient, decoded, ensure_ok
+from bigcodeflow.generation.providers.http_client import HttpProvider, decoded, ensure_ok
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -54,19 +54,13 @@ _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
 _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
 
 
-class ChatCompletions:
+class ChatCompletions(HttpProvider):
     """What the providers of this protocol share; the differences stand in the class attributes and methods below."""
 
-    address: ClassVar[str]
-    """Taken where the endpoint names none."""
     fields: ClassVar[Mapping[str, str]]
     """Fields of the body, in the order in which they are sent: see `given_fields`."""
     request_id_header: ClassVar[str] = ""
     """Header that names the request; empty takes the reply's own id."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        self.http = HttpClient(endpoint, self.address, {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"})
 
     def path(self, request: Request) -> str:
         """Where the request goes, below the server's address."""
@@ -87,10 +81,6 @@ class ChatCompletions:
         request_id = response.headers.get(self.request_id_header) if self.request_id_header else None
         return completion_reply(decoded(response.text), request_id=request_id, secret=self.endpoint.api_key)
 
-    async def close(self) -> None:
-        """Give connections back."""
-        await self.http.close()
-
 
 class OpenAIProvider(ChatCompletions):
     """OpenAI, and every server that speaks its protocol: vLLM, llama.cpp, Ollama's /v1, gateways."""
@@ -104,7 +94,7 @@ class OpenAIProvider(ChatCompletions):
         self.official = host == "openai.com" or host.endswith(".openai.com")
         """Whether it is OpenAI itself, which takes less than compatible servers and refuses what it does not know."""
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What OpenAI does not take; compatible servers say so themselves."""
         if not self.official:
             return untaken(sampling, {"reasoning_tokens": _OWN_PARAMETER})
@@ -165,7 +155,7 @@ class MistralProvider(ChatCompletions):
         **{name: name for name in ("frequency_penalty", "presence_penalty", "reasoning_effort", "n", "stream")},
     }
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What Mistral does not take."""
         reason = "Mistral takes no budget, but generation.sampling.reasoning_effort"
         return other_form(form, ["chat", "prefill"], "Mistral") + untaken(sampling, {"reasoning_tokens": reason})
@@ -214,7 +204,7 @@ class HuggingFaceProvider(ChatCompletions):
             raise ConfigError("generation.model: huggingface needs a token of Hugging Face's, which begins with hf_")
         super().__init__(endpoint)
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What is no parameter of Hugging Face's chat completion."""
         lines = untaken(sampling, dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER))
         return other_form(form, ["chat"], "Hugging Face") + lines

@@ -19,7 +19,7 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import (
+from bigcodeflow.generation.providers import (
     Endpoint,
     given_fields,
     merged,
@@ -70,7 +70,7 @@ class GoogleProvider:
             ),
         )
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What Google or the model does not take."""
         model = self._endpoint.model
         lines = other_form(form, ["chat"], "Google") + too_many_stops(sampling, _STOPS, "Google")
@@ -134,7 +134,12 @@ def content_reply(reply: types.GenerateContentResponse) -> Reply:
             raise RequestError("refused", f"the prompt was refused: {blocked.value}")
         raise RequestError("malformed", "the answer holds no candidates")
     answers = tuple(_answer(candidate) for candidate in sorted(reply.candidates, key=lambda item: item.index or 0))
-    usage = _usage(reply.usage_metadata) if reply.usage_metadata else TokenUsage()
+    usage = TokenUsage()
+    if given := reply.usage_metadata:
+        # candidates_token_count leaves reasoning out, and is absent where a limit cut the reasoning off.
+        written, thoughts = given.candidates_token_count, given.thoughts_token_count
+        total = None if written is None and thoughts is None else (written or 0) + (thoughts or 0)
+        usage = TokenUsage(given.prompt_token_count, total, thoughts, given.cached_content_token_count)
     return Reply(answers, usage, served_model=reply.model_version, request_id=reply.response_id)
 
 
@@ -144,18 +149,6 @@ def _answer(candidate: types.Candidate) -> Answer:
     reasoning = "".join(part.text or "" for part in parts if part.thought)
     finish = candidate.finish_reason.value if candidate.finish_reason else ""
     return Answer(text, _FINISH_REASONS.get(finish, "other"), reasoning)
-
-
-def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
-    # candidates_token_count leaves reasoning out, and is absent where a limit cut the reasoning off.
-    written, thoughts = usage.candidates_token_count, usage.thoughts_token_count
-    known = written is not None or thoughts is not None
-    return TokenUsage(
-        usage.prompt_token_count,
-        (written or 0) + (thoughts or 0) if known else None,
-        thoughts,
-        usage.cached_content_token_count,
-    )
 
 
 def _contents(request: Request) -> list[Any]:
@@ -169,14 +162,11 @@ def _system(request: Request) -> str:
 
 
 def _generation_config(request: Request) -> dict[str, Any]:
-    thinking = _thinking(request.sampling)
-    return given_fields(request, _FIELDS) | ({"thinkingConfig": thinking} if thinking else {})
-
-
-def _thinking(sampling: Sampling) -> dict[str, Any] | None:
-    # Named as the SDK sends them; Google takes both spellings.
+    config, sampling = given_fields(request, _FIELDS), request.sampling
+    # Thinking is named as the SDK sends it; Google takes both spellings.
     if sampling.reasoning_effort is not None:
-        return {"include_thoughts": True, "thinking_level": sampling.reasoning_effort.upper()}
-    if sampling.reasoning_tokens is None:
-        return None
-    return {"include_thoughts": sampling.reasoning_tokens > 0, "thinking_budget": sampling.reasoning_tokens}
+        config["thinkingConfig"] = {"include_thoughts": True, "thinking_level": sampling.reasoning_effort.upper()}
+    elif sampling.reasoning_tokens is not None:
+        budget = sampling.reasoning_tokens
+        config["thinkingConfig"] = {"include_thoughts": budget > 0, "thinking_budget": budget}
+    return config

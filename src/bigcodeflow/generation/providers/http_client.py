@@ -9,16 +9,18 @@ import ipaddress
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from http import HTTPStatus
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 
 from bigcodeflow.generation.model_api import ErrorKind, RequestError
-from bigcodeflow.generation.providers.base import Endpoint
+from bigcodeflow.generation.providers import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +34,8 @@ _TRANSPORT_ERRORS: tuple[type[Exception], ...] = (httpx2.HTTPError, OSError, Val
 SHAPE_ERRORS = (AttributeError, LookupError, TypeError)
 T = TypeVar("T")
 
-
 #: Characters of a provider's words that are kept.
 MESSAGE_LENGTH = 400
-_OK = 200
 _BAD_REQUEST = 400
 _RATE_LIMITED = 429
 _BROKEN = 500
@@ -67,11 +67,8 @@ _CODES: Mapping[str, ErrorKind] = {
     "invalid_prompt": "refused",
 }
 _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
-    (re.compile(r"credit balance is too low", re.IGNORECASE), "quota"),
-    (
-        re.compile(r"content (management |filtering )?policy|usage policy|flagged|safety system", re.IGNORECASE),
-        "refused",
-    ),
+    (re.compile(r"(?i)credit balance is too low"), "quota"),
+    (re.compile(r"(?i)content (management |filtering )?policy|usage policy|flagged|safety system"), "refused"),
 )
 
 
@@ -104,8 +101,7 @@ class HttpClient:
         """
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
-        sending = self._http.request(method, self._address + path, **options)
-        response = await called(self._endpoint, sending)
+        response = await called(self._endpoint, self._http.request(method, self._address + path, **options))
         self._ensure_success(response)
         return response
 
@@ -131,11 +127,10 @@ class HttpClient:
             pieces, rest = response.aiter_bytes(), b""
             while piece := await called(self._endpoint, anext(pieces, b"")):
                 *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    if result := _batch_result(line):
-                        yield result
-            if result := _batch_result(rest):
-                yield result
+                for result in filter(None, map(_batch_result, lines)):
+                    yield result
+            if (last := _batch_result(rest)) is not None:
+                yield last
         finally:
             await response.aclose()
 
@@ -150,25 +145,38 @@ class HttpClient:
             ) from None
 
 
+class HttpProvider:
+    """What providers share that are asked over HTTP."""
+
+    address: ClassVar[str]
+    """Taken where the endpoint names none."""
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
+        """Open the pool of connections; the headers are by default those of a bearer token."""
+        self.endpoint = endpoint
+        key = endpoint.api_key or NO_KEY
+        self.http = HttpClient(endpoint, self.address, headers or {"authorization": f"Bearer {key}"})
+
+    async def close(self) -> None:
+        """Give connections back."""
+        await self.http.close()
+
+
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
     """A client whose pool holds all requests under way; clients of SDKs keep 20 to 100 connections."""
     size = endpoint.connections
+    host = urlsplit(endpoint.base_url or address).hostname or ""
+    try:
+        is_local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost" or host.endswith(".localhost")
     return httpx2.AsyncClient(
         headers=headers,
         limits=httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
         timeout=endpoint.timeout_seconds,
         follow_redirects=True,
-        trust_env=not is_local(endpoint.base_url or address),
+        trust_env=not is_local,  # no proxy of the environment can reach this machine's own addresses
     )
-
-
-def is_local(address: str) -> bool:
-    """Whether an address is this machine's own, which no proxy of the environment can reach."""
-    host = urlsplit(address).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception]) -> T:
@@ -198,13 +206,11 @@ def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
         return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key)
     while error.__cause__ is not None:
         error = error.__cause__
-    kind: ErrorKind
+    kind: ErrorKind = "connection"
     if "Timeout" in type(error).__name__:
         kind = "deadline"
     elif isinstance(error, (ValueError, *SHAPE_ERRORS)) or response is not None:
         kind = "malformed"
-    else:
-        kind = "connection"
     return RequestError(kind, shown(f"{type(error).__name__}: {error}", endpoint.api_key))
 
 
@@ -231,12 +237,10 @@ def decoded(text: str) -> dict[str, Any]:
 def _batch_result(line: bytes) -> dict[str, Any] | None:
     if not line.strip():
         return None
-    try:
+    with suppress(ValueError):
         data = json.loads(line)
-    except ValueError:
-        data = None
-    if isinstance(data, dict) and isinstance(data.get("custom_id"), str):
-        return data
+        if isinstance(data, dict) and isinstance(data.get("custom_id"), str):
+            return data
     logger.warning("a line among the results of a batch is no result: %d bytes", len(line))
     return None
 
@@ -250,9 +254,17 @@ def status_error(status: int, headers: Mapping[str, str], body: str, *, secret: 
         body: JSON in the form of any provider, or plain text.
         secret: a key that must not be shown, even where the server sends it back.
     """
-    content = _decoded(body)
-    message = shown(f"{status}: {_words(content) or body or 'no message'}", secret)
-    return RequestError(_kind(status, content, body), message, retry_after_seconds=_wait(headers, content))
+    parts: list[Mapping[str, Any]] = []
+    with suppress(ValueError):
+        parts = _error_parts(json.loads(body))
+    words = [part[key] for part in parts for key in ("message", "error", "detail") if part.get(key)]
+    text = (words[0] if isinstance(words[0], str) else json.dumps(words[0])) if words else body or "no message"
+    wait_seconds = retry_after_seconds(headers)
+    if wait_seconds is None:  # Google states the wait in the body only, such as "retryDelay": "13s"
+        delays = [part["retryDelay"] for part in parts if isinstance(part.get("retryDelay"), str)]
+        wait_seconds = _number(delays[0].removesuffix("s")) if delays else None
+    message = shown(f"{status}: {text}", secret)
+    return RequestError(_kind(status, parts, body), message, retry_after_seconds=wait_seconds)
 
 
 def shown(message: str, secret: str) -> str:
@@ -287,73 +299,35 @@ def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(r"\s*\d{1,9}(\.\d{0,9})?\s*", text, re.ASCII) else None
 
 
-def _kind(status: int, content: Any, body: str) -> ErrorKind:
+def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKind:
     if status < _BAD_REQUEST:
         return "malformed"
-    if status < _BROKEN:
-        for code in _codes(content):
-            if code in _CODES:
-                return _CODES[code]
-        if status == _RATE_LIMITED:
-            return "quota" if _daily_quota(content) else "rate_limited"
-        for phrase, kind in _PHRASES:
-            if phrase.search(body):
-                return kind
-        return _KINDS.get(status, "bad_request")
-    return "overloaded"
+    if status >= _BROKEN:
+        return "overloaded"
+    codes = (part.get(key) for part in parts for key in ("code", "type", "status", "reason"))
+    for code in codes:
+        if isinstance(code, str) and code.lower() in _CODES:
+            return _CODES[code.lower()]
+    if status == _RATE_LIMITED:
+        # Google answers 429 with the same words to what a minute and what a day allows.
+        return "quota" if any("PerDay" in str(part.get("violations")) for part in parts) else "rate_limited"
+    for phrase, kind in _PHRASES:
+        if phrase.search(body):
+            return kind
+    return _KINDS.get(status, "bad_request")
 
 
-def _decoded(body: str) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
-
-
-def _parts(content: Any) -> Iterator[Mapping[str, Any]]:
+def _error_parts(content: Any) -> list[Mapping[str, Any]]:
     """The error's own fields, then what details it carries."""
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     if not isinstance(content, dict):
-        return
+        return []
     error = content.get("error")
     error = error if isinstance(error, dict) else content
-    yield error
-    for key in ("details", "innererror"):
-        details = error.get(key)
-        for detail in details if isinstance(details, list) else [details]:
-            if isinstance(detail, dict):
-                yield detail
-
-
-def _codes(content: Any) -> Iterator[str]:
-    for part in _parts(content):
-        for key in ("code", "type", "status", "reason"):
-            if isinstance(part.get(key), str):
-                yield part[key].lower()
-
-
-def _words(content: Any) -> str:
-    for part in _parts(content):
-        for key in ("message", "error", "detail"):
-            if part.get(key):
-                return part[key] if isinstance(part[key], str) else json.dumps(part[key])
-    return ""
-
-
-def _daily_quota(content: Any) -> bool:
-    # Google answers 429 with the same words to what a minute and what a day allows.
-    violations = (part.get("violations") for part in _parts(content))
-    return any("PerDay" in str(violation) for violation in violations)
-
-
-def _wait(headers: Mapping[str, str], content: Any) -> float | None:
-    seconds = retry_after_seconds(headers)
-    if seconds is not None:
-        return seconds
-    # Google states the wait in the body only, such as "retryDelay": "13s".
-    delays = (part.get("retryDelay") for part in _parts(content))
-    return next((_number(delay.removesuffix("s")) for delay in delays if isinstance(delay, str)), None)
+    details = [error.get(key) for key in ("details", "innererror")]
+    flat = [detail for given in details for detail in (given if isinstance(given, list) else [given])]
+    return [error, *(detail for detail in flat if isinstance(detail, dict))]
 
 
 def ensure_ok(data: Any, *, secret: str = "") -> None:
@@ -365,5 +339,5 @@ def ensure_ok(data: Any, *, secret: str = "") -> None:
     error = data.get("error") if isinstance(data, dict) else None
     if error:
         code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and code > _OK else _BROKEN
+        status = code if isinstance(code, int) and code > HTTPStatus.OK else _BROKEN
         raise status_error(status, {}, json.dumps(data), secret=secret)

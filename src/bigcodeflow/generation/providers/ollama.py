@@ -15,10 +15,9 @@ from bigcodeflow.generation.model_api import (
     Sampling,
     TokenUsage,
 )
-from bigcodeflow.generation.providers.base import Endpoint, given_fields, merged, one_answer, turns, untaken
-from bigcodeflow.generation.providers.http_client import NO_KEY, HttpClient
+from bigcodeflow.generation.providers import given_fields, merged, turns, untaken
+from bigcodeflow.generation.providers.http_client import HttpProvider
 
-_ADDRESS = "http://127.0.0.1:11434"
 _OPTIONS = {
     **{name: name for name in ("temperature", "top_p", "top_k")},
     "num_predict": "max_tokens",
@@ -27,16 +26,14 @@ _OPTIONS = {
 _FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
-class OllamaProvider:
+class OllamaProvider(HttpProvider):
     """Chats and, for 'direct', raw continuations."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._http = HttpClient(endpoint, _ADDRESS, {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"})
+    address = "http://127.0.0.1:11434"
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None, samples: int) -> Sequence[str]:
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
         """What Ollama does not take."""
-        lines = one_answer(samples, "Ollama")
+        lines: list[str] = []
         if sampling.reasoning_tokens:
             lines += untaken(sampling, {"reasoning_tokens": "Ollama takes no budget, but 0 or reasoning_effort"})
         if sampling.reasoning_tokens is not None and sampling.reasoning_effort is not None:
@@ -55,7 +52,7 @@ class OllamaProvider:
     def body(self, request: Request) -> Mapping[str, Any]:
         """The JSON of the request."""
         sampling = request.sampling
-        body: dict[str, Any] = {"model": self._endpoint.model, "stream": False}
+        body: dict[str, Any] = {"model": self.endpoint.model, "stream": False}
         if request.prompt.form == "direct":
             body |= {"prompt": request.prompt.text, "raw": True}
         else:
@@ -67,11 +64,7 @@ class OllamaProvider:
     async def ask(self, request: Request) -> Reply:
         """Send the body as it stands."""
         path = "/api/generate" if request.prompt.form == "direct" else "/api/chat"
-        return _reply(await self._http.json("POST", path, self.body(request)))
-
-    async def close(self) -> None:
-        """Give connections back."""
-        await self._http.close()
+        return _reply(await self.http.json("POST", path, self.body(request)))
 
 
 def _reply(data: Mapping[str, Any]) -> Reply:
