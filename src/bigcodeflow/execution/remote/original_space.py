@@ -21,7 +21,6 @@ from tenacity import (
     Retrying,
     before_sleep_log,
     retry_if_exception_type,
-    stop_any,
     stop_before_delay,
     wait_fixed,
 )
@@ -121,6 +120,7 @@ def results_of_space(
 def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
     """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
     deadline, losses = time.monotonic() + service.timeout_seconds, 0
+    is_too_late = stop_before_delay(service.timeout_seconds)
 
     def is_lost_too_often(state: RetryCallState) -> bool:
         nonlocal losses
@@ -130,7 +130,7 @@ def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQues
     repeat = Retrying(
         retry=retry_if_exception_type(HostLostError),
         wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
-        stop=stop_any(stop_before_delay(service.timeout_seconds), is_lost_too_often),
+        stop=lambda state: is_too_late(state) or is_lost_too_often(state),
         before_sleep=before_sleep_log(logger, logging.WARNING),
         reraise=True,
     )
