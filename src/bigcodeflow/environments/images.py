@@ -27,6 +27,7 @@ from bigcodeflow.environments.definition import (
     load_definition,
 )
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+from bigcodeflow.store import write_atomically
 
 OnLine = Callable[[str], None]
 
@@ -83,18 +84,18 @@ def build_context() -> Path:
 def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
     """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
     place = context / _DATA
-    sources = {place / one.path: folder / one.path for one in definition.data if folder}
-    lent = {target: source for target, source in sources.items() if source.is_file() and not target.exists()}
+    lent = [one.path for one in definition.data if folder and (folder / one.path).is_file()]
+    lent = [path for path in lent if not (place / path).exists()]
     try:
-        for target, source in lent.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+        for path in lent:
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(Path(folder or "") / path, place / path)
         yield
     finally:
-        for target in lent:
-            target.unlink(missing_ok=True)
+        for path in lent:
+            (place / path).unlink(missing_ok=True)
             with suppress(OSError):  # a folder that holds something else
-                for parent in target.parents:
+                for parent in (place / path).parents:
                     if parent.is_relative_to(place):
                         parent.rmdir()
 
@@ -122,14 +123,13 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
         EnvironmentUnusableError: it holds another environment, an older definition of it, or another version's.
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
-    expected = _labels_of(load_definition(name))
-    remedy = f"run `bigcodeflow env build {name} --backend docker`"
-    for label, value in expected.items():
+    for label, value in _labels_of(load_definition(name)).items():
         found = labels.get(label)
         if found != value:
             what = label.removeprefix(_PREFIX)
             raise EnvironmentUnusableError(
-                f"image {image_name} has {what} {(found or 'none')[:20]}, and {value[:20]} is needed: {remedy}"
+                f"image {image_name} has {what} {(found or 'none')[:20]}, and {value[:20]} is needed: "
+                f"run `bigcodeflow env build {name} --backend docker`"
             )
     image_id = str(image["Id"])
     sha = hashlib.sha256(f"{labels[f'{_PREFIX}environment_sha']} {image_id}".encode()).hexdigest()
@@ -163,15 +163,24 @@ def build_image(
         EnvironmentUnusableError: there is no client, no checkout or no base, or the build failed.
     """
     context = build_context()
-    client = _ContainerClient(url)
+    program = "podman" if "podman" in url or not shutil.which("docker") else "docker"
+    if not shutil.which(program):
+        raise EnvironmentUnusableError(
+            f"an image is built by docker or podman, and {program} is not installed here: install it, or build the "
+            "image elsewhere and pull it"
+        )
+    address = {"docker": ["--host", url], "podman": ["--remote", "--url", url]}[program] if url else []
+    client = [program, *address]
     arguments = {"BASE_IMAGE": base_image or base_image_of(definition), "ENVIRONMENT": definition.name}
-    options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    options = ["--progress=plain"] if program == "docker" else []
+    options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
     options += [f"--secret=id={name},src={path}" for name, path in (secrets or {}).items()]
     options += [f"--network={network}"] if network else []
     options += ["--no-cache"] if rebuild else []
     with tempfile.TemporaryDirectory() as folder, data_lent(context, definition, data_folder):
         id_file = Path(folder) / "image"
-        client.build([*options, f"--file={context / DOCKERFILE}", f"--iidfile={id_file}", str(context)], on_line)
+        files = [f"--file={context / DOCKERFILE}", f"--iidfile={id_file}", str(context)]
+        _build([*client, "build", *options, *files], on_line)
         built = id_file.read_text().strip()
     return _labelled(client, built, definition)
 
@@ -186,69 +195,52 @@ def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
     }
 
 
-def _labelled(client: "_ContainerClient", built: str, definition: EnvironmentDefinition) -> Image:
+def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefinition) -> Image:
     """The image with labels that only the finished environment has."""
     tag = image_tag(definition.name)
-    root = f"{_ROOT}/{definition.name}-{definition.key[:FOLDER_DIGITS]}"
-    container = client.call("create", built).decode().strip()
+    container = _output(client, "create", built).decode().strip()
+
+    def file(name: str) -> bytes:
+        path = f"{container}:{_ROOT}/{definition.name}-{definition.key[:FOLDER_DIGITS]}/{name}"
+        with tarfile.open(fileobj=BytesIO(_output(client, "cp", path, "-"))) as archive:
+            content = archive.extractfile(archive.getmembers()[0])
+            return content.read() if content else b""
+
     try:
-        sha = str(json.loads(client.file(container, f"{root}/{MANIFEST}"))["environment_sha"])
-        lock = hashlib.sha256(client.file(container, f"{root}/{LOCK}")).hexdigest()
-        labels = {f"{_PREFIX}environment_sha": sha, f"{_PREFIX}lock_sha256": lock} | _labels_of(definition)
+        sha = str(json.loads(file(MANIFEST))["environment_sha"])
+        lock_sha256 = hashlib.sha256(file(LOCK)).hexdigest()
+        labels = {f"{_PREFIX}environment_sha": sha, f"{_PREFIX}lock_sha256": lock_sha256} | _labels_of(definition)
         changes = [f'--change=LABEL "{name}"="{value}"' for name, value in labels.items()]
-        image_id = client.call("commit", *changes, container, tag).decode().strip().splitlines()[-1]
+        image_id = _output(client, "commit", *changes, container, tag).decode().strip().splitlines()[-1]
     finally:
-        client.call("rm", container)
+        _output(client, "rm", container)
     return Image(tag, image_id, sha)
 
 
-class _ContainerClient:
-    """The command line of Docker, or of Podman where that is what the address or the machine has."""
+def _build(command: Sequence[str], on_line: OnLine) -> None:
+    """Run an engine's build, and pass each line of it on."""
+    last: list[str] = []
+    summary = False
+    environment = os.environ | {"DOCKER_BUILDKIT": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as building:
+        for line in building.stdout or ():
+            text = line.decode(errors="replace").rstrip()
+            if text:
+                on_line(text)
+                summary = summary or text == _SUMMARY
+                last = last if summary else [*last, text[:_LINE_CHARACTERS]][-_LAST_LINES:]
+    if building.returncode:
+        problem = " ".join(" ".join(last).split())[-1200:]
+        raise EnvironmentUnusableError(f"the image could not be built ({command[0]} build): {problem}")
 
-    def __init__(self, url: str) -> None:
-        self._program = "podman" if "podman" in url or not shutil.which("docker") else "docker"
-        if not shutil.which(self._program):
-            raise EnvironmentUnusableError(
-                f"an image is built by docker or podman, and {self._program} is not installed here: install it, or "
-                "build the image elsewhere and pull it"
-            )
-        at = {"docker": ["--host", url], "podman": ["--remote", "--url", url]}[self._program] if url else []
-        self._command = [self._program, *at]
 
-    def build(self, arguments: Sequence[str], on_line: OnLine) -> None:
-        """Build, and pass each line of it on."""
-        plain = ["--progress=plain"] if self._program == "docker" else []
-        last: list[str] = []
-        summary = False
-        with subprocess.Popen(
-            [*self._command, "build", *plain, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"DOCKER_BUILDKIT": "1"},
-        ) as building:
-            for line in building.stdout or ():
-                text = line.decode(errors="replace").rstrip()
-                if text:
-                    on_line(text)
-                    summary = summary or text == _SUMMARY
-                    last = last if summary else [*last, text[:_LINE_CHARACTERS]][-_LAST_LINES:]
-        if building.returncode:
-            problem = " ".join(" ".join(last).split())[-1200:]
-            raise EnvironmentUnusableError(f"the image could not be built ({self._program} build): {problem}")
-
-    def call(self, *arguments: str) -> bytes:
-        """The output of another command."""
-        done = subprocess.run([*self._command, *arguments], capture_output=True, check=False)
-        if done.returncode:
-            problem = " ".join(done.stderr.decode(errors="replace").split())[-600:]
-            raise EnvironmentUnusableError(f"{self._program} {arguments[0]} failed: {problem}")
-        return done.stdout
-
-    def file(self, container: str, path: str) -> bytes:
-        """A file of a container that need not run."""
-        with tarfile.open(fileobj=BytesIO(self.call("cp", f"{container}:{path}", "-"))) as archive:
-            content = archive.extractfile(archive.getmembers()[0])
-            return content.read() if content else b""
+def _output(client: Sequence[str], *arguments: str) -> bytes:
+    """The output of one of the engine's commands."""
+    done = subprocess.run([*client, *arguments], capture_output=True, check=False)
+    if done.returncode:
+        problem = " ".join(done.stderr.decode(errors="replace").split())[-600:]
+        raise EnvironmentUnusableError(f"{client[0]} {arguments[0]} failed: {problem}")
+    return done.stdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +307,10 @@ def build_template(
             f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
         ) from None
 
+    def pass_on(entry: Any) -> None:
+        if entry.level != "debug" and entry.message.strip():
+            on_line(entry.message.strip())
+
     name = template_name(definition.name)
     text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
     try:
@@ -325,7 +321,7 @@ def build_template(
                 cpu_count=cores,
                 memory_mb=memory_mib,
                 skip_cache=rebuild,
-                on_build_logs=lambda entry: _pass_on(entry, on_line),
+                on_build_logs=pass_on,
             )
     except AuthenticationException:
         raise EnvironmentUnusableError(
@@ -337,11 +333,6 @@ def build_template(
             f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
         ) from error
     return BuiltTemplate(name, built.template_id, built.build_id)
-
-
-def _pass_on(entry: Any, on_line: OnLine) -> None:
-    if entry.level != "debug" and entry.message.strip():
-        on_line(entry.message.strip())
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
@@ -374,11 +365,7 @@ def read_record(build_id: str) -> TemplateRecord | None:
 
 def write_record(record: TemplateRecord) -> None:
     """Keep the description of a build."""
-    path = _record_path(record.build_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(asdict(record), indent=2))
-    aside.replace(path)
+    write_atomically(_record_path(record.build_id), json.dumps(asdict(record), indent=2).encode())
 
 
 def _record_path(build_id: str) -> Path:
