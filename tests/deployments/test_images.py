@@ -129,12 +129,12 @@ def test_a_sandbox_image_that_lacks_nothing_is_built(tmp_path: Path) -> None:
 
 
 def test_the_sandbox_image_installs_what_its_programs_import() -> None:
-    """Of the lock only what the host and `env build` import; one more import than that is missed here."""
+    """Of the lock what the host and `env build` import, and no more; one more import than that is missed here."""
     run = next(item.text for item in instructions(SANDBOX) if "--constraint" in item.text)
     installed = set(run.partition("requirements.lock         ")[2].split()) | {"uv", "bigcodeflow"}
     assert {"pyarrow", "pydantic", "typer"} <= installed
     program = (
-        "import sys, bigcodeflow.execution.remote.host, bigcodeflow.cli.main\n"
+        "import sys, bigcodeflow.execution.remote.host, bigcodeflow.cli.main, bigcodeflow.cli.env\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -142,6 +142,8 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     imported = {name for module in done.stdout.split() for name in of_module.get(module, ())}
     lacking = {_folded(name) for name in imported} - _closure(installed) - _OF_TESTS
     assert not lacking, f"{lacking}: name what is imported directly in {SANDBOX.name}, or import it lazily"
+    needless = installed - {"uv"} - {_folded(name) for name in imported}
+    assert not needless, f"{needless}: nothing that runs in the image imports it"
 
 
 #: What the tests' own environment puts beside them: hooks of start files, and what pyarrow takes where it is there.

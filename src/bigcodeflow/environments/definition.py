@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -94,26 +94,6 @@ def load_definition(name: str) -> EnvironmentDefinition:
     return EnvironmentDefinition(name=name, lock=lock, **yaml.safe_load(file.read_text()))
 
 
-class Environment(Protocol):
-    """Libraries and data that verdicts depend on."""
-
-    @property
-    def name(self) -> str:
-        """Such as bigcodebench."""
-
-    @property
-    def environment_sha(self) -> str:
-        """Identity of interpreter, libraries and data."""
-
-    @property
-    def lock_sha256(self) -> str:
-        """Checksum of the pinned libraries: where it is equal, one place may execute what another was to."""
-
-    @property
-    def missing_data(self) -> tuple[str, ...]:
-        """Data files that could not be had when it was built; tasks that read them cannot be judged."""
-
-
 @dataclass(frozen=True, slots=True)
 class RemoteEnvironment:
     """An environment that lies elsewhere; picklable, as workers receive it."""
@@ -122,6 +102,7 @@ class RemoteEnvironment:
     environment_sha: str
     missing_data: tuple[str, ...] = ()
     lock_sha256: str = ""
+    """As those of `InstalledEnvironment`."""
     reference: str = ""
     """What the place calls it, such as an image's id."""
 
@@ -153,6 +134,10 @@ class InstalledEnvironment:
         """Checksum of the pinned libraries; empty where no lock lies in the environment."""
         path = self.root / LOCK
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+#: Libraries and data that verdicts depend on. Where `lock_sha256` is equal, one place may execute what another was to.
+Environment = InstalledEnvironment | RemoteEnvironment
 
 
 def environments_root() -> Path:

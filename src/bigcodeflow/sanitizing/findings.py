@@ -125,10 +125,17 @@ class _DottedNames:
         self._meanings: dict[str, str] = {}
         self._known: dict[int, str] | None = None  # dotted names of nodes, once no meaning changes any more
         self._nested_calls = 0
-        self._bound = {name for module in (setup, tree) if module for name in _bound(module)}
-        for module in (setup, tree):
-            for node in ast.walk(module) if module else ():
-                self._follow(node)
+        self._bound: set[str] = set()  # by the program itself: a variable called `socket` is no module
+        nodes = [node for module in (setup, tree) if module for node in ast.walk(module)]
+        for node in nodes:
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self._bound.add(node.id)
+            elif isinstance(node, ast.arg):
+                self._bound.add(node.arg)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self._bound.add(node.name)
+        for node in nodes:
+            self._follow(node)
         self._known = {}
 
     def _follow(self, node: ast.AST) -> None:
@@ -169,10 +176,15 @@ class _DottedNames:
         if not isinstance(node, ast.Call) or self._nested_calls > _MAX_NESTED_CALLS:
             return ""
         self._nested_calls += 1
-        called = self.dotted(node.func)
-        found = self._attribute(node) if called == "getattr" else called
+        called, found = self.dotted(node.func), ""
+        if called == "pathlib.Path":
+            found = called
+        elif called == "getattr" and node.args:
+            owner, name = self.dotted(node.args[0]), node.args[1] if len(node.args) > 1 else None
+            if owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
+                found = f"{owner}.{_short(name.value)}"
         self._nested_calls -= 1
-        return found if called in {"getattr", "pathlib.Path"} else ""
+        return found
 
     def _meaning(self, name: str) -> str:
         if name in self._meanings:
@@ -181,24 +193,6 @@ class _DottedNames:
             return ""
         starred = (f"{module}.{name}" for module in sorted(self._stars))
         return next((dotted for dotted in starred if dotted in _RULES), name)
-
-    def _attribute(self, call: ast.Call) -> str:
-        name = call.args[1] if len(call.args) > 1 else None
-        owner = self.dotted(call.args[0]) if call.args else ""
-        if owner and isinstance(name, ast.Constant) and isinstance(name.value, str):
-            return f"{owner}.{_short(name.value)}"
-        return ""
-
-
-def _bound(tree: ast.Module) -> Iterator[str]:
-    """Names that the program itself gives a meaning to: a variable called `socket` is no module."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
 
 
 def _short(name: str) -> str:
@@ -239,30 +233,26 @@ def _uses(tree: ast.Module, names: _DottedNames) -> Iterator[SafetyFinding]:
         if not isinstance(node, ast.Name | ast.Attribute | ast.Call) or id(node) in within:
             continue
         dotted = names.dotted(node)
-        if _rule(dotted) is not None:
-            within |= {id(part) for part in _parts(node)}
-        rule, detail = _judge(node, dotted, names)
+        rule, detail = _rule(dotted), dotted
+        if rule is not None:
+            part: ast.expr = node
+            while isinstance(part, ast.Attribute):
+                part = part.value
+                within.add(id(part))
+        if not rule:
+            rule, detail = _rule_of_attribute(node, dotted, names)
         if rule:
             yield SafetyFinding(node.lineno, rule, detail)
 
 
-def _judge(node: ast.Name | ast.Attribute | ast.Call, dotted: str, names: _DottedNames) -> tuple[str, str]:
-    rule = _rule(dotted)
-    if rule:
-        return rule, dotted
+def _rule_of_attribute(node: ast.expr, dotted: str, names: _DottedNames) -> tuple[str, str]:
     if isinstance(node, ast.Attribute):
+        changed = dotted.partition(".")[0]
         if node.attr in _INNER_ATTRIBUTES:
             return _INNER_ATTRIBUTES[node.attr], f".{node.attr}"
-        changed = dotted.partition(".")[0]
         if not isinstance(node.ctx, ast.Load) and changed in _RULE_OF_CHANGES:
             return _RULE_OF_CHANGES[changed], f"{dotted} = …"
     # A method that deletes, of an object whose type the text does not tell.
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not names.dotted(node.func):
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not names.dotted(node.func):
         return ("deletion", f".{node.func.attr}()") if node.func.attr in _DELETING_METHODS else ("", "")
     return "", ""
-
-
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-        yield node

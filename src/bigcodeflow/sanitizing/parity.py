@@ -16,6 +16,7 @@ statement's bytes end; Python's own parser ends some elsewhere.
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import tree_sitter_python
@@ -23,6 +24,7 @@ from tree_sitter import Language, Node, Parser
 
 from bigcodeflow.sanitizing.grammar import parse_or_none
 from bigcodeflow.sanitizing.logical_lines import LogicalLine, logical_lines
+from bigcodeflow.sanitizing.statements import reachable
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement"})
 _DEFINITIONS = frozenset({"class_definition", "function_definition"})
@@ -38,12 +40,21 @@ _MAX_PARSED_TIMES = 10
 
 def parity_solution(text: str, entry_point: str) -> str:
     """The program that the original's sanitizer makes of an answer."""
-    program = longest_program(text.strip())
-    kept = _without_trailing_use(_filtered(program, entry_point), entry_point).strip()
-    return kept or longest_program(text)
+    program = _reached_definitions(longest_program(text.strip()), entry_point)
+    lines = program.splitlines()
+    # Cut from the first of the trailing unindented lines that mention the entry point. The header of a one-line
+    # function is such a line, too; parity loses those functions as the original does.
+    cut = None
+    for number in range(len(lines) - 1, -1, -1):
+        if lines[number].startswith(" "):
+            break
+        if entry_point and entry_point in lines[number]:
+            cut = number
+    kept = program if cut is None else "\n".join(lines[:cut])
+    return kept.strip() or longest_program(text)
 
 
-def _filtered(program: str, entry_point: str) -> str:
+def _reached_definitions(program: str, entry_point: str) -> str:
     source = program.encode()
     root = Parser(Language(tree_sitter_python.language())).parse(source).root_node
     definitions: dict[str | None, Node] = {}
@@ -55,7 +66,17 @@ def _filtered(program: str, entry_point: str) -> str:
             continue
         # The first identifier among the children; for ``a.b = c`` that is ``c``, as in the original.
         definitions.setdefault(next((_text(one) for one in node.children if one.type == "identifier"), None), node)
-    reached = _reached(definitions, entry_point) if entry_point else set(definitions)
+
+    def identifiers(name: str) -> Iterator[str]:
+        waiting = [definitions[name]] if name in definitions else []
+        while waiting:
+            for child in waiting.pop().children:
+                if child.type == "identifier":
+                    yield _text(child)
+                else:
+                    waiting.append(child)
+
+    reached = reachable([entry_point], identifiers) if entry_point else definitions.keys()
     kept = [child for child in root.children if child.type in _IMPORTS]
     kept += [node for name, node in definitions.items() if name in reached]
     return b"\n".join(source[node.start_byte : node.end_byte] for node in kept).decode()
@@ -63,44 +84,6 @@ def _filtered(program: str, entry_point: str) -> str:
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode()
-
-
-def _reached(definitions: dict[str | None, Node], entry_point: str) -> set[str | None]:
-    reached: set[str | None] = {entry_point}
-    waiting: list[str | None] = [entry_point]
-    while waiting:
-        definition = definitions.get(waiting.pop())
-        new = set() if definition is None else _identifiers(definition) - reached
-        reached |= new
-        waiting.extend(new)
-    return reached
-
-
-def _identifiers(node: Node) -> set[str | None]:
-    found: set[str | None] = set()
-    waiting = [node]
-    while waiting:
-        for child in waiting.pop().children:
-            if child.type == "identifier":
-                found.add(_text(child))
-            else:
-                waiting.append(child)
-    return found
-
-
-def _without_trailing_use(program: str, entry_point: str) -> str:
-    """Cut from the first of the trailing unindented lines that mention the entry point.
-
-    The header of a one-line function is such a line, too; parity loses those functions as the original does.
-    """
-    lines = program.splitlines()
-    cut = None
-    for number in range(len(lines) - 1, -1, -1):
-        if lines[number].startswith(" "):
-            break
-        if entry_point and entry_point in lines[number]:
-            cut = number
-    return program if cut is None else "\n".join(lines[:cut])
 
 
 class LineRange(NamedTuple):
@@ -124,7 +107,7 @@ def longest_program_range(text: str) -> LineRange | None:
     code_before = [0]
     for line in lines:
         code_before.append(code_before[-1] + bool(line.strip()))
-    best, most = None, 0
+    best, most = LineRange(0, 0), 0
 
     def code_up_to(first: int, end: int) -> int:
         last = layout.line_of[end] if end >= 0 else first
@@ -134,17 +117,15 @@ def longest_program_range(text: str) -> LineRange | None:
         if code_up_to(first, reach.bound[start]) > most and code_up_to(first, reach.furthest(start)) > most:
             end = reach.furthest(start)
             best, most = LineRange(first, layout.line_of[end]), code_up_to(first, end)
-    return _without_blank_end(lines, best) if best else None
-
-
-def _without_blank_end(lines: list[str], found: LineRange) -> LineRange:
-    last = found.last
-    while last > found.first + 1 and not lines[last].strip():
+    if not most:
+        return None
+    last = best.last
+    while last > best.first + 1 and not lines[last].strip():
         last -= 1
     # A backslash on the last line of code needs a blank line after it.
-    while last < found.last and parse_or_none("\n".join(lines[found.first : last + 1])) is None:
+    while last < best.last and parse_or_none("\n".join(lines[best.first : last + 1])) is None:
         last += 1
-    return LineRange(found.first, last)
+    return LineRange(best.first, last)
 
 
 class _Layout(NamedTuple):
@@ -231,20 +212,23 @@ class _ProgramEnds:
             if line is None or line.word != "@":
                 self._statements[start] = self._statement(line) if line else _NO_STATEMENT
                 break
+            decorators.append(start)
             following = self._code_from(line.end + 1)
-            if following is None or not self._decorates(line, following):
+            text = "\n".join(self._lines[following.start : following.end + 1]) if following else ""
+            if (
+                following is None
+                or following.column
+                or not (
+                    (following.word in {"@", "def", "class"} or _ASYNC_FUNCTION.search(text))
+                    and self._parses(line.start, line.end, "\ndef _(): pass")
+                )
+            ):
                 self._statements[start] = _NO_STATEMENT
                 break
-            decorators.append(start)
             start = following.start
         found = self._statements[start]
         self._statements |= dict.fromkeys(decorators, found)
         return found
-
-    def _decorates(self, line: LogicalLine, following: LogicalLine) -> bool:
-        text = "\n".join(self._lines[following.start : following.end + 1])
-        can_be = following.word in {"@", "def", "class"} or _ASYNC_FUNCTION.search(text)
-        return bool(can_be) and not following.column and self._parses(line.start, line.end, "\ndef _(): pass")
 
     def _permitted(self, line: LogicalLine) -> int:
         # A backslash joins a next line that is empty only where yet another line follows.
@@ -290,19 +274,13 @@ class _ProgramEnds:
             else:
                 refused = middle
         for index in range(viable, -1, -1):
-            end = _NOWHERE if completions[index] else self._last_permitted(members[index])
-            if end >= 0:
-                return end
+            if not completions[index]:
+                end, following = self._permitted(members[index]), self._logical[members[index].end + 1]
+                while following is not None and not following.last:  # lines without code may follow
+                    end, following = max(end, self._permitted(following)), self._logical[following.end + 1]
+                if end >= 0:
+                    return end
         return _NOWHERE
-
-    def _last_permitted(self, line: LogicalLine) -> int:
-        """The furthest permitted end that adds only lines without code."""
-        found = self._permitted(line)
-        following = self._logical[line.end + 1]
-        while following is not None and not following.last:
-            found = max(found, self._permitted(following))
-            following = self._logical[following.end + 1]
-        return found
 
 
 def _completions(members: list[LogicalLine]) -> list[str]:

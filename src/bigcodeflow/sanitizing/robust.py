@@ -13,10 +13,18 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from bigcodeflow.sanitizing.parity import LineRange, longest_program_range, parity_solution
-from bigcodeflow.sanitizing.statements import ALWAYS_BOUND, Statement, is_placeholder, root_name, statements_of
+from bigcodeflow.sanitizing.statements import (
+    ALWAYS_BOUND,
+    Statement,
+    is_placeholder,
+    reachable,
+    root_name,
+    statements_of,
+)
 
 _MAX_ROUNDS = 8
 _TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -75,24 +83,24 @@ def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passag
         passage = _passage(whole)
         if passage.whole and passage.statements:
             yield [passage]
-    fenced = _fenced(spoken)
+    fenced = [_passage(part) for part in fenced_texts(spoken)]
     defining = [passage for passage in fenced if passage.defines(entry_point)]
     if any(passage.whole for passage in defining):
         yield fenced
+    all_fenced = [_passage(part) for part in fenced_texts(text)]
     # A fence line within a docstring tears a program apart, and so does the token limit. The unbroken text, or a draft
     # among the thoughts, may then hold more of it.
-    torn = [_fenced(text), _unfenced(text)] if defining else []
+    torn = [all_fenced, _unfenced(text)] if defining else []
 
     def definition_length(found: Sequence[_Passage]) -> int:
         binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
         return max((len(item.text) for item in binding), default=0)
 
     yield from sorted((fenced, _unfenced(spoken), *torn), key=definition_length, reverse=True)
-    yield from (_fenced(text), _unfenced(text))
+    yield from (all_fenced, _unfenced(text))
 
 
-def _fenced(text: str) -> list[_Passage]:
-    return [_passage(part) for part in fenced_texts(text)]
+_longest = cache(longest_program_range)
 
 
 @cache  # one text is a passage in several ways to see an answer
@@ -103,11 +111,6 @@ def _passage(text: str) -> _Passage:
     found = _longest(text) or LineRange(0, 0)
     lines = text.split("\n")[found.first : found.last + 1]
     return _Passage(statements_of("\n".join(lines)) or [], whole=False)
-
-
-@cache
-def _longest(text: str) -> LineRange | None:
-    return longest_program_range(text)
 
 
 def _unfenced(text: str) -> list[_Passage]:
@@ -233,49 +236,46 @@ class Selection:
 
     def _wanted(self, number: int, item: Statement) -> bool:
         if item.is_import:
-            return self._wants_import(item)
+            # An example may import the entry point from a module that does not exist.
+            is_example = bool(item.binds & self._names & self._defined)
+            return not is_example and (self._all_imports or bool(item.binds & self.needed) or item.has_star_import)
         if item.is_main_guard or isinstance(item.node, ast.Assert):
             return False
         needed = self.needed & item.binds
+        shows = not item.is_function_or_class and bool(item.now & self._uses)  # the entry point at work
         # The variable of a loop that shows the entry point at work may have a needed name as well.
-        if needed and (item.is_definition or needed & self._names or not self._uses_names(item)):
+        if needed and (item.is_definition or needed & self._names or not shows):
             return True
-        if self._uses_names(item):  # shows the entry point at work
+        if shows:
             is_assignment = isinstance(item.node, ast.Assign | ast.AugAssign | ast.AnnAssign)
             return is_assignment and bool(item.touches & self.needed)
         if item.is_definition:
-            return self._wants_definition(number, item)
-        return self._wants_effect(item)
+            # What follows the entry point and only shares the name of one of its variables is an example's input.
+            is_example = number > self._last_binding and item.is_calculated
+            return bool(item.binds & self._by_name and not is_example) or any(
+                self._changes_data(root_name(decorator))
+                for decorator in item.decorators  # registers itself
+            )
+        return self._sets_up(item)
 
-    def _wants_import(self, item: Statement) -> bool:
-        if item.binds & self._names & self._defined:
-            return False  # an example imports the entry point from a module that does not exist
-        return self._all_imports or bool(item.binds & self.needed) or item.has_star_import
-
-    def _wants_definition(self, number: int, item: Statement) -> bool:
-        # What follows the entry point and only shares the name of one of its variables is an example's input.
-        is_example = number > self._last_binding and item.is_calculated
-        if item.binds & self._by_name and not is_example:
-            return True
-        return any(self._changes_data(root_name(decorator)) for decorator in item.decorators)  # registers itself
+    def _sets_up(self, item: Statement) -> bool:
+        """Whether a statement that binds nothing prepares something."""
+        changes = bool(self._objects(item.touches))
+        if not isinstance(item.node, ast.Expr):
+            return (item.has_import and self._all_imports) or changes
+        call = item.node.value
+        root = root_name(call)
+        if (
+            not isinstance(call, ast.Call)
+            or (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS
+        ):
+            return False
+        if root in self._imported and not changes:
+            return item.now <= self._imported | ALWAYS_BOUND | self.needed | self._literals
+        return changes or (isinstance(call.func, ast.Name) and self._changes_data(root))
 
     def _objects(self, names: set[str]) -> set[str]:
         return (names & self.needed) - self._imported - ALWAYS_BOUND
-
-    def _wants_effect(self, item: Statement) -> bool:
-        if not isinstance(item.node, ast.Expr):
-            return (item.has_import and self._all_imports) or bool(self._objects(item.touches))
-        call = item.node.value
-        if not isinstance(call, ast.Call):
-            return False
-        root = root_name(call.func)
-        if (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS:
-            return False
-        if self._objects(item.touches):
-            return True
-        if root in self._imported:
-            return item.now <= self._imported | ALWAYS_BOUND | self.needed | self._literals
-        return isinstance(call.func, ast.Name) and self._changes_data(root)
 
     def _changes_data(self, function: str) -> bool:
         """Whether a function of the program has to do with data that the entry point needs, and so may fill it."""
@@ -283,36 +283,19 @@ class Selection:
             return False
         return bool(self._objects(self._closure({function}, lambda item: item.needs)) - self._functions)
 
-    def _uses_names(self, item: Statement) -> bool:
-        return not item.is_function_or_class and bool(item.now & self._uses)
-
     def _users(self) -> set[str]:
         """The selected names and all functions that use them, but for those that they use themselves."""
         callers: dict[str, set[str]] = defaultdict(set)
-        helpers: set[str] = set()
         for item in self._statements:
             if item.is_function_or_class:
                 for name in item.needs:
                     callers[name] |= item.binds
-        for name in self._names:
-            helpers |= self._closure({name}, lambda item: item.needs)
-        users, waiting = set(self._names), list(self._names)
-        while waiting:
-            new = callers[waiting.pop()] - users
-            users |= new
-            waiting += new
-        return users - (helpers - self._names)
+        helpers = self._closure(self._names, lambda item: item.needs)
+        return reachable(self._names, lambda name: callers[name]) - (helpers - self._names)
 
     def _closure(self, names: Iterable[str], mentions: Callable[[Statement], set[str]]) -> set[str]:
         """The names, and all that the definitions of these and of what they mention, mention."""
-        reached = set(names)
-        waiting = list(reached)
-        while waiting:
-            for item in self._binders.get(waiting.pop(), ()):
-                new = mentions(item) - reached
-                reached |= new
-                waiting += new
-        return reached
+        return reachable(names, lambda name: chain.from_iterable(map(mentions, self._binders.get(name, ()))))
 
 
 def _without_superseded(kept: list[Statement]) -> list[Statement]:

@@ -16,7 +16,7 @@ from bigcodeflow.core.untrusted_text import (
     require_size,
     storable,
 )
-from bigcodeflow.sanitizing.findings import assess, unreadable
+from bigcodeflow.sanitizing.findings import Safety, assess, unreadable
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
@@ -97,29 +97,26 @@ def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt:
     return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)
 
 
-def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
-    safety = unreadable(reason, config.safety_policy)
-    return {
-        "solution": storable(text),
-        "syntax_ok": False,
-        "syntax_error": reason,
-        "findings": [finding._asdict() for finding in safety.findings],
-        "blocked": safety.blocked,
-        "omitted_setup": False,
-        "placeholder": False,
+def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
+    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
+    return _row(solution, syntax_error(solution), safety) | {
+        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
+        "placeholder": placeholder(solution, entry_point),
     }
 
 
-def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
-    error = syntax_error(solution)
-    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
+def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
+    return _row(storable(text), reason, unreadable(reason, config.safety_policy))
+
+
+def _row(solution: str, error: str, safety: Safety) -> dict[str, Any]:
     return {
         "solution": solution,
         "syntax_ok": not error,
         "syntax_error": error,
         "findings": [finding._asdict() for finding in safety.findings],
         "blocked": safety.blocked,
-        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
-        "placeholder": placeholder(solution, entry_point),
+        "omitted_setup": False,
+        "placeholder": False,
     }

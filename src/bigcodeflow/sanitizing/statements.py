@@ -4,7 +4,7 @@ import ast
 import builtins
 import re
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -143,6 +143,17 @@ def statements_of(program: str) -> list[Statement] | None:
     # Equal statements share one object: a model may write a statement a thousand times.
     known: dict[str, Statement] = {}
     return [known.setdefault(text, Statement(node, text)) for node in tree.body for text in (_source(lines, node),)]
+
+
+def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set[str]:
+    """The names, and all that one step after the other leads to from them."""
+    reached = set(names)
+    waiting = list(reached)
+    while waiting:
+        new = set(step(waiting.pop())) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def immediate(node: ast.AST) -> Iterator[ast.AST]:
