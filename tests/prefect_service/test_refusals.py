@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.prefect_service.database import check_database, database_url, without_password
-from bigcodeflow.prefect_service.deployments import deployment_names, deployments_file
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
-from bigcodeflow.prefect_service.start import ServiceOptions, start_service, update_settings
+from bigcodeflow.prefect_service.server import deployment_names
+from bigcodeflow.prefect_service.start import (
+    ServiceOptions,
+    check_database,
+    database_url,
+    start_service,
+    update_settings,
+    without_password,
+)
 from bigcodeflow.prefect_service.stop import stop_service
 from tests.prefect_service.services import Service, finished, free_port, wait_for
 
@@ -99,7 +106,7 @@ def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, 
 
 def test_the_shipped_deployments_are_found_and_readable() -> None:
     """In a checkout and in a wheel alike."""
-    assert "benchmark" in deployment_names(deployments_file(""))
+    assert "benchmark" in deployment_names(shipped("prefect.yaml"))
 
 
 def test_down_and_status_where_nothing_was_started(service: Service) -> None:

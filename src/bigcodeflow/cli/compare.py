@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -12,10 +12,20 @@ from bigcodeflow.cli.console import notice, out, print_line
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, TableFormat, whole_numbers
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
-from bigcodeflow.results.comparison import By
-
-if TYPE_CHECKING:
-    from bigcodeflow.results.planning import Question
+from bigcodeflow.leaderboard.entries import N_TASKS
+from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.results import comparison as library
+from bigcodeflow.results.comparison import By, open_runs
+from bigcodeflow.results.comparison.comparison import to_csv, to_json
+from bigcodeflow.results.comparison.text_tables import tables, to_markdown
+from bigcodeflow.results.planning import (
+    MOST_SAMPLES,
+    Question,
+    basis_of,
+    samples_needed,
+    smallest_difference,
+    tasks_needed,
+)
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
@@ -69,18 +79,12 @@ def compare(
 
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
-    from bigcodeflow.results import comparison as library
-    from bigcodeflow.results.comparison.comparison import to_csv, to_json
-    from bigcodeflow.results.comparison.text_tables import tables, to_markdown
-
-    compared = library.open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
+    compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
     method = library.Method(seed=seed, rounds=rounds, mid_p=mid_p)
     found = library.compare(
         compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method
     )
     if html:
-        from bigcodeflow.report import select_runs, write_report
-
         recorded = select_runs(store, [subject.record for subject in found.subjects])
         written = write_report(recorded, html, comparison=found)
         notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
@@ -139,10 +143,6 @@ def plan(
 
     Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
     """
-    from bigcodeflow.leaderboard.entries import N_TASKS
-    from bigcodeflow.results.comparison import open_runs
-    from bigcodeflow.results.planning import MOST_SAMPLES, Question, basis_of, samples_needed, tasks_needed
-
     share = None if difference is None else difference / 100
     if share is not None and not _LEAST <= share < 1:
         raise ConfigError(f"--difference {difference}: needs 0.0001 to 99.9")
@@ -177,11 +177,9 @@ def plan(
 
 
 def _plan_row(
-    question: "Question", difference: float | None, benchmarks: dict[str, int], n_samples: float
+    question: Question, difference: float | None, benchmarks: dict[str, int], n_samples: float
 ) -> dict[str, Any]:
     """What n samples a task need and find; unlimited samples and what cannot be reached are None."""
-    from bigcodeflow.results.planning import smallest_difference, tasks_needed
-
     limited = math.isfinite(n_samples)
     row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
     if difference is not None:

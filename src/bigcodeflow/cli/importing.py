@@ -6,12 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from bigcodeflow import importing, results
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, out
+from bigcodeflow.cli.console import notice, out, perform_each
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import ServiceConfig
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SamplesError
+from bigcodeflow.core.errors import ConfigError, SamplesError
+from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
+from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.results.formatting import title_of
+from bigcodeflow.store import open_store
 
 _FROM_FILE = "as name and scores of the file tell"
 
@@ -54,26 +59,16 @@ def import_results(
         raise ConfigError("name result files, or --from-space with --samples and --split")
     if len(files) > 1 and (samples or name):
         raise ConfigError("--samples and --name are of one result file: import that file alone")
-    failures = []
-    for file in files:
-        try:
-            _import(file, dataset, store=Path(given.get("store", "results/store")), samples=samples, name=name)
-        except BigCodeFlowError as error:
-            if len(files) == 1:
-                raise
-            failures.append(str(error))
-    if failures:
-        raise SamplesError("\n".join(failures))
+    store = given.get("store", "results/store")
+    perform_each(
+        files, lambda file: _import(file, dataset, store, samples=samples, name=name), SamplesError, name=lambda _: ""
+    )
 
 
-def _import(file: Path, dataset: dict[str, str], *, store: Path, samples: str, name: str) -> None:
-    from bigcodeflow import importing, results
-    from bigcodeflow.results.formatting import title_of
-    from bigcodeflow.store import open_store
-
+def _import(file: Path, dataset: dict[str, str], store: str, *, samples: str, name: str) -> None:
     with progress_listener() as listener:
         run = importing.import_results(
-            file, settings=dataset, store=store, listener=listener, samples=samples, name=name
+            file, settings=dataset, store=Path(store), listener=listener, samples=samples, name=name
         )
     kept = open_store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
@@ -87,13 +82,11 @@ def _import(file: Path, dataset: dict[str, str], *, store: Path, samples: str, n
 
 def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, name: str, folder: str) -> Path:
     """Ask a space for the results of a sample file, in the original's two files."""
-    from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
-    from bigcodeflow.importing import agreed, claims_of_options
-    from bigcodeflow.pipeline.outputs import own_folder
-
     split, subset = dataset["split"], dataset["subset"]
     # The space takes minutes; what it gives would then be refused.
-    agreed(Path(samples), claims_of_options({"split": split, "subset": subset}, samples=samples, name=name))
+    importing.agreed(
+        Path(samples), importing.claims_of_options({"split": split, "subset": subset}, samples=samples, name=name)
+    )
     if not samples:
         raise ConfigError("--from-space judges a sample file: name it with --samples")
     if split not in {"complete", "instruct"}:

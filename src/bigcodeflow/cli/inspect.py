@@ -1,8 +1,8 @@
 """`bigcodeflow inspect`: look at the samples of a recorded run, one by one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,10 @@ from bigcodeflow.cli.console import notice, out
 from bigcodeflow.cli.options import RecordedStore, TableFormat
 from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from bigcodeflow.results.inspection import Filters, InspectedRun
-    from bigcodeflow.results.models import Row
+from bigcodeflow.pipeline.rerun import rerun_sample
+from bigcodeflow.results import inspection
+from bigcodeflow.results.models import Row
+from bigcodeflow.results.runs import find_run
 
 
 def inspect(
@@ -50,9 +50,6 @@ def inspect(
     A story goes from prompt and raw answer over what the sanitizer changed and the executed program to failing tests,
     output and ground truth. With --rerun, exit code 1 when the status is another one than recorded; nothing is stored.
     """
-    from bigcodeflow.results import inspection
-    from bigcodeflow.results.runs import find_run
-
     filters = inspection.Filters(
         statuses=tuple(status or (["all"] if task else [])),
         kinds=tuple(kind or ()),
@@ -75,22 +72,30 @@ def inspect(
             n_tasks = inspection.export_folder(found, rows, export)
             notice(f"wrote {len(rows):,} samples of {n_tasks:,} tasks to {export}")
         else:
-            _show(found, rows, output, filters)
+            _show(found, rows, output, in_detail=bool(task))
 
 
-def _show(found: "InspectedRun", rows: Sequence["Row"], output: TableFormat, filters: "Filters") -> None:
-    from bigcodeflow.results import inspection
-
+def _show(found: inspection.InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
+    """A list; in detail all samples for programs, and for people the first one, failures first, below the list."""
+    text = ""
     if output == "csv":
-        _write(inspection.samples_csv(rows))
-    elif not filters.task:
-        writers: dict[str, Callable[[Any], str]] = {
-            "json": inspection.samples_json,
-            "markdown": inspection.samples_markdown,
-        }
-        _write(writers[output](rows)) if output in writers else out.print(inspection.samples_table(rows))
+        text = inspection.samples_csv(rows)
+    elif output == "json":
+        text = inspection.details_json(found.details(rows)) if in_detail else inspection.samples_json(rows)
+    elif output == "markdown" and in_detail:
+        text = "\n".join(inspection.detail_markdown(detail) for detail in found.details(rows))
+    elif output == "markdown":
+        text = inspection.samples_markdown(rows)
     else:
-        _show_details(found, rows, output)
+        if len(rows) > 1 or not in_detail:
+            out.print(inspection.samples_table(rows))
+        if rows and in_detail:
+            first = next((row for row in rows if row["status"] != "pass"), rows[0])
+            if len(rows) > 1:
+                notice("shown is the first that failed; --sample and --variant choose another")
+            # Unwrapped, so that what is copied from the terminal is what the store holds.
+            out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
+    typer.echo(text, nl=False)
     notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
     suspects = sum(row["quarantined"] for row in rows)
     if suspects:
@@ -99,51 +104,26 @@ def _show(found: "InspectedRun", rows: Sequence["Row"], output: TableFormat, fil
         notice(f"the store does not hold its {', '.join(found.absent)}")
 
 
-def _show_details(found: "InspectedRun", rows: Sequence["Row"], output: TableFormat) -> None:
-    """All stories for programs; for people the first one, failures first, and a list of the others."""
-    from bigcodeflow.results import inspection
-
-    if output == "json":
-        _write(inspection.details_json(found.details(rows)))
-    elif output == "markdown":
-        _write("\n".join(inspection.detail_markdown(detail) for detail in found.details(rows)))
-    elif rows:
-        first = next((row for row in rows if row["status"] != "pass"), rows[0])
-        if len(rows) > 1:
-            out.print(inspection.samples_table(rows))
-            notice("shown is the first that failed; --sample and --variant choose another")
-        # Unwrapped, so that what is copied from the terminal is what the store holds.
-        out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
-
-
 def _rerun(
-    found: "InspectedRun",
-    rows: Sequence["Row"],
+    found: inspection.InspectedRun,
+    rows: Sequence[Row],
     output: TableFormat,
     *,
     environment: str,
     allow_unisolated: bool,
 ) -> None:
-    from bigcodeflow.pipeline.rerun import rerun_sample
-    from bigcodeflow.results import inspection
-
+    if output not in {"json", "table"}:
+        raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")
     if len(rows) != 1:
         raise ConfigError(f"--rerun executes one sample, and {len(rows):,} fit: choose it with --sample and --variant")
     place = {name: rows[0][name] for name in ("task_id", "sample_index", "variant", "sanitizer")}
     done = rerun_sample(found.run, **place, environment=environment, allow_unisolated=allow_unisolated)
     [detail] = found.details(rows)
     if output == "json":
-        _write(inspection.reruns_json(done.recorded, done.again))
-    elif output == "table":
-        out.print(inspection.render_reruns(detail, done.recorded, done.again))
+        typer.echo(inspection.reruns_json(done.recorded, done.again), nl=False)
     else:
-        raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")
+        out.print(inspection.render_reruns(detail, done.recorded, done.again))
     if done.recorded["environment_sha"] != done.again["environment_sha"]:
         notice("the environment is not the one of the recorded verdict: a difference may come from there")
     if not done.same:
         raise typer.Exit(1)
-
-
-def _write(text: str) -> None:
-    """Print as it is, unwrapped, for other programs."""
-    typer.echo(text, nl=False)

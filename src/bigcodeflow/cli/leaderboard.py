@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from bigcodeflow import leaderboard
 from bigcodeflow.cli.console import notice, notices, out, print_line
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Cell, Column, Table
-from bigcodeflow.leaderboard import MAX_DROP_POINTS, Allowance
+from bigcodeflow.leaderboard import MAX_DROP_POINTS, Allowance, LeaderboardEntry
+from bigcodeflow.leaderboard.entries import interval_of, points, score
+from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import write_atomically
-
-if TYPE_CHECKING:
-    from bigcodeflow.leaderboard import Changes, LeaderboardEntry, Rank
 
 app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
 
@@ -44,14 +44,28 @@ def show(
     store: RecordedStore = _STORE,
 ) -> None:
     """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
-    from bigcodeflow import leaderboard
-
+    columns = (
+        Column("rank", "right", wrap="never"),
+        Column("pass@1", "right", wrap="never"),
+        Column("95 % interval", wrap="never"),
+        "model",
+        Column("origin", wrap="never"),
+        Column("published", wrap="never"),
+    )
     for ranking in leaderboard.rankings(_entries(store, run, allow)):
         if (ranking.subset, ranking.split) != (subset, split):
             continue
         ranks = [rank for rank in ranking.ranks if origin in {"all", rank.entry.origin}]
         shown = [rank for rank in ranks if not top or rank.position <= top or rank.entry.origin == "ours"]
-        out.print(_table(ranking.title, shown))
+        rows = []
+        for rank in shown:
+            entry, published = rank.entry, ""
+            if rank.published is not None:
+                published = f"{score(rank.published)} ({points(rank.difference_points)})"
+            model = "\n".join(filter(None, (entry.title, entry.setting)))
+            cells = (rank.position, score(entry.pass_at_1), interval_of(entry), model, entry.origin, published)
+            rows.append([Cell(cell, "strong" if entry.origin == "ours" else "") for cell in cells])
+        out.print(Table.of(columns, rows, title=ranking.title))
         if len(shown) < len(ranks):
             notices.print(f"{len(ranks) - len(shown):,} more; --top 0 shows all")
 
@@ -67,8 +81,6 @@ def write(
 
     What is written is also recorded as a dated snapshot in the store, unless the latest one says the same.
     """
-    from bigcodeflow import leaderboard
-
     entries = _entries(store, run, allow)
     snapshot = leaderboard.record_snapshot(store, entries, datetime.now(UTC))
     for name, content in leaderboard.files(snapshot).items():
@@ -94,13 +106,23 @@ def diff(
     store: RecordedStore = _STORE,
 ) -> None:
     """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
-    from bigcodeflow import leaderboard
 
-    def entries(name: str) -> "Sequence[LeaderboardEntry]":
+    def entries(name: str) -> Sequence[LeaderboardEntry]:
         return _entries(store, None, allow) if name == "now" else leaderboard.find_snapshot(store, name).entries
 
     found = leaderboard.changes(entries(before), entries(after), store_root=store, max_drop_points=max_drop)
-    _show_changes(found)
+    for heading, lines in (
+        ("regression", [leaderboard.change_line(change) for change in found.regressions]),
+        ("changed", [leaderboard.change_line(change) for change in found.changed if not change.regression]),
+        ("new", [leaderboard.entry_line(entry) for entry in found.new]),
+        ("gone", [leaderboard.entry_line(entry) for entry in found.gone]),
+    ):
+        for line in lines:
+            print_line(f"{heading:<10} {line}")
+    notices.print(
+        f"{len(found.new):,} new, {len(found.gone):,} gone, {len(found.changed):,} changed (of these "
+        f"{len(found.regressions):,} regressions), {found.unchanged:,} unchanged"
+    )
     if fail_on_regression and found.regressions:
         raise typer.Exit(1)
 
@@ -119,8 +141,6 @@ def publish(
 
     Reads HF_TOKEN and HF_ENDPOINT. Publishing the same content again sends nothing.
     """
-    from bigcodeflow import leaderboard
-
     entries = _entries(store, run, allow)
     if not any(entry.origin == "ours" for entry in entries):
         raise ArtifactError(f"{store}: has no run that can be published: see the reasons above, or run a model first")
@@ -147,60 +167,14 @@ def card(
     store: RecordedStore = _STORE,
 ) -> None:
     """Print what the model's own repository on the hub can show of a run, as YAML."""
-    from bigcodeflow import leaderboard
-    from bigcodeflow.results.runs import find_run
-
     entry = leaderboard.entry_of(find_run(store, run), allow=allow or ())
-    text = leaderboard.card(entry, form)
-    typer.echo(text, nl=False)
+    typer.echo(leaderboard.card(entry, form), nl=False)
 
 
-def _entries(
-    store: str, runs: Sequence[str] | None, allow: Iterable[Allowance] | None
-) -> "tuple[LeaderboardEntry, ...]":
+def _entries(store: str, runs: Sequence[str] | None, allow: Iterable[Allowance] | None) -> tuple[LeaderboardEntry, ...]:
     """Published and measured entries; runs that are refused are named."""
-    from bigcodeflow import leaderboard
-
     measured = leaderboard.measured_entries(store, runs=runs or (), allow=allow or ())
     for refusal in measured.refusals:
         notices.print("[yellow]left out:[/yellow]", end=" ")
         notice(str(refusal))
     return (*leaderboard.published_entries(), *measured.entries)
-
-
-def _table(title: str, ranks: "Iterable[Rank]") -> Table:
-    from bigcodeflow.leaderboard.entries import interval_of, points, score
-
-    columns = (
-        Column("rank", "right", wrap="never"),
-        Column("pass@1", "right", wrap="never"),
-        Column("95 % interval", wrap="never"),
-        "model",
-        Column("origin", wrap="never"),
-        Column("published", wrap="never"),
-    )
-    rows = []
-    for rank in ranks:
-        entry = rank.entry
-        published = f"{score(rank.published)} ({points(rank.difference_points)})" if rank.published is not None else ""
-        model = "\n".join(filter(None, (entry.title, entry.setting)))
-        cells = (rank.position, score(entry.pass_at_1), interval_of(entry), model, entry.origin, published)
-        rows.append([Cell(cell, "strong" if entry.origin == "ours" else "") for cell in cells])
-    return Table.of(columns, rows, title=title)
-
-
-def _show_changes(found: "Changes") -> None:
-    from bigcodeflow.leaderboard import change_line, entry_line
-
-    for heading, lines in (
-        ("regression", [change_line(change) for change in found.regressions]),
-        ("changed", [change_line(change) for change in found.changed if not change.regression]),
-        ("new", [entry_line(entry) for entry in found.new]),
-        ("gone", [entry_line(entry) for entry in found.gone]),
-    ):
-        for line in lines:
-            print_line(f"{heading:<10} {line}")
-    notices.print(
-        f"{len(found.new):,} new, {len(found.gone):,} gone, {len(found.changed):,} changed (of these "
-        f"{len(found.regressions):,} regressions), {found.unchanged:,} unchanged"
-    )

@@ -101,7 +101,7 @@ def status(state: _State = _STATE) -> None:
 
 
 def _table(found: "ServiceState", logs: Path) -> Table:
-    from bigcodeflow.prefect_service.database import without_password
+    from bigcodeflow.prefect_service.start import without_password
 
     server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
     if found.server is not None:

@@ -1,8 +1,9 @@
 """`bigcodeflow catalog`, `report` and `clean`: a store as a database and as a page, and its clean-up."""
 
+import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,12 +13,10 @@ from bigcodeflow.cli.options import RecordedStore, SettingOption, settings_optio
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Table
-from bigcodeflow.pipeline.retention import RetentionConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bigcodeflow.results.catalog import Description
+from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove, removed_rows, totals
+from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+from bigcodeflow.store import open_store
 
 
 def catalog(
@@ -30,16 +29,20 @@ def catalog(
     DuckDB client (duckdb -readonly FILE) or the DuckDB UI. Runs with artifacts that are gone or damaged are named.
     See docs/formats.md.
     """
-    from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
-    from bigcodeflow.store import open_store
-
     kept = open_store(store)
     if kept.location == str(kept.root) and not kept.root.is_dir():
         raise ArtifactError(f"{kept.location}: there is no store: run a model first, or name one with --store")
     path = rebuild_catalog(store)
     views, left_out = describe_catalog(path)
-    grains = [(Cell(one.name, "strong"), one.grain.removeprefix("Grain: ")) for one in views]
-    shown = _columns_of(views, view) if view else Table.of(("view", "what it shows"), grains)
+    if view:
+        found = next((one for one in views if one.name == view), None)
+        if found is None:
+            raise ArtifactError(f"the catalog has no view {view!r}; it has {', '.join(one.name for one in views)}")
+        columns = [(Cell(column.name, "strong"), column.type, column.meaning) for column in found.columns]
+        shown = Table.of(("column", "type", "meaning"), columns, title=found.grain)
+    else:
+        grains = [(Cell(one.name, "strong"), one.grain.removeprefix("Grain: ")) for one in views]
+        shown = Table.of(("view", "what it shows"), grains)
     print_line(path)
     out.print(shown)
     for one in left_out:
@@ -48,15 +51,6 @@ def catalog(
         notice(f"{owner} {one.artifact} artifact {one.key} {one.reason}")
     if left_out:
         notices.print("run these again to have them back, or delete their records in the store's runs folder")
-
-
-def _columns_of(views: "Sequence[Description]", name: str) -> Table:
-    found = next((one for one in views if one.name == name), None)
-    if found is None:
-        known = ", ".join(one.name for one in views)
-        raise ArtifactError(f"the catalog has no view {name!r}; it has {known}")
-    rows = [(Cell(column.name, "strong"), column.type, column.meaning) for column in found.columns]
-    return Table.of(("column", "type", "meaning"), rows, title=found.grain)
 
 
 def report(
@@ -71,18 +65,13 @@ def report(
 
     The file needs no network and sends nothing: it can be mailed, archived and opened anywhere. See docs/report.md.
     """
-    from bigcodeflow.report import select_runs, write_report
-
     written = write_report(select_runs(store, runs), out_file)
     print_line(written.path)
     limit = written.text_limit
     cut = f"; texts of samples are cut at {limit.failed:,} characters, of those that pass at {limit.passed:,}"
     notice(f"{written.size_bytes / 1e6:.1f} MB{cut if written.texts_were_cut else ''}")
-    if open_browser:
-        import webbrowser
-
-        if not webbrowser.open(written.path.resolve().as_uri()):
-            notice(f"no browser could be started: open {written.path} in one")
+    if open_browser and not webbrowser.open(written.path.resolve().as_uri()):
+        notice(f"no browser could be started: open {written.path} in one")
 
 
 @settings_options(
@@ -101,8 +90,6 @@ def clean(
     That is: artifacts that no recorded run needs, unfinished work that nobody has gone on with, and, if asked for, old
     run records and answers. Runs in progress keep what they use. See docs/sweeps.md.
     """
-    from bigcodeflow.pipeline.retention import removable, remove, removed_rows, totals
-
     config = validated(RetentionConfig, {**given, "dry_run": not delete}, "command line")
     now = datetime.now(UTC)
     found = removable(config, now)

@@ -1,6 +1,6 @@
 """Old results taken in: the original evaluator's result files become recorded runs beside those of this project."""
 
-from bigcodeflow.importing.claims import agreed
-from bigcodeflow.importing.runs import ImportedRun, claims_of_options, import_results
+from bigcodeflow.importing.claims import agreed, claims_of_options
+from bigcodeflow.importing.runs import ImportedRun, import_results
 
 __all__ = ["ImportedRun", "agreed", "claims_of_options", "import_results"]

@@ -1,7 +1,7 @@
 """A result file beside the tasks and the sample file that it is said to be of: it fits as a whole, or not at all."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import Variant
@@ -43,22 +43,51 @@ def match(
         SamplesError: all defects of the file, those found in reading it among them; or programs that are not executed
             as it is said.
     """
-    by_id = {task["task_id"]: task for task in tasks}
-    places = {task_id: place for place, task_id in enumerate(by_id)}
-    entries = [entry for entry in results.entries if entry.task_id in by_id]
+    path = results.path
+    prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}
+    places = {task_id: place for place, task_id in enumerate(prefixes)}
+    entries = [entry for entry in results.entries if entry.task_id in places]
     entries.sort(key=lambda entry: places[entry.task_id])
-    prefixes = {task_id: calibrate(task["code_prompt"], "") for task_id, task in by_id.items()}
-    variant = _variant(results, entries, prefixes, claims)
+    calibrated = _is_calibrated(results, entries, prefixes, claims)
     defects = [
         *results.defects,
-        *_foreign(results, known_task_ids),
-        *([] if selection or results.defects else _missing(results, by_id, entries)),
-        *_of_other_tasks(results, entries, prefixes, variant),
+        *(
+            f"{path}: task {task_id} is not in the dataset: choose its own with --dataset"
+            for task_id in dict.fromkeys(entry.task_id for entry in results.entries)
+            if task_id not in known_task_ids
+        ),
+    ]
+    if not selection and not results.defects:
+        there = {entry.task_id for entry in entries}
+        missing = (task_id for task_id in prefixes if task_id not in there)
+        defects += [
+            f"{path}: has no result of task {one}: select those it has with --ids or --subset" for one in missing
+        ]
+    # Programs that begin otherwise than calibration makes them from these tasks have verdicts of other tasks.
+    defects += [
+        f"{path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's code_prompt, as "
+        "calibrated programs do: choose with --dataset the version it was made with"
+        for entry in entries
+        if calibrated and not entry.program.startswith(prefixes[entry.task_id])
     ]
     if not entries and not defects:
-        defects.append(f"{results.path}: holds no sample of the selected tasks: widen --ids, or take another file")
+        defects.append(f"{path}: holds no sample of the selected tasks: widen --ids, or take another file")
     raise_defects(defects)
-    return Matched(variant, entries, [_solution(entry, prefixes, variant) for entry in entries])
+    solutions = [entry.program.removeprefix(prefixes[entry.task_id] if calibrated else "") for entry in entries]
+    return Matched("calibrated" if calibrated else "raw", entries, solutions)
+
+
+def _is_calibrated(
+    results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
+) -> bool:
+    """What is stated of it, else what most programs look like; those that look otherwise are then defects."""
+    looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
+    stated = [claim for claim in claims if claim.field == "calibrated"]
+    if len(looks) == 1:
+        [calibrated] = looks
+        which = "every one begins" if calibrated else "none begins"
+        stated.append(Claim("calibrated", calibrated, f"its samples ({which} with its task's code_prompt)"))
+    return bool(agreed(results.path, stated).get("calibrated", looks[True] > looks[False]))
 
 
 def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row], name: str) -> None:
@@ -90,48 +119,3 @@ def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row]
             for (task_id, index), problem in sorted(problems.items())
         ]
     )
-
-
-def _variant(
-    results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
-) -> Variant:
-    """What is said of it, else what most programs look like; those that look otherwise are then defects."""
-    looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
-    said = [claim for claim in claims if claim.field == "calibrated"]
-    if len(looks) == 1:
-        [calibrated] = looks
-        told = "every one begins" if calibrated else "none begins"
-        said.append(Claim("calibrated", calibrated, f"its samples ({told} with its task's code_prompt)"))
-    calibrated = bool(agreed(results.path, said).get("calibrated", looks[True] > looks[False]))
-    return "calibrated" if calibrated else "raw"
-
-
-def _foreign(results: ResultsFile, known: Collection[str]) -> Iterator[str]:
-    for task_id in dict.fromkeys(entry.task_id for entry in results.entries):
-        if task_id not in known:
-            yield f"{results.path}: task {task_id} is not in the dataset: choose its own with --dataset"
-
-
-def _missing(results: ResultsFile, tasks: Collection[str], entries: Sequence[Entry]) -> Iterator[str]:
-    there = {entry.task_id for entry in entries}
-    for task_id in tasks:
-        if task_id not in there:
-            yield f"{results.path}: has no result of task {task_id}: select those it has with --ids or --subset"
-
-
-def _of_other_tasks(
-    results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], variant: Variant
-) -> Iterator[str]:
-    """Programs that begin otherwise than calibration makes them from these tasks: their verdicts are of other tasks."""
-    if variant == "raw":
-        return
-    for entry in entries:
-        if not entry.program.startswith(prefixes[entry.task_id]):
-            yield (
-                f"{results.path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's "
-                "code_prompt, as calibrated programs do: choose with --dataset the version it was made with"
-            )
-
-
-def _solution(entry: Entry, prefixes: Mapping[str, str], variant: Variant) -> str:
-    return entry.program.removeprefix(prefixes[entry.task_id]) if variant == "calibrated" else entry.program

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from bigcodeflow.core.untrusted_text import storable
 
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 _DEFECTS_SHOWN = 20
-_DATE = "%Y-%m-%d %H:%M"
 #: The original's words, and the one that our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
 _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {task_id: [sample, …]}}'
@@ -46,10 +45,6 @@ class ResultsFile(NamedTuple):
     defects: list[str]
 
 
-class _DefectError(Exception):
-    """A part of the file that is no result; says where, why, and what to do."""
-
-
 def read_results(path: Path) -> ResultsFile:
     """Read a result file of the original evaluator, gzipped or not.
 
@@ -62,18 +57,42 @@ def read_results(path: Path) -> ResultsFile:
     defects = [f"{path}: the key {key!r} stands twice in one object: remove one of them" for key in content.twice]
     entries = []
     for task_id, samples in content.value["eval"].items():
-        for found in _entries(task_id, samples):
-            if isinstance(found, Entry):
-                entries.append(found)
-            else:
-                defects.append(f"{path}: {found}")
+        if not isinstance(samples, list) or not samples:
+            defects.append(f"{path}: task {task_id}: holds no list of samples: write [sample, …] or remove the task")
+            continue
+        for index, sample in enumerate(samples):
+            if defect := _defect(task_id, sample):
+                defects.append(f"{path}: task {task_id}, sample {index}: {defect}")
+                continue
+            details = {storable(test): storable(text) for test, text in (sample.get("details") or {}).items()}
+            entries.append(Entry(task_id, index, storable(sample["solution"]), sample["status"], details))
     if not entries and not defects:
         raise SamplesError(f"{path}: 'eval' is empty, so there is nothing to import: {_FORMAT}")
-    evaluated_at = _date(content.value.get("date"))
-    if evaluated_at is None:
+    try:
+        evaluated_at = datetime.strptime(content.value["date"], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+    except (KeyError, TypeError, ValueError):
+        evaluated_at = datetime.fromtimestamp(0, UTC)
         defects.append(f"{path}: date is not of the form 2025-05-07 20:56: write when it was evaluated")
-    date = evaluated_at or datetime.fromtimestamp(0, UTC)
-    return ResultsFile(path, stem_of(path), content.sha256, date, entries, defects)
+    return ResultsFile(path, stem_of(path), content.sha256, evaluated_at, entries, defects)
+
+
+def _defect(task_id: str, sample: Any) -> str:
+    """Why this is no result of the task, and what to do; empty where it is one."""
+    if not isinstance(sample, dict):
+        return "is no object: write task_id, solution, status and details"
+    status, details, defect = sample.get("status"), sample.get("details") or {}, ""
+    if sample.get("task_id", task_id) != task_id:
+        defect = f"says that it answers {sample['task_id']!r}: put it under its own task"
+    elif not isinstance(sample.get("solution"), str):
+        defect = "has no solution, or one that is not text: the executed program is needed"
+    elif status not in _STATUSES:
+        defect = f"status {status!r} is none of {', '.join(_STATUSES)}: correct it"
+    elif not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
+        defect = "details is no object of texts: write {test: traceback}"
+    elif status == "pass" and details:
+        tests = ", ".join(map(storable, details))
+        defect = f"passes and has failing tests ({tests}): one of the two is wrong"
+    return defect
 
 
 def raise_defects(defects: Sequence[str]) -> None:
@@ -82,12 +101,11 @@ def raise_defects(defects: Sequence[str]) -> None:
     Raises:
         SamplesError: defects is not empty; at most 20 are spelled out.
     """
-    if not defects:
-        return
     lines = list(defects[:_DEFECTS_SHOWN])
     if hidden := len(defects) - len(lines):
         lines.append(f"… and {hidden:,} more defects: mend these and try again")
-    raise SamplesError("\n".join(lines))
+    if lines:
+        raise SamplesError("\n".join(lines))
 
 
 def stem_of(path: Path) -> str:
@@ -130,40 +148,3 @@ def read_json(path: Path) -> JsonFile:
     except (ValueError, RecursionError) as error:
         raise SamplesError(f"{path}: is not JSON in UTF-8, or is cut off ({error}): {_FORMAT}") from None
     return JsonFile(value, hashlib.sha256(data).hexdigest(), twice)
-
-
-def _date(text: object) -> datetime | None:
-    try:
-        return datetime.strptime(text, _DATE).replace(tzinfo=UTC) if isinstance(text, str) else None
-    except ValueError:
-        return None
-
-
-def _entries(task_id: str, samples: object) -> Iterator[Entry | str]:
-    if not isinstance(samples, list) or not samples:
-        yield f"task {task_id}: holds no list of samples: write [sample, …] or remove the task"
-        return
-    for index, sample in enumerate(samples):
-        try:
-            yield _entry(task_id, index, sample)
-        except _DefectError as defect:
-            yield f"task {task_id}, sample {index}: {defect}"
-
-
-def _entry(task_id: str, index: int, sample: object) -> Entry:
-    if not isinstance(sample, dict):
-        raise _DefectError("is no object: write task_id, solution, status and details")
-    if sample.get("task_id", task_id) != task_id:
-        raise _DefectError(f"says that it answers {sample['task_id']!r}: put it under its own task")
-    program, status = sample.get("solution"), sample.get("status")
-    if not isinstance(program, str):
-        raise _DefectError("has no solution, or one that is not text: the executed program is needed")
-    if status not in _STATUSES:
-        raise _DefectError(f"status {status!r} is none of {', '.join(_STATUSES)}: correct it")
-    details = sample.get("details") or {}
-    if not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
-        raise _DefectError("details is no object of texts: write {test: traceback}")
-    told = {storable(name): storable(text) for name, text in details.items()}
-    if status == "pass" and told:
-        raise _DefectError(f"passes and has failing tests ({', '.join(told)}): one of the two is wrong")
-    return Entry(task_id, index, storable(program), str(status), told)

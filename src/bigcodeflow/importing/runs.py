@@ -1,8 +1,9 @@
 """An imported file as a run of the store: the same artifacts, of the same stages, made from what the file states."""
 
+import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,24 +13,39 @@ import pyarrow.parquet as pq
 
 from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.core.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
-from bigcodeflow.importing.claims import Claim, Value, agreed, claims_of_name, claims_of_samples
+from bigcodeflow.importing.claims import (
+    Claim,
+    Scores,
+    Value,
+    agreed,
+    claims_of_name,
+    claims_of_options,
+    claims_of_samples,
+    contradictions,
+    failed_ground_truths,
+    scores_of,
+)
 from bigcodeflow.importing.matching import Matched, check_samples, match
 from bigcodeflow.importing.reading import ResultsFile, raise_defects, read_results
-from bigcodeflow.importing.recording import NAME_LENGTH, refuse_other_claims, write_record
-from bigcodeflow.importing.scores import Scores, contradictions, failed_ground_truths, scores_of
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
-from bigcodeflow.store import ArtifactRef, Store, open_store
+from bigcodeflow.results.runs import recorded_runs
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
 _K = (1, 5, 10)
-_SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 #: Metrics that speak of ground truths.
 _OF_GROUND_TRUTHS = frozenset({"pass@k_judgeable", "ground_truth_rate", "ground_truth_flaky_count"})
+#: Leaves room in a file name for what stands around it.
+_NAME_LENGTH = 120
+#: Sections that the import itself decides on; all others are about an evaluation that took place elsewhere.
+_OWN_SECTIONS = ("name", "store", "dataset", "samples", "aggregation")
+
+Row = dict[str, Any]
 
 
 class ImportedRun(NamedTuple):
@@ -50,18 +66,16 @@ class _Import:
 
     results: ResultsFile
     scores: Scores
-    told: Mapping[str, Value]
-    """What is said of it: model, split and subset, and more where it is known."""
+    view: Mapping[str, Value]
+    """What is stated of it: model, split and subset, and more where it is known."""
     run: ResolvedRun
+    """The settings that the stages are made with."""
     matched: Matched
     dataset: ArtifactRef
+    tasks: list[Row]
+    store: Store
     samples_source: str
     """Sample file with the raw answers; empty: none was given."""
-
-    @property
-    def config(self) -> RunConfig:
-        """The settings that the stages are made with."""
-        return self.run.config
 
 
 def import_results(
@@ -80,7 +94,7 @@ def import_results(
         settings: section 'dataset' of the configuration; split and subset, where they are not in it, are those that
             the file's name or its scores tell.
         store: where the artifacts go.
-        listener: told of the stages.
+        listener: notified of the stages.
         samples: sample file that was evaluated, for the raw answers.
         name: name of the run; empty takes the file's.
 
@@ -91,71 +105,54 @@ def import_results(
         DatasetError: the tasks cannot be had.
     """
     found, scores = read_results(path), scores_of(path)
-    claims = [*claims_of_options(settings, samples=samples, name=name), *_claims(found, scores)]
-    said = agreed(path, claims)
-    told = _told(found, said)
-    if not found.defects:  # else the samples are not all there, and match tells of everything
+    claims = [
+        *claims_of_options(settings, samples=samples, name=name),
+        *scores.claims,
+        *claims_of_name(found.stem, "the file's name"),
+        *([] if found.defects else claims_of_samples([entry.task_id for entry in found.entries])),
+    ]
+    stated = agreed(path, claims)
+    if "split" not in stated:
+        raise ConfigError(f"{path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
+    view: dict[str, Value] = {"model": found.stem, "subset": "full", **stated}
+    view.pop("calibrated", None)
+    if not found.defects:  # else the samples are not all there, and match names all defects
         raise_defects(list(contradictions(scores, path, found.entries)))
-    run = Resolver().up_to_sanitizing(_config(found, told, scores, settings, store=store, name=name))
+    run = Resolver().up_to_sanitizing(_config(found, view, scores, settings, store=store, name=name))
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, kept = run.config, open_store(run.config.store)
-    refuse_other_claims(found, {**told, "model": said.get("model")}, kept)
+    _refuse_other_claims(found, {**view, "model": stated.get("model")}, kept)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), kept, listener)
+    tasks = kept.read(dataset).to_pylist()
     matched = match(
-        found,
-        kept.read(dataset).to_pylist(),
-        known_task_ids=datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset)),
-        selection=bool(config.dataset.ids),
-        claims=claims,
+        found, tasks, known_task_ids=_known_task_ids(config), selection=bool(config.dataset.ids), claims=claims
     )
-    config = config.model_copy(
-        update={"execution": config.execution.model_copy(update={"variants": (matched.variant,)})}
-    )
-    return _record(_Import(found, scores, told, replace(run, config=config), matched, dataset, samples), kept, listener)
+    execution = config.execution.model_copy(update={"variants": (matched.variant,)})
+    run = replace(run, config=config.model_copy(update={"execution": execution}))
+    return _record(_Import(found, scores, view, run, matched, dataset, tasks, kept, samples), listener)
 
 
-def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -> Iterator[Claim]:
-    """What the user says of a file, with options and with the names that are given with them."""
-    for field in ("split", "subset"):
-        if settings.get(field):
-            yield Claim(field, settings[field], f"--{field}")
-    yield from claims_of_name(name, "--name")
-    yield from claims_of_name(_SAMPLES_SUFFIX.sub("", Path(samples).name), "the name of --samples")
-
-
-def _claims(found: ResultsFile, scores: Scores) -> Iterator[Claim]:
-    yield from scores.claims
-    yield from claims_of_name(found.stem, "the file's name")
-    if not found.defects:
-        yield from claims_of_samples([entry.task_id for entry in found.entries])
-
-
-def _told(found: ResultsFile, told: Mapping[str, Value]) -> dict[str, Value]:
-    if "split" not in told:
-        raise ConfigError(f"{found.path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
-    named = {"model": found.stem, "subset": "full", **told}
-    return {field: value for field, value in named.items() if field != "calibrated"}
+def _known_task_ids(config: RunConfig) -> frozenset[str]:
+    return datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
 
 
 def _config(
     found: ResultsFile,
-    told: Mapping[str, Value],
+    view: Mapping[str, Value],
     scores: Scores,
     settings: Mapping[str, Any],
     *,
     store: Path,
     name: str,
 ) -> RunConfig:
-    """What the stages are made with; see :func:`write_record` for what is recorded of it."""
+    """What the stages are made with; see :func:`_write_record` for what is recorded of it."""
     dataset = {key: value for key, value in settings.items() if value}
-    dataset |= {"split": told["split"], "subset": told["subset"]}
-    own_name = re.sub(r"[^\w.\-+]", "-", found.stem)[:NAME_LENGTH]
     return load_settings(
         {
-            "name": name or own_name,
+            "name": name or re.sub(r"[^\w.\-+]", "-", found.stem)[:_NAME_LENGTH],
             "store": str(store),
-            "dataset": dataset,
+            "dataset": dataset | {"split": view["split"], "subset": view["subset"]},
             "samples": {"source": str(found.path)},
             "sanitizing": {"mode": "none"},
             "aggregation": {"k": sorted({*_K, *scores.pass_at_k})},
@@ -166,22 +163,65 @@ def _config(
     )
 
 
-def _record(given: _Import, store: Store, listener: stages.Listener) -> ImportedRun:
-    run, dataset = given.run, given.dataset
+def _refuse_other_claims(found: ResultsFile, view: Mapping[str, Value | None], store: Store) -> None:
+    """See that the store does not hold a run of this very file already under another split, subset or model.
+
+    Raises:
+        SamplesError: it does; one line for each field, with the record.
+    """
+    fields = ("model", "split", "subset")
+    claims = [Claim(field, value, "this import") for field in fields if (value := view[field]) is not None]
+    for run in recorded_runs(store.location):
+        if run.imported.get("sha256") == found.sha256:
+            values = {"model": run.imported.get("model"), "split": run.split, "subset": run.subset}
+            source = f"{store.root / 'runs' / run.record}.json, which is of this very file (if it is wrong, delete it)"
+            claims += [Claim(field, value, source) for field, value in values.items() if value is not None]
+    agreed(found.path, claims)
+
+
+def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
+    """Publish the artifacts of every stage, and the record that names them."""
+    dataset, matched, sha256 = given.dataset, given.matched, given.results.sha256
+    tasks = {task["task_id"]: task for task in given.tasks}
+
+    def publish(
+        title: str,
+        settings: dict[str, Any],
+        inputs: tuple[ArtifactRef, ...],
+        schema: pa.Schema,
+        rows: Callable[[], Any],
+    ) -> ArtifactRef:
+        def compute(_store: Store, _progress: stages.Progress) -> stages.Computed:
+            return table_of(rows(), schema=schema), {}
+
+        folder = "generation" if title == "generation" else "execution"
+        stage = stages.Stage(title, folder, settings, inputs, VERSION, compute)
+        return stages.perform(stage, given.store, listener)
+
+    answers: dict[str, Any] = {"of": "imported samples", "results_sha256": sha256}
+    if given.samples_source:
+        answers |= generation.fingerprint(SamplesConfig(source=given.samples_source))
+    samples = publish("generation", answers, (dataset,), SAMPLES, lambda: _samples(given))
+    solutions = stages.perform(_solutions_stage(given, samples), given.store, listener)
     failed = failed_ground_truths(given.scores, len({entry.task_id for entry in given.results.entries}))
-    samples_stage = _samples_stage(given)
-    samples = stages.perform(samples_stage, store, listener)
-    solutions = stages.perform(_solutions_stage(given, samples), store, listener)
     truths = None
     if failed is not None:
-        truths = stages.perform(_ground_truth_stage(given, failed), store, listener)
-    verdicts = stages.perform(_verdicts_stage(given, solutions), store, listener)
+        settings = {"of": "imported ground truths", "failed_tasks": sorted(failed)}
+        rows = [ground_truth_verdict(task, passes=task_id not in failed) for task_id, task in tasks.items()]
+        truths = publish("ground truth", settings, (dataset,), VERDICTS, lambda: rows)
+    verdicts = publish(
+        "execution",
+        {"of": "imported samples", "results_sha256": sha256, "variant": matched.variant},
+        (dataset, solutions),
+        VERDICTS,
+        lambda: [sample_verdict(one, tasks[one.task_id], variant=matched.variant) for one in matched.entries],
+    )
     if truths is None:
-        last = _metrics_stage(given, solutions, verdicts)
+        last = _aggregation_without_ground_truths(given, solutions, verdicts)
     else:
         refs = {"dataset": dataset, "sanitizing": solutions, "ground_truth": truths, "execution": verdicts}
-        last = stages.stage_of("aggregation", run, refs)
-    metrics = stages.perform(last, store, listener)
+        last = stages.stage_of("aggregation", given.run, refs)
+    metrics = stages.perform(last, given.store, listener)
     artifacts = {
         "dataset": dataset.key,
         "generation": samples.key,
@@ -192,57 +232,43 @@ def _record(given: _Import, store: Store, listener: stages.Listener) -> Imported
     }
     origin = {
         # The file's name stands in for a model that nobody has named, which contradicts nothing.
-        "model": None if given.told["model"] == given.results.stem else given.told["model"],
-        "variant": given.matched.variant,
-        "tasks": stages.stage_of("dataset", run, {}).settings,
-        "samples": samples_stage.settings,
+        "model": None if given.view["model"] == given.results.stem else given.view["model"],
+        "variant": matched.variant,
+        "tasks": stages.stage_of("dataset", given.run, {}).settings,
+        "samples": answers,
         "failed_ground_truths": None if failed is None else sorted(failed),
     }
-    record = write_record(given.results, run.config, told=given.told, origin=origin, artifacts=artifacts, store=store)
-    results.rebuild_catalog(store.location)
-    return ImportedRun(record, run.config, str(given.told["model"]), metrics, truths)
+    record = _write_record(given, origin, artifacts)
+    results.rebuild_catalog(given.store.location)
+    return ImportedRun(record, given.run.config, str(given.view["model"]), metrics, truths)
 
 
-def _samples_stage(given: _Import) -> stages.Stage:
+def _samples(given: _Import) -> list[Row]:
     """The sample file's answers; without one, programs stand in for the answers that nobody kept."""
-    settings: dict[str, Any] = {"of": "imported samples", "results_sha256": given.results.sha256}
-    if given.samples_source:
-        source = SamplesConfig(source=given.samples_source)
-        settings |= generation.fingerprint(source)
-
-    def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
-        rows = _answers(given, store) if given.samples_source else _programs(given.matched)
-        return table_of(rows, schema=SAMPLES), {}
-
-    return stages.Stage("generation", "generation", settings, (given.dataset,), VERSION, compute)
-
-
-def _programs(matched: Matched) -> list[dict[str, Any]]:
-    return [
-        {
-            "task_id": entry.task_id,
-            "sample_index": entry.sample_index,
-            "raw_text": solution,
-            "given_solution": solution,
-            "provider": BACKEND,
-            "attempts": 1,
-        }
-        for entry, solution in zip(matched.entries, matched.solutions, strict=True)
-    ]
-
-
-def _answers(given: _Import, store: Store) -> list[dict[str, Any]]:
-    dataset = given.config.dataset
-    rows: list[dict[str, Any]] = generation.load_samples(
+    executed = {
+        (entry.task_id, entry.sample_index): solution
+        for entry, solution in zip(given.matched.entries, given.matched.solutions, strict=True)
+    }
+    if not given.samples_source:
+        return [
+            {
+                "task_id": task_id,
+                "sample_index": sample_index,
+                "raw_text": solution,
+                "given_solution": solution,
+                "provider": BACKEND,
+                "attempts": 1,
+            }
+            for (task_id, sample_index), solution in executed.items()
+        ]
+    config = given.run.config
+    rows: list[Row] = generation.load_samples(
         SamplesConfig(source=given.samples_source),
-        store.read(given.dataset),
-        known_task_ids=datasets.known_task_ids(dataset, datasets.resolve(dataset)),
-        selection=bool(dataset.ids),
+        given.store.read(given.dataset),
+        known_task_ids=_known_task_ids(config),
+        selection=bool(config.dataset.ids),
     ).to_pylist()
     check_samples(given.results, given.matched, rows, given.samples_source)
-    executed = dict(
-        zip(((one.task_id, one.sample_index) for one in given.matched.entries), given.matched.solutions, strict=True)
-    )
     return [row | {"given_solution": executed[row["task_id"], row["sample_index"]]} for row in rows]
 
 
@@ -258,44 +284,18 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
     return replace(plain, settings={**plain.settings, "of": "imported programs"}, compute=compute)
 
 
-def _ground_truth_stage(given: _Import, failed: frozenset[str]) -> stages.Stage:
-    settings = {"of": "imported ground truths", "failed_tasks": sorted(failed)}
-
-    def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
-        rows = [
-            ground_truth_verdict(task, passes=task["task_id"] not in failed)
-            for task in store.read(given.dataset).to_pylist()
-        ]
-        return table_of(rows, schema=VERDICTS), {}
-
-    return stages.Stage("ground truth", "execution", settings, (given.dataset,), VERSION, compute)
-
-
-def _verdicts_stage(given: _Import, solutions: ArtifactRef) -> stages.Stage:
-    variant = given.matched.variant
-    settings = {"of": "imported samples", "results_sha256": given.results.sha256, "variant": variant}
-
-    def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
-        tasks = {task["task_id"]: task for task in store.read(given.dataset).to_pylist()}
-        rows = [sample_verdict(entry, tasks[entry.task_id], variant=variant) for entry in given.matched.entries]
-        return table_of(rows, schema=VERDICTS), {}
-
-    return stages.Stage("execution", "execution", settings, (given.dataset, solutions), VERSION, compute)
-
-
-def _metrics_stage(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
+def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
     """Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
-    config = given.config
+    config = given.run.config
     split, subset = config.dataset.split, config.dataset.subset
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
     settings |= {"ground_truths": "unknown", "results_version": results.VERSION}
 
     def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
-        tasks = store.read(given.dataset).to_pylist()
         with tempfile.TemporaryDirectory() as folder:
             # The models ask for a verdict on every ground truth; what follows from this one is taken out again.
             unknown = Path(folder) / "ground_truth.parquet"
-            rows = [ground_truth_verdict(task, passes=False) for task in tasks]
+            rows = [ground_truth_verdict(task, passes=False) for task in given.tasks]
             pq.write_table(table_of(rows, schema=VERDICTS), unknown)
             table = results.aggregate(
                 tasks=store.path(given.dataset),
@@ -310,3 +310,53 @@ def _metrics_stage(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef
         return table.filter(pa.array(kept)), {}
 
     return stages.Stage("aggregation", "aggregation", settings, (given.dataset, solutions, verdicts), VERSION, compute)
+
+
+def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
+    """Write the record where the store has none of this content, and return its name; the run takes the file's date.
+
+    Args:
+        given: the import.
+        origin: what the run was made of, beside the file; the same content gives the same record.
+        artifacts: keys by stage, None where there is none.
+
+    Raises:
+        SamplesError: a run of this name and this file was made of something else.
+    """
+    found, config, store = given.results, given.run.config, given.store
+    identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it
+    key = artifact_key("imported run", 1, {"run": config.name, **given.view, **identity})
+    name = f"{found.evaluated_at.strftime('%Y%m%dT%H%M%S.%f')}-{config.name[:_NAME_LENGTH]}-{key[:12]}"
+    for run in recorded_runs(store.location):
+        if run.record == name and run.keys == {stage: key for stage, key in artifacts.items() if key}:
+            return name
+        same = run.run == config.name and run.imported.get("sha256") == found.sha256
+        if same and run.record != name:
+            other = [one for one in sorted(identity) if run.imported.get(one) != identity[one]]
+            raise SamplesError(
+                f"{found.path}: was imported as {config.name} before, with other {', '.join(other) or 'settings'}, and "
+                "no record is replaced: choose another --name, or delete "
+                f"{store.root / 'runs' / run.record}.json first"
+            )
+    known = config.model_dump(mode="json")
+    # What is not known is null: a default would state how others have evaluated.
+    content = {section: known[section] if section in _OWN_SECTIONS else _nulls(known[section]) for section in known}
+    content["generation"]["n_samples"] = given.view.get("n_samples")
+    content["generation"]["sampling"]["temperature"] = given.view.get("temperature")
+    content["execution"]["variants"] = known["execution"]["variants"]
+    moment = found.evaluated_at.isoformat()
+    record = {
+        "run": config.name,
+        "model": given.view["model"],
+        "started_at": moment,
+        "finished_at": moment,
+        "config": content,
+        "artifacts": artifacts,
+        "imported": {"file": found.path.name, **identity},
+    }
+    store.write(f"runs/{name}.json", json.dumps(record, indent=2).encode())
+    return name
+
+
+def _nulls(value: Any) -> Any:
+    return {name: _nulls(inner) for name, inner in value.items()} if isinstance(value, dict) else None

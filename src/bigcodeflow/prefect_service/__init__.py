@@ -4,9 +4,14 @@ Both are ordinary `prefect` processes with a session of their own. The package s
 and keeps all that it has to remember in one folder (see :class:`ServiceFolder`).
 """
 
-from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceSettings
+from bigcodeflow.prefect_service.folder import (
+    ServiceFolder,
+    ServiceSettings,
+    ServiceState,
+    running_server,
+    service_state,
+)
 from bigcodeflow.prefect_service.start import ServiceOptions, StartedService, start_service
-from bigcodeflow.prefect_service.state import ServiceState, running_server, service_state
 from bigcodeflow.prefect_service.stop import stop_service
 
 __all__ = [

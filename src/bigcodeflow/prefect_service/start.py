@@ -1,5 +1,6 @@
 """`up`: whatever of a service does not run is started, whatever is not registered is registered, the rest stays."""
 
+import asyncio
 import errno
 import os
 import socket
@@ -10,9 +11,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.prefect_service import deployments, processes
-from bigcodeflow.prefect_service.database import check_database, database_url, without_password
+from bigcodeflow.core.paths import shipped
+from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.folder import (
     MARK_VARIABLE,
     RUN_VARIABLE,
@@ -21,7 +25,13 @@ from bigcodeflow.prefect_service.folder import (
     ServiceRecord,
     ServiceSettings,
 )
-from bigcodeflow.prefect_service.server import POOL, PrefectServer
+from bigcodeflow.prefect_service.server import (
+    POOL,
+    PrefectServer,
+    deployment_names,
+    deployments_fingerprint,
+    register_deployments,
+)
 from bigcodeflow.prefect_service.stop import END_SECONDS, report_crashed
 
 _SERVER_SECONDS = 300
@@ -29,6 +39,9 @@ _WORKER_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
 _PORTS_TRIED = 100
+_CONNECT_SECONDS = 15
+_DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
+_URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
 _FOREIGN = frozenset(
     {"PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE"}
 )
@@ -75,7 +88,13 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
     with folder.locked(notify) as record:
         names = update_settings(record, options)
         folder.write(record)
-        _end_strays(record)
+        # A server or worker whose start was interrupted before it was noted down.
+        strays = [
+            process
+            for process, environment in record.processes().items()
+            if process not in (record.server, record.worker) and RUN_VARIABLE not in environment
+        ]
+        processes.end(strays, patience_seconds=END_SECONDS)
         start = _Start(folder, record, project, notify)
         start.server()
         with PrefectServer(record.settings.api_url) as server:
@@ -96,15 +115,6 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
             return StartedService(record.settings, len(names), counts, server.execution_runs(), tuple(start.new))
 
 
-def _end_strays(record: ServiceRecord) -> None:
-    """End a server or worker whose start was interrupted before it was noted down."""
-    known = (record.server, record.worker)
-    strays = [
-        one for one, environment in record.processes().items() if one not in known and RUN_VARIABLE not in environment
-    ]
-    processes.end(strays, patience_seconds=END_SECONDS)
-
-
 def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]:
     """Bring the record's settings up to date; returns the names of the deployments.
 
@@ -119,7 +129,7 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]
         database=old.database if options.database is None else database_url(options.database),
         deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
     )
-    names = deployments.deployment_names(deployments.deployments_file(new.deployments))
+    names = deployment_names(_deployments_file(new))
     running = record.running_server is not None
     if running and (new.host, new.port, new.database) != (old.host, old.port, old.database):
         raise ConfigError(
@@ -132,6 +142,10 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]
             check_database(new.database)
     record.settings = new
     return names
+
+
+def _deployments_file(settings: ServiceSettings) -> Path:
+    return Path(settings.deployments) if settings.deployments else shipped("prefect.yaml")
 
 
 def _free_port(settings: ServiceSettings, *, asked: bool) -> int:
@@ -148,6 +162,62 @@ def _free_port(settings: ServiceSettings, *, asked: bool) -> int:
             f"--port {settings.port} is taken by another program: name another, or none to get a free one"
         )
     raise ConfigError(f"no port is free from {settings.port} on: name one with --port")
+
+
+def database_url(text: str) -> str:
+    """A user's URL as Prefect needs it; 'sqlite' alone means the file in the service's folder, an empty URL.
+
+    Raises:
+        ConfigError: not a URL, or of a database that Prefect cannot use.
+    """
+    if text in {"", "sqlite"}:
+        return ""
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise ConfigError(f"--database {text!r} is not a URL: {_URL_FORMS}") from None
+    name = url.drivername
+    driver = name if name in _DRIVERS.values() else _DRIVERS.get(name)
+    if driver is None:
+        raise ConfigError(f"--database: Prefect cannot use {name}: {_URL_FORMS}")
+    return url.set(drivername=driver).render_as_string(hide_password=False)
+
+
+def without_password(url: str) -> str:
+    """A URL without its password."""
+    return make_url(url).render_as_string(hide_password=True) if url else "SQLite"
+
+
+def check_database(url: str) -> None:
+    """Connect once, since the server would bury the reason under hundreds of lines.
+
+    Raises:
+        ServiceError: the database cannot be reached or refuses.
+    """
+    parsed, shown = make_url(url), without_password(url)
+    if parsed.drivername.startswith("sqlite"):
+        if parsed.database and not Path(parsed.database).parent.is_dir():
+            raise ServiceError(f"database {shown}: the folder {Path(parsed.database).parent} does not exist")
+        return
+    import asyncpg  # type: ignore[import-untyped]
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    async def connect() -> None:
+        engine = create_async_engine(url, connect_args={"timeout": _CONNECT_SECONDS})
+        try:
+            async with engine.connect():
+                pass
+        finally:
+            await engine.dispose()
+
+    try:
+        asyncio.run(connect())
+    except (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        reason = " ".join(str(error).split()) or f"no answer within {_CONNECT_SECONDS} s"
+        raise ServiceError(
+            f"database {shown} cannot be used: {reason}. Check that it runs, that the database exists, and user and "
+            "password; then run `bigcodeflow up --database URL` again"
+        ) from None
 
 
 class _Start:
@@ -197,13 +267,13 @@ class _Start:
     def deployments(self, server: PrefectServer, names: list[str]) -> None:
         """The deployments are there, and are those of the code and the file as they are now."""
         record = self._record
-        file = deployments.deployments_file(record.settings.deployments)
-        current = deployments.fingerprint(file, self._project, record.settings.database)
+        file = _deployments_file(record.settings)
+        current = deployments_fingerprint(file, self._project, record.settings.database)
         there = {deployment["name"] for deployment in server.deployments()}
         if record.deployed == current and there.issuperset(names):
             return
         self._notify(f"registering {len(names)} deployments …")
-        deployments.register(server, file, project=self._project, environment=self._environment())
+        register_deployments(server, file, project=self._project, environment=self._environment())
         record.deployed = current
         self._note("deployments")
 

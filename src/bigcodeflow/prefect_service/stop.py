@@ -1,8 +1,6 @@
 """`down`: runs first, then the worker, then the server, until no process of the service is left."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from bigcodeflow.core.errors import ServiceError
@@ -58,38 +56,33 @@ def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
 
 
 def _stop_work(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
-    """End runs and worker while the server still takes down what becomes of them."""
+    """End runs and worker while the server still takes down what becomes of them; meanwhile the pool delivers none."""
     try:
-        with PrefectServer(record.settings.api_url) as server, _no_new_runs(server, folder, record):
-            if wait:
-                _wait_for_runs(server, record, notify)
-            elif record.running_worker:
-                _cancel_runs(server, record, notify)
-            if record.worker is not None:
-                processes.end([record.worker], patience_seconds=END_SECONDS)
-            _end_rest(record, spare_server=True)
-            report_crashed(server, record)
+        with PrefectServer(record.settings.api_url) as server:
+            # Noted first, so that the next start resumes a pool that this process was killed over; one that somebody
+            # paused on purpose stays paused.
+            record.pool_paused = record.pool_paused or not server.pool_paused()
+            if record.pool_paused:
+                folder.write(record)
+                server.pause_pool(paused=True)
+            try:
+                if wait:
+                    _wait_for_runs(server, record, notify)
+                elif record.running_worker:
+                    _cancel_runs(server, record, notify)
+                if record.worker is not None:
+                    processes.end([record.worker], patience_seconds=END_SECONDS)
+                _end_rest(record, spare_server=True)
+                report_crashed(server, record)
+            finally:
+                if record.pool_paused:
+                    server.pause_pool(paused=False)
+                    record.pool_paused = False
+                    folder.write(record)
     except ServiceError as error:
         if wait:
             raise
         notify(f"{error}; stopping without regard to it")
-
-
-@contextmanager
-def _no_new_runs(server: PrefectServer, folder: ServiceFolder, record: ServiceRecord) -> Iterator[None]:
-    """Pause the pool; noted first, so that the next start resumes it should this process be killed in between."""
-    record.pool_paused = record.pool_paused or not server.pool_paused()
-    if not record.pool_paused:  # somebody paused it on purpose
-        yield
-        return
-    folder.write(record)
-    server.pause_pool(paused=True)
-    try:
-        yield
-    finally:
-        server.pause_pool(paused=False)
-        record.pool_paused = False
-        folder.write(record)
 
 
 def _wait_for_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -> None:
