@@ -40,7 +40,11 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     if len(runs) > 1:
         lead += " Whether one run is better than another is the word of the paired test, see Differences."
     rows = [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)]
-    warnings = [f"{run.label}: {warning}" for run in runs for warning in (*_warnings(run), *notes(run.metrics))]
+    warnings = []
+    for run in runs:
+        if mismatch := split_mismatch(run.recorded):
+            warnings.append(f"{run.label}: {mismatch}; the numbers are not those of its split: run it again.")
+        warnings += [f"{run.label}: {note}" for note in (*unjudged_notes(run.metrics), *notes(run.metrics))]
     chart = charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None
     return Section("scores", "Scores", lead, Table.of(_SCORE_COLUMNS, rows, notes=warnings), chart)
 
@@ -204,7 +208,21 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
     points: list[ScorePoint] = []
     k = smallest_k(runs)
     for run, row in zip(runs, used, strict=True):
-        rows.append(_usage_row(run, row))
+        recorded = run.recorded
+        seconds = ((recorded.finished_at or recorded.started_at) - recorded.started_at).total_seconds()
+        some = row["n_with_tokens"] != row["n_answers"]
+        tokens = [_amount(row[f"{kind}_tokens"], at_least=some) for kind in ("prompt", "completion", "reasoning")]
+        rows.append(
+            [
+                run.label,
+                _amount(row["n_answers"]),
+                *tokens,
+                _amount(row["cost_usd"], shape=",.2f", at_least=row["n_with_cost"] != row["n_answers"]),
+                _amount(row["latency_seconds"], shape=",.1f"),
+                _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f"),
+                _duration(seconds) if seconds else "",
+            ]
+        )
         score = next(iter(_lead_scores(run, k)), None)
         if row["cost_usd"] is not None and row["n_with_cost"] == row["n_answers"] and score:
             points.append({**_point(run.label, run.label, score), "x": row["cost_usd"]})
@@ -267,27 +285,6 @@ def _count(run: ReportedRun, metric: str, row: Row) -> int:
     kind = (row["variant"], row["sanitizer"])
     found = (other for other in overall(run.metrics, metric) if (other["variant"], other["sanitizer"]) == kind)
     return int(next((other["value"] for other in found), 0))
-
-
-def _warnings(run: ReportedRun) -> Iterator[str]:
-    if mismatch := split_mismatch(run.recorded):
-        yield f"{mismatch}; the numbers are not those of its split: run it again."
-    yield from unjudged_notes(run.metrics)
-
-
-def _usage_row(run: ReportedRun, row: Row) -> list[str]:
-    recorded = run.recorded
-    seconds = ((recorded.finished_at or recorded.started_at) - recorded.started_at).total_seconds()
-    some_tokens = row["n_with_tokens"] != row["n_answers"]
-    return [
-        run.label,
-        _amount(row["n_answers"]),
-        *(_amount(row[f"{kind}_tokens"], at_least=some_tokens) for kind in ("prompt", "completion", "reasoning")),
-        _amount(row["cost_usd"], shape=",.2f", at_least=row["n_with_cost"] != row["n_answers"]),
-        _amount(row["latency_seconds"], shape=",.1f"),
-        _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f"),
-        _duration(seconds) if seconds else "",
-    ]
 
 
 def _amount(value: float | None, *, shape: str = ",.0f", at_least: bool = False) -> str:

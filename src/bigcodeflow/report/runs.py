@@ -7,13 +7,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import overall
-from bigcodeflow.results.models import Reader, Row, reader
+from bigcodeflow.results.models import Row, reader
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 
 if TYPE_CHECKING:
@@ -41,14 +39,6 @@ class ReportedRun:
     kinds: Sequence[tuple[str, str]]
     """Pairs of variant and sanitizer that were judged, calibrated first: the first stands for the run in charts."""
 
-    @property
-    def temperature(self) -> float | None:
-        """Sampling temperature; None where no model was asked or the provider's default was taken."""
-        if self.recorded.config.get("samples", {}).get("source") != "model":
-            return None
-        value = self.recorded.config.get("generation", {}).get("sampling", {}).get("temperature")
-        return float(value) if isinstance(value, int | float) else None
-
     def of_lead(self, metric: str, slice_kind: str = "all") -> list[Row]:
         """Rows of one metric for the first of `kinds`."""
         lead = (metric, slice_kind, *self.kinds[0])
@@ -68,35 +58,32 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
     """
     chosen: dict[str, RecordedRun] = {}
     for name in names:
-        fitting = _fitting(store_root, name) if "*" in name else [find_run(store_root, name)]
+        fitting = (
+            [find_run(store_root, name)]
+            if "*" not in name
+            else latest_of_each(run for run in recorded_runs(store_root) if fnmatchcase(run.run, name))
+        )
+        if not fitting:
+            raise ArtifactError(
+                f"{store_root}: no recorded run's name fits {name!r}: "
+                "name one that it has, or run `bigcodeflow run` first"
+            )
         chosen |= {run.record: run for run in fitting}
-    runs = list(chosen.values())
+    found = []
     with reader() as tables:
-        found = [_reported(run, tables) for run in runs]
-    kinds = ([run.kinds[0][place] for run in found] for place in (0, 1))
-    labels = titles(runs, *kinds)
+        for run in chosen.values():
+            with tables.of(metrics=run.path("aggregation")) as connection:
+                rows = connection.sql("SELECT * FROM source_metrics").to_arrow_table().to_pylist()
+            kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
+            if not kinds:
+                raise ArtifactError(
+                    f"run {run.record}: nothing was judged, so there is nothing to report: give it samples and run it "
+                    "again"
+                )
+            found.append(ReportedRun(run.title, run, rows, kinds))
+    lead_kinds = ([run.kinds[0][place] for run in found] for place in (0, 1))
+    labels = titles(list(chosen.values()), *lead_kinds)
     return [replace(run, label=label) for run, label in zip(found, labels, strict=True)]
-
-
-def _fitting(store_root: Path | str, pattern: str) -> list[RecordedRun]:
-    fitting = [run for run in recorded_runs(store_root) if fnmatchcase(run.run, pattern)]
-    if not fitting:
-        raise ArtifactError(
-            f"{store_root}: no recorded run's name fits {pattern!r}: "
-            "name one that it has, or run `bigcodeflow run` first"
-        )
-    return latest_of_each(fitting)
-
-
-def _reported(run: RecordedRun, tables: Reader) -> ReportedRun:
-    with tables.of(metrics=run.path("aggregation")) as connection:
-        rows = connection.sql("SELECT * FROM source_metrics").to_arrow_table().to_pylist()
-    kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
-    if not kinds:
-        raise ArtifactError(
-            f"run {run.record}: nothing was judged, so there is nothing to report: give it samples and run it again"
-        )
-    return ReportedRun(run.title, run, rows, kinds)
 
 
 @contextmanager
@@ -136,7 +123,14 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
             ],
         )
         for view, (_, schema) in _VIEWS.items():
-            _create_view(connection, view, schema, [name for name in paths if name.rpartition("_")[0] == view])
+            # The empty side keeps today's columns there where an artifact was written by a version that lacked one.
+            connection.register(f"empty_{view}", schema.empty_table())
+            sides = [f'SELECT NULL::INTEGER AS run_index, * FROM "empty_{view}"']  # noqa: S608 - our own names
+            for name in paths:
+                of_view, _, number = name.rpartition("_")
+                if of_view == view:
+                    sides.append(f'SELECT {number} AS run_index, * FROM "source_{name}"')  # noqa: S608 - our own names
+            connection.execute(f'CREATE TEMP VIEW "{view}" AS {" UNION ALL BY NAME ".join(sides)}')
         connection.execute(f"CREATE TEMP TABLE judged_tasks AS {models.sql_of('report/judged_tasks')}")
         yield connection
 
@@ -146,11 +140,3 @@ def _first_with(paths: Mapping[str, Path], view: str, runs: Sequence[ReportedRun
     found: dict[Path, int] = {}
     own = [paths.get(f"{view}_{index}") for index in range(len(runs))]
     return [None if path is None else found.setdefault(path, index) for index, path in enumerate(own)]
-
-
-def _create_view(connection: "DuckDBPyConnection", view: str, schema: pa.Schema, sources: Sequence[str]) -> None:
-    # The empty side keeps today's columns there where an artifact was written by a version that lacked one.
-    connection.register(f"empty_{view}", schema.empty_table())
-    sides = [f'SELECT NULL::INTEGER AS run_index, * FROM "empty_{view}"']  # noqa: S608 - our own names
-    sides += [f'SELECT {name.rpartition("_")[2]} AS run_index, * FROM "source_{name}"' for name in sources]  # noqa: S608 - our own names
-    connection.execute(f'CREATE TEMP VIEW "{view}" AS {" UNION ALL BY NAME ".join(sides)}')

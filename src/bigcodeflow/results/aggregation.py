@@ -83,6 +83,7 @@ def aggregate(
         ExecutionError: a sample without verdict, a doubled one, or a task without ground truth.
         ArtifactError: a table that cannot be read.
     """
+    quarantine_metric = "excluded_task_count" if exclude_quarantined else "quarantined_task_count"
     paths = {"tasks": tasks, "verdicts": verdicts, "ground_truth": ground_truth, "solutions": solutions}
     with models.sources(**paths) as connection:
         _require_complete(connection, verdicts)
@@ -93,10 +94,17 @@ def aggregate(
         models.build(connection, _SCORE_MODELS)
         rows = [
             *_ground_truth_rows(connection),
-            *(_score_row(row) for row in models.rows_of(connection, "slice_scores")),
+            *(
+                _row(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
+                for row in models.rows_of(connection, "slice_scores")
+            ),
             *(made for row in models.rows_of(connection, "slice_counts") for made in _several_sample_rows(row, k)),
             *(made for row in models.rows_of(connection, "outcomes") for made in _outcome_rows(row)),
-            *_quarantine_rows(connection, exclude=exclude_quarantined),
+            *(
+                {**_place(row), "metric": quarantine_metric, "value": float(row["n_quarantined"]), **_behind(row)}
+                for row in models.rows_of(connection, "quarantine_counts")
+                if row["n_quarantined"]
+            ),
         ]
     return pa.Table.from_pylist([{"split": split, "subset": subset, **row} for row in rows], schema=METRICS)
 
@@ -142,15 +150,6 @@ def _create_quarantine(connection: "DuckDBPyConnection", task_ids: Sequence[str]
     connection.executemany("INSERT INTO score_metrics VALUES (?, ?, ?)", metrics)
 
 
-def _quarantine_rows(connection: "DuckDBPyConnection", *, exclude: bool) -> list[Row]:
-    metric = "excluded_task_count" if exclude else "quarantined_task_count"
-    return [
-        {**_place(row), "metric": metric, "value": float(row["n_quarantined"]), **_behind(row)}
-        for row in models.rows_of(connection, "quarantine_counts")
-        if row["n_quarantined"]
-    ]
-
-
 def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
     [counts] = models.rows_of(connection, "ground_truths")
     failed = counts["n_tasks"] - counts["n_passed"]
@@ -161,10 +160,6 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
         behind = {"n_tasks": rate.n_tasks, "n_samples": rate.n_tasks}
         rows.append({**place, "metric": "ground_truth_flaky_count", "value": float(counts["n_flaky"]), **behind})
     return rows
-
-
-def _score_row(row: Row) -> Row:
-    return _row(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
 
 
 def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:

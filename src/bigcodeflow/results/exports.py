@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
-from bigcodeflow.results.models import Row
 from bigcodeflow.store import write_atomically
 
 #: What each status is called in the original's files; every status that is not listed is a fail there.
@@ -47,7 +46,15 @@ def write_eval_results(
                 f"{solutions}: task {row['task_id']}, sample_index {row['sample_index']} has a verdict but no "
                 f"{sanitizer} solution: export with the solutions that were executed"
             )
-        results.setdefault(row["task_id"], []).append(_sample_entry(row))
+        program = executed_program(
+            code_prompt=row["code_prompt"],
+            solution=row["solution"],
+            variant=row["variant"],
+            sanitizer=row["sanitizer"],
+        )
+        status = _EXPORTED_STATUS.get(row["status"], "fail")
+        entry = {"task_id": row["task_id"], "solution": program, "status": status, "details": failure_details(row)}
+        results.setdefault(row["task_id"], []).append(entry)
     return write_atomically(out, _json({"date": evaluated_at.strftime("%Y-%m-%d %H:%M"), "eval": results}))
 
 
@@ -74,13 +81,16 @@ def write_pass_at_k(
     scores = sorted((row["k"], row["value"]) for row in ours if row["metric"] == "pass@k")
     infra_errors = int(counts["infra_error_count"]["value"])
     excluded = counts.get("excluded_task_count")
+    next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
     content = {
         **{f"pass@{k}": _finite(value) for k, value in scores},
         "model": model,
         "split": counts["sample_count"]["split"],
         "subset": counts["sample_count"]["subset"],
         "calibrated": variant == "calibrated",
-        "gt_pass_rate": _finite(_ground_truth_rate(overall)),
+        "gt_pass_rate": _finite(
+            next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
+        ),
         "failed_tasks": [failure.task_id for failure in ground_truth_failures(ground_truth)],
         **({"infra_error_count": infra_errors} if infra_errors else {}),
         # A score over fewer tasks than the benchmark has must not be taken for the benchmark's.
@@ -99,24 +109,6 @@ def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
     reason = f"{verdict['status']} ({verdict['failure_kind'] or 'no cause recorded'}): {verdict['exit']}\n"
     failing = [test for test in verdict["tests"] or () if test["outcome"] in FAILING_OUTCOMES]
     return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}
-
-
-def _sample_entry(row: Row) -> dict[str, Any]:
-    return {
-        "task_id": row["task_id"],
-        "solution": executed_program(
-            code_prompt=row["code_prompt"],
-            solution=row["solution"],
-            variant=row["variant"],
-            sanitizer=row["sanitizer"],
-        ),
-        "status": _EXPORTED_STATUS.get(row["status"], "fail"),
-        "details": failure_details(row),
-    }
-
-
-def _ground_truth_rate(overall: Iterable[Row]) -> float:
-    return next((float(row["value"]) for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
 
 
 def _finite(value: float) -> float | None:

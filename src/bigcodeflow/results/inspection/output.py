@@ -113,23 +113,27 @@ def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapp
         again: the verdict of today's execution.
     """
     from rich.console import Group
+    from rich.text import Text
 
-    both = (recorded, again)
     rows: list[tuple[Any, ...]] = [
-        (name.replace("_", " "), *(verdict[name] for verdict in both))
-        for name in ("status", "failure_kind", "exit", "backend")
+        (name.replace("_", " "), recorded[name], again[name]) for name in ("status", "failure_kind", "exit", "backend")
     ]
     rows += [
-        (name.replace("_", " "), *(_number(verdict[name]) for verdict in both))
+        (name.replace("_", " "), _number(recorded[name]), _number(again[name]))
         for name in ("wall_seconds", "cpu_seconds", "max_rss_mib")
     ]
-    rows.append(("environment", *(verdict["environment_sha"][:12] for verdict in both)))
-    outcomes = [{test["name"]: test["outcome"] for test in verdict["tests"] or ()} for verdict in both]
-    for name in dict.fromkeys([*outcomes[0], *outcomes[1]]):
-        was, now = (found.get(name, "") for found in outcomes)
+    rows.append(("environment", recorded["environment_sha"][:12], again["environment_sha"][:12]))
+    before, after = ({test["name"]: test["outcome"] for test in one["tests"] or ()} for one in (recorded, again))
+    for name in dict.fromkeys([*before, *after]):
+        was, now = before.get(name, ""), after.get(name, "")
         rows.append((name, was, Cell(now, "" if was == now else "warning")))
-    table = Table.of(("", "recorded", "executed again"), rows, title=detail.title)
-    return Group(table, *_new_traces(again))
+    parts: list[RenderableType] = [Table.of(("", "recorded", "executed again"), rows, title=detail.title)]
+    traces = [("the module itself", again["module_trace"])]
+    traces += [(test["name"], test["trace"]) for test in again["tests"] or ()]
+    for name, trace in traces:
+        if trace:
+            parts += [_rule(f"executed again: {name}: {reason(trace, '')}"), Text(visible(trace).rstrip("\n"))]
+    return Group(*parts)
 
 
 def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int:
@@ -154,18 +158,15 @@ def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int
     kinds = {(row["variant"], row["sanitizer"]) for row in rows}
     tasks = list(dict.fromkeys(row["task_id"] for row in rows))
     for task_id in tasks:
+        # A path that leads nowhere else, whatever a task file calls its tasks.
+        parts = [_UNSAFE.sub("_", part) for part in task_id.split("/")]
+        below = PurePosixPath(*(part if part.strip(".") else "_" for part in parts))
         every = found.samples(Filters(statuses=("all",), task=task_id))
         for detail in found.details(row for row in every if (row["variant"], row["sanitizer"]) in kinds):
             above = folder / f"{detail.variant}-{detail.sanitizer}" if len(kinds) > 1 else folder
             for name, text in _files(detail):
-                write_atomically(above / _folder_of(task_id) / name, text.encode("utf-8", "replace"))
+                write_atomically(above / below / name, text.encode("utf-8", "replace"))
     return len(tasks)
-
-
-def _folder_of(task_id: str) -> PurePosixPath:
-    """The task's id as a path that leads nowhere else, whatever a task file calls its tasks."""
-    parts = [_UNSAFE.sub("_", part) for part in task_id.split("/")]
-    return PurePosixPath(*(part if part.strip(".") else "_" for part in parts))
 
 
 def _files(detail: SampleDetail) -> Iterator[tuple[str, str]]:
@@ -193,17 +194,6 @@ def _rendered(detail: SampleDetail, section: DetailSection) -> Iterator["Rendera
         )
     else:
         yield Text(text, style="bold" if section.form == "sentence" else "")
-
-
-def _new_traces(again: Mapping[str, Any]) -> Iterator["RenderableType"]:
-    from rich.text import Text
-
-    traces = [("the module itself", again["module_trace"])]
-    traces += [(test["name"], test["trace"]) for test in again["tests"] or ()]
-    for name, trace in traces:
-        if trace:
-            yield _rule(f"executed again: {name}: {reason(trace, '')}")
-            yield Text(visible(trace).rstrip("\n"))
 
 
 def _rule(title: str) -> "Rule":

@@ -19,27 +19,10 @@ _MOST_COMPARED_LINES = 5_000
 #: Provider of samples whose answers nobody kept; the programs stand in for them.
 _IMPORTED = "imported"
 _VERDICT_COLUMNS = (
-    "status",
-    "failure_kind",
-    "tests",
-    "module_trace",
-    "tests_expected",
-    "tests_run",
-    "wall_seconds",
-    "cpu_seconds",
-    "max_rss_mib",
-    "stdout",
-    "stderr",
-    "stdout_truncated",
-    "stderr_truncated",
-    "attempts",
-    "flaky",
-    "tampering",
-    "integrity",
-    "backend",
-    "environment_sha",
-    "exit",
-)
+    "status", "failure_kind", "tests", "module_trace", "tests_expected", "tests_run", "wall_seconds", "cpu_seconds",
+    "max_rss_mib", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "attempts", "flaky", "tampering",
+    "integrity", "backend", "environment_sha", "exit",
+)  # fmt: skip
 _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodeflow import` was given --samples"
 
 
@@ -164,19 +147,23 @@ def reason(trace: str, end: str) -> str:
 
 def sections(detail: SampleDetail) -> Iterator[DetailSection]:
     """The sections in the order of the stages, each with a sentence where the store lacks it."""
-    verdict = detail.verdict
-    yield DetailSection("verdict", verdict_line(detail), "sentence")
+    yield DetailSection("verdict", _verdict_line(detail), "sentence")
     yield DetailSection("prompt", detail.prompt, "text")
-    yield from _answer(detail)
+    if detail.raw_answer is None:
+        yield DetailSection("raw answer", _NOT_KEPT, "sentence")
+    else:
+        ended = " (cut off by the token limit)" if detail.finish_reason == "length" else ""
+        yield DetailSection(f"raw answer{ended}", detail.raw_answer, "text")
+        diff = detail.sanitizer_diff
+        if diff:
+            yield DetailSection(f"answer → solution ({detail.sanitizer})", diff, "diff")
+        elif diff is not None:
+            yield DetailSection("answer → solution", "the solution is the answer, unchanged", "sentence")
     if detail.program is None:
         yield DetailSection("executed program", "not in the store: run the sanitizing stage again", "sentence")
     else:
         yield DetailSection("executed program", detail.program, "python", 1)
     yield from _failures(detail)
-    for name in ("stdout", "stderr"):
-        if verdict[name]:
-            cut = ", its end" if verdict[f"{name}_truncated"] else ""
-            yield DetailSection(f"{name}{cut}", verdict[name], "text")
     yield DetailSection("tests, numbered as tracebacks count", detail.test, "python", detail.first_test_line)
     yield DetailSection(f"ground truth: {detail.ground_truth_status or 'not executed'}", detail.ground_truth, "python")
     if detail.ground_truth_status not in (None, "pass"):
@@ -184,7 +171,7 @@ def sections(detail: SampleDetail) -> Iterator[DetailSection]:
     yield DetailSection("execute this sample again", detail.rerun_command, "text")
 
 
-def verdict_line(detail: SampleDetail) -> str:
+def _verdict_line(detail: SampleDetail) -> str:
     """Status, kind, counts, and what limits them, as one sentence."""
     verdict = detail.verdict
     kind = verdict["failure_kind"].replace("_", " ")
@@ -212,19 +199,6 @@ def measured(value: float | None) -> bool:
     return value is not None and not math.isnan(value)
 
 
-def _answer(detail: SampleDetail) -> Iterator[DetailSection]:
-    if detail.raw_answer is None:
-        yield DetailSection("raw answer", _NOT_KEPT, "sentence")
-        return
-    ended = " (cut off by the token limit)" if detail.finish_reason == "length" else ""
-    yield DetailSection(f"raw answer{ended}", detail.raw_answer, "text")
-    diff = detail.sanitizer_diff
-    if diff:
-        yield DetailSection(f"answer → solution ({detail.sanitizer})", diff, "diff")
-    elif diff is not None:
-        yield DetailSection("answer → solution", "the solution is the answer, unchanged", "sentence")
-
-
 def _failures(detail: SampleDetail) -> Iterator[DetailSection]:
     verdict = detail.verdict
     if verdict["module_trace"]:
@@ -240,3 +214,7 @@ def _failures(detail: SampleDetail) -> Iterator[DetailSection]:
     if detail.findings:
         lines = [f"line {one['line']}: {one['rule']}: {one['detail']}" for one in detail.findings]
         yield DetailSection("safety findings", "\n".join(lines), "text")
+    for name in ("stdout", "stderr"):
+        if verdict[name]:
+            cut = ", its end" if verdict[f"{name}_truncated"] else ""
+            yield DetailSection(f"{name}{cut}", verdict[name], "text")
