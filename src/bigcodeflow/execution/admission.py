@@ -16,18 +16,11 @@ _SURPLUS_CORES = 0.5
 #: Part of the machine's memory that is never promised to a sample.
 _RESERVE = 0.06
 _POLL_SECONDS = 0.5
-
-
-class _Running:
-    """What one admitted sample uses."""
-
-    def __init__(self, expected_memory_mib: float) -> None:
-        self.cores, self.memory_mib, self.expected_memory_mib = 1.0, 0.0, expected_memory_mib
-
-    @property
-    def owed_mib(self) -> float:
-        """Memory that was promised and not taken yet."""
-        return max(0.0, self.expected_memory_mib - self.memory_mib)
+#: Bound, use and statistics of the group that a container sees as the root: versions 2 and 1 of control groups.
+_BOUNDS = (
+    tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
+    tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
+)
 
 
 class Admission:
@@ -36,37 +29,38 @@ class Admission:
     def __init__(self, cores: float) -> None:
         """Open the gate."""
         self._cores = cores
-        self._running: set[_Running] = set()
+        self._running: dict[object, tuple[float, float]] = {}  # cores in use, and memory promised and not taken yet
         self._changed = threading.Condition()
 
     @contextmanager
     def admitted(self, expected_memory_mib: float) -> Iterator[OnUsage]:
         """Wait for room and hold it; what is yielded is to be called with what the sample uses."""
-        mine = _Running(expected_memory_mib)
+        mine = object()
         with self._changed:
             while not self._has_room(expected_memory_mib):
                 self._changed.wait(_POLL_SECONDS)  # other programs free memory without telling us
-            self._running.add(mine)
+            self._running[mine] = 1.0, expected_memory_mib
 
         def on_usage(cores: float, memory_mib: float) -> None:
             with self._changed:
-                mine.cores, mine.memory_mib = cores, memory_mib
+                if mine in self._running:
+                    self._running[mine] = cores, max(0.0, expected_memory_mib - memory_mib)
                 self._changed.notify_all()
 
         try:
             yield on_usage
         finally:
             with self._changed:
-                self._running.discard(mine)
+                del self._running[mine]
                 self._changed.notify_all()
 
     def _has_room(self, expected_memory_mib: float) -> bool:
         if not self._running:
             return True  # whatever it needs, waiting would not help
-        if sum(one.cores for one in self._running) + 1.0 > self._cores + _SURPLUS_CORES:
+        cores, owed_mib = map(sum, zip(*self._running.values(), strict=True))
+        if cores + 1.0 > self._cores + _SURPLUS_CORES:
             return False
         free_mib, total_mib = machine_memory_mib()
-        owed_mib = sum(one.owed_mib for one in self._running)
         return free_mib - owed_mib - expected_memory_mib > _RESERVE * total_mib
 
 
@@ -81,10 +75,3 @@ def machine_memory_mib() -> tuple[float, float]:
             cached = int(counts.get("total_inactive_file", counts["inactive_file"])) / 2**20  # given back when needed
             free, total = min(free, bound - used + cached), min(total, bound)
     return free, total
-
-
-#: Bound, use and statistics of the group that a container sees as the root: versions 2 and 1 of control groups.
-_BOUNDS = (
-    tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
-    tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
-)

@@ -1,4 +1,4 @@
-"""Where solutions are executed: one place for each backend that a configuration can name."""
+"""The backends that a configuration can name, each with the environment that it executes in."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from bigcodeflow.config import BackendName, ExecutionConfig
+from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.core.paths import cache_folder
@@ -20,6 +20,8 @@ from bigcodeflow.store import write_atomically
 
 logger = logging.getLogger(__name__)
 
+#: Modules of backends that share one with another: a space answers the same HTTP API as `bigcodeflow serve`.
+_MODULES = {"gradio": "http"}
 #: Settings by which a backend finds its environment.
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
@@ -42,14 +44,15 @@ def execution_environment(config: ExecutionConfig) -> Environment:
         SandboxUnavailableError: no backend that the configuration names can be reached.
     """
     try:
-        environment = _environment(config)
+        environment = _spec(config).environment(config)
     except SandboxUnavailableError as error:
         if not config.fallback:
             raise
         logger.warning("backend %s takes over: %s", config.fallback, error)
-        return _environment(_second(config))
+        second = _second(config)
+        return _spec(second).environment(second)
     if isinstance(environment, RemoteEnvironment):
-        write_atomically(_memory(config), json.dumps(asdict(environment)).encode())
+        write_atomically(_cached_response(config), json.dumps(asdict(environment)).encode())
     return environment
 
 
@@ -60,15 +63,15 @@ def remembered_environment(config: ExecutionConfig) -> Environment | None:
         EnvironmentUnusableError: the backend is local, and the environment is not there.
     """
     if config.backend == "local":
-        return _environment(config)
+        return find_environment(config.environment)
     try:
-        found = json.loads(_memory(config).read_bytes())
+        found = json.loads(_cached_response(config).read_bytes())
         return RemoteEnvironment(**found | {"missing_data": tuple(found["missing_data"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None  # never asked, or by another version
 
 
-def _memory(config: ExecutionConfig) -> Path:
+def _cached_response(config: ExecutionConfig) -> Path:
     """Where it is kept what a backend answered to these settings."""
     named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
     return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
@@ -84,39 +87,31 @@ def make_backend(config: ExecutionConfig, environment: Environment, *, cores: fl
         EnvironmentUnusableError: the fallback has other libraries.
     """
     if not config.fallback:
-        return _place(config.backend).backend(config, environment, cores, isolated)
+        return _spec(config).backend(config, environment, cores, isolated)
     from bigcodeflow.execution.remote.backend import FailoverBackend
 
     second = _second(config)
-    other = _environment(second)
-    fallback = _place(second.backend).backend(second, other, cores, isolated)
+    other = _spec(second).environment(second)
+    fallback = _spec(second).backend(second, other, cores, isolated)
     # Not by the sha alone: a service that has this machine's environment would never be asked.
     if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
         return fallback  # the first was down when the work was planned, so that all of it is the second's
-    _require_same_libraries(config, environment, other)
-    first = _place(config.backend).backend(config, environment, cores, isolated)
-    return FailoverBackend(first, fallback, other)
+    if not environment.lock_sha256 or environment.lock_sha256 != other.lock_sha256:
+        raise EnvironmentUnusableError(
+            f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
+            "otherwise: build both from one lock, or leave execution.fallback empty"
+        )
+    return FailoverBackend(_spec(config).backend(config, environment, cores, isolated), fallback, other)
 
 
 def _second(config: ExecutionConfig) -> ExecutionConfig:
     return config.model_copy(update={"backend": config.fallback, "fallback": ""})
 
 
-def _require_same_libraries(config: ExecutionConfig, first: Environment, second: Environment) -> None:
-    if not first.lock_sha256 or first.lock_sha256 != second.lock_sha256:
-        raise EnvironmentUnusableError(
-            f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
-            "otherwise: build both from one lock, or leave execution.fallback empty"
-        )
-
-
-def _environment(config: ExecutionConfig) -> Environment:
-    return _place(config.backend).environment(config)
-
-
-def _place(name: BackendName | str) -> BackendSpec:
+def _spec(config: ExecutionConfig) -> BackendSpec:
+    name = config.backend
     if name == "local":
-        return BackendSpec(lambda config: find_environment(config.environment), _local)
+        return BackendSpec(lambda config: find_environment(config.environment), _local_backend)
     try:
         module = import_module(f"bigcodeflow.execution.remote.{_MODULES.get(name, name)}")
     except ImportError as error:
@@ -127,11 +122,7 @@ def _place(name: BackendName | str) -> BackendSpec:
     return cast("BackendSpec", module.SPEC)
 
 
-#: Modules of backends that share one with another.
-_MODULES = {"gradio": "http"}  # a space answers the same HTTP API as `bigcodeflow serve`
-
-
-def _local(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
+def _local_backend(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
     from bigcodeflow.execution.admission import Admission
     from bigcodeflow.execution.backends.local import LocalBackend
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import replace
 from multiprocessing import spawn
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
@@ -38,6 +38,16 @@ _CORES_PER_PROCESS = 16
 _POLL_SECONDS = 0.2
 #: How often the scheduler is asked for its workers while no batch ends.
 _LIVENESS_SECONDS = 10.0
+_DASK_SETTINGS = {
+    "distributed.scheduler.allowed-failures": _DEATHS_PER_BATCH,
+    "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
+    "distributed.worker.daemon": False,
+    "distributed.scheduler.worker-saturation": 1.0,  # a batch stays with the scheduler until a slot is free
+    # Dask's own sampling of its threads, and what feeds its dashboard, cost a tenth of a core.
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.admin.system-monitor.interval": "10s",
+}
 #: A round with more items than so many times those of the round that zygotes were planned for gets a plan of its own.
 _LARGER_ROUND = 2
 #: What E2B gives a sandbox unless its template says otherwise.
@@ -50,54 +60,6 @@ class SchedulerSilentError(ExecutionError):
 
 class ClusterLostError(ExecutionError):
     """The connection to the scheduler broke; whoever connects again can go on."""
-
-
-def cores_in_use(config: ExecutionConfig) -> int:
-    """Samples that are to compute at the same time, as seen from this machine."""
-    if config.workers:
-        return config.workers
-    if config.backend == "e2b":
-        return config.e2b.sandboxes * _CORES_OF_CLOUD_SANDBOX
-    if config.backend in ("http", "gradio"):
-        return max(1, config.service.concurrency // config.slots_per_worker)
-    return len(os.sched_getaffinity(0))
-
-
-def cores_of_process(config: ExecutionConfig, slots: int) -> float:
-    """Cores that a worker process with so many slots may keep busy."""
-    return max(1.0, slots / config.slots_per_worker)
-
-
-@contextmanager
-def connected_client(config: ExecutionConfig) -> "Iterator[Client]":
-    """A client of the cluster that the configuration names.
-
-    Raises:
-        ExecutionError: it could not be reached or started.
-        ConfigError: there is no such cluster class, or it does not take the options.
-    """
-    import dask
-    from distributed import Client
-
-    settings = {
-        "distributed.scheduler.allowed-failures": _DEATHS_PER_BATCH,
-        "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
-        "distributed.worker.daemon": False,
-        "distributed.scheduler.worker-saturation": 1.0,  # a batch stays with the scheduler until a slot is free
-        # Dask's own sampling of its threads, and what feeds its dashboard, cost a tenth of a core.
-        "distributed.worker.profile.enabled": False,
-        "distributed.scheduler.work-stealing": False,
-        "distributed.admin.system-monitor.interval": "10s",
-    }
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with dask.config.set(settings):
-        if config.scheduler_address:
-            with _connected(config.scheduler_address) as client:
-                yield client
-        else:
-            started = _made(config.cluster) if config.cluster.type else _started(config)
-            with started as cluster, Client(cluster) as client:
-                yield client
 
 
 class Cluster:
@@ -127,13 +89,32 @@ class Cluster:
             ExecutionError: the cluster could not be reached or started.
             ConfigError: there is no such cluster class, or it does not take the options.
         """
-        if self._client is None:
-            self._client = self._held.enter_context(connected_client(self._config))
+        import dask
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
+            if self._client is None:
+                self._held.enter_context(dask.config.set(_DASK_SETTINGS))
+                self._client = self._held.enter_context(self._connected())
             yield self._client
         except BaseException:
             self.close()
             raise
+
+    def _connected(self) -> "Client":
+        from distributed import Client
+
+        address = self._config.scheduler_address
+        if not address:
+            make = _cluster_of_class(self._config.cluster) if self._config.cluster.type else _local(self._config)
+            return Client(self._held.enter_context(make))
+        try:
+            return Client(address, timeout=_CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            raise SchedulerSilentError(
+                f"no Dask scheduler answers at {address} ({error}): start one, or leave execution.scheduler_address "
+                "empty"
+            ) from error
 
     def equip(self, kept: "AbstractContextManager[None]") -> None:
         """Give the workers what they keep until this is closed, unless they have it already."""
@@ -164,13 +145,11 @@ def slots_of(client: "Client", patience_seconds: float) -> int:
         ExecutionError: none came.
     """
     deadline = time.monotonic() + patience_seconds
-    warned = False
+    if not client.nthreads():
+        logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
     while not (slots := sum(int(count) for count in client.nthreads().values())):
         if time.monotonic() > deadline:
             raise _no_worker(patience_seconds)
-        if not warned:
-            logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
-            warned = True
         time.sleep(_POLL_SECONDS)
     return slots
 
@@ -182,18 +161,7 @@ def _no_worker(patience_seconds: float) -> ExecutionError:
     )
 
 
-def _connected(address: str) -> "Client":
-    from distributed import Client
-
-    try:
-        return Client(address, timeout=_CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise SchedulerSilentError(
-            f"no Dask scheduler answers at {address} ({error}): start one, or leave execution.scheduler_address empty"
-        ) from error
-
-
-def _made(config: ClusterConfig) -> Any:
+def _cluster_of_class(config: ClusterConfig) -> Any:
     """A cluster of the class that the configuration names, with its jobs asked for."""
     module, _, name = config.type.rpartition(".")
     try:
@@ -211,12 +179,7 @@ def _made(config: ClusterConfig) -> Any:
         ) from None
     except (OSError, RuntimeError) as error:
         raise ExecutionError(f"a {config.type} could not be started ({' '.join(str(error).split())})") from error
-    _scale(cluster, config)
-    return cluster
-
-
-def _scale(cluster: Any, config: ClusterConfig) -> None:
-    """Ask for jobs; where a class counts both jobs and workers, one job may hold several workers."""
+    # Where a class counts both jobs and workers, one job may hold several workers.
     if config.most_jobs:
         unit = "_jobs" if "minimum_jobs" in inspect.signature(cluster.adapt).parameters else ""
         cluster.adapt(**{f"minimum{unit}": config.jobs, f"maximum{unit}": config.most_jobs})
@@ -224,14 +187,26 @@ def _scale(cluster: Any, config: ClusterConfig) -> None:
         cluster.scale(jobs=config.jobs)
     else:
         cluster.scale(config.jobs)
+    return cluster
 
 
-def _started(config: ExecutionConfig) -> "LocalCluster":
+def _cores_in_use(config: ExecutionConfig) -> int:
+    """Samples that are to compute at the same time, as seen from this machine."""
+    if config.workers:
+        return config.workers
+    if config.backend == "e2b":
+        return config.e2b.sandboxes * _CORES_OF_CLOUD_SANDBOX
+    if config.backend in ("http", "gradio"):
+        return max(1, config.service.concurrency // config.slots_per_worker)
+    return len(os.sched_getaffinity(0))
+
+
+def _local(config: ExecutionConfig) -> "LocalCluster":
     """A local cluster; a worker that dies while it starts fails the whole start, so that is tried again."""
     from distributed import LocalCluster
 
     _leave_main_to_its_process()
-    cores = cores_in_use(config)
+    cores = _cores_in_use(config)
     # Hosts elsewhere are one process's: two would each start as many as the configuration allows.
     processes = math.ceil(cores / _CORES_PER_PROCESS) if config.backend == "local" else 1
     for starts_left in reversed(range(_CLUSTER_STARTS)):
@@ -270,19 +245,10 @@ def _leave_main_to_its_process() -> None:
     spawn.get_preparation_data = without_main
 
 
-class Ended(NamedTuple):
-    """A batch that has left the cluster."""
-
-    batch: Batch
-    result: Any
-    error: BaseException | None
-    """What it failed with; None where it is finished."""
-
-
 def fan_out(
     client: "Client", work: Callable[[Batch], Any], batches: Sequence[Batch], *, patience_seconds: float
-) -> Iterator[Ended]:
-    """Have every batch worked on, and yield each as it ends, in any order.
+) -> Iterator[tuple[Batch, Any, BaseException | None]]:
+    """Have every batch worked on, and yield each as it ends, in any order, with its result and what it failed with.
 
     Raises:
         ClusterLostError: the connection to the scheduler broke.
@@ -307,7 +273,7 @@ def fan_out(
         if future.status in ("cancelled", "lost"):
             raise _lost(client)
         error = None if future.status == "finished" else future.exception()
-        yield Ended(batch, future.result() if error is None else None, error)
+        yield batch, future.result() if error is None else None, error
         del future  # the scheduler forgets what nobody holds
         send(1)
 
@@ -319,18 +285,11 @@ def _next(ended: "SimpleQueue[Future[Any]]", client: "Client", patience_seconds:
             return ended.get(timeout=_LIVENESS_SECONDS)
         if client.status in ("closing", "closed"):
             raise _lost(client)
-        if _has_worker(client):
-            worker_seen = time.monotonic()
-        elif time.monotonic() - worker_seen > patience_seconds:
+        with suppress(OSError, TimeoutError):  # a scheduler that does not answer counts as one without workers
+            if client.nthreads():
+                worker_seen = time.monotonic()
+        if time.monotonic() - worker_seen > patience_seconds:
             raise _no_worker(patience_seconds)
-
-
-def _has_worker(client: "Client") -> bool:
-    """Whether anybody works; unknown, while the scheduler does not answer, counts as no."""
-    try:
-        return bool(client.nthreads())
-    except (OSError, TimeoutError):
-        return False
 
 
 def _lost(client: "Client") -> ClusterLostError:

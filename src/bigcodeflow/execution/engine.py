@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
@@ -17,7 +17,6 @@ from bigcodeflow.execution.cluster import (
     Cluster,
     ClusterLostError,
     SchedulerSilentError,
-    cores_of_process,
     fan_out,
     slots_of,
 )
@@ -55,15 +54,6 @@ _FURTHER_ROUNDS = 2
 _DRIVER = "driver"
 
 
-class BatchReport(NamedTuple):
-    """What a worker returns of a batch."""
-
-    verdicts: list[Verdict]
-    """Those that are not in the ledger yet."""
-    warnings: list[str]
-    """What it logged as warnings meanwhile."""
-
-
 @dataclass(frozen=True, slots=True)
 class Executor:
     """What a worker needs to execute a batch; small, picklable, and the same for the whole stage."""
@@ -80,17 +70,17 @@ class Executor:
     name: str = ""
     """Under which workers hold the plugin with the backend, as ``Cluster.name``."""
 
-    def run(self, batch: Batch) -> BatchReport:
-        """Execute what is still open of a batch, in the process of a worker."""
+    def run(self, batch: Batch) -> tuple[list[Verdict], list[str]]:
+        """Execute what is still open of a batch, in a worker; verdicts not in the ledger yet, and logged warnings."""
         from distributed import get_worker
 
         plugin = cast("BackendPlugin", get_worker().plugins[self.name])
         if not self.writes_ledger:
-            return BatchReport([self.judge(plugin.backend, item) for item in batch.items], plugin.warnings())
+            return [self.judge(plugin.backend, item) for item in batch.items], plugin.warnings()
         ledger = Ledger(self.ledger_folder)
         for item in self.open_items(batch.items, batch.name):
             ledger.append(self.judge(plugin.backend, item), batch.name)
-        return BatchReport([], plugin.warnings())
+        return [], plugin.warnings()
 
     def open_items(self, items: Sequence[WorkItem], batch: str = "") -> list[WorkItem]:
         """Items that no verdict in the ledger, or in its files of one batch, settles."""
@@ -99,7 +89,7 @@ class Executor:
 
     def backend(self, slots: int = 1) -> Backend:
         """The backend that the configuration names, for a worker process with so many slots."""
-        cores = cores_of_process(self.config, slots)
+        cores = max(1.0, slots / self.config.slots_per_worker)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated)
 
     def backend_elsewhere(self, slots: int) -> Backend:
@@ -153,10 +143,18 @@ def execute_items(
     """
     executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
     todo, losses, rounds = items, 0, 0
+    finished = len(items)
+
+    def report(count: int) -> None:
+        nonlocal finished
+        finished += count
+        if progress and not rounds:
+            progress(finished, len(items))
+
     while todo:
-        counted = _Counted(len(items), len(items) - len(todo), progress if not rounds else None)
+        finished = len(items) - len(todo)
         try:
-            _execute_round(todo, executor, cluster if not rounds else None, counted)
+            _execute_round(todo, executor, cluster if not rounds else None, report)
         except (ClusterLostError, SchedulerSilentError) as error:
             losses += 1
             mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
@@ -167,19 +165,6 @@ def execute_items(
         else:
             rounds += 1
             todo = _unjudged(items, executor) if rounds <= _FURTHER_ROUNDS else []
-
-
-class _Counted:
-    """Progress of one round."""
-
-    def __init__(self, total: int, finished: int, progress: Progress | None) -> None:
-        self._total, self._finished, self._progress = total, finished, progress
-
-    def add(self, count: int) -> None:
-        """So many items more are finished."""
-        self._finished += count
-        if self._progress:
-            self._progress(self._finished, self._total)
 
 
 def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
@@ -193,7 +178,9 @@ def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
     ]
 
 
-def _execute_round(items: Sequence[WorkItem], executor: Executor, cluster: Cluster | None, counted: _Counted) -> None:
+def _execute_round(
+    items: Sequence[WorkItem], executor: Executor, cluster: Cluster | None, report: Callable[[int], None]
+) -> None:
     """Execute items on one connection to a cluster.
 
     Raises:
@@ -201,7 +188,6 @@ def _execute_round(items: Sequence[WorkItem], executor: Executor, cluster: Clust
     """
     from distributed.comm.core import CommClosedError
 
-    patience_seconds = executor.config.cluster.patience_seconds
     with ExitStack() as held:
         connected = cluster or held.enter_context(Cluster(executor.config))
         executor = replace(executor, name=connected.name)
@@ -209,13 +195,13 @@ def _execute_round(items: Sequence[WorkItem], executor: Executor, cluster: Clust
         prepared = pool.submit(_prepared, executor, items)
         with connected.client() as client:
             executor, items = prepared.result()
-            counted.add(0)
+            report(0)
             try:
-                slots = slots_of(client, patience_seconds)
+                slots = slots_of(client, executor.config.cluster.patience_seconds)
                 require_package(client)
                 batches = plan_batches(connected.with_kept_zygotes(items), slots, alone=not executor.writes_ledger)
                 connected.equip(_backends_kept(client, executor))
-                _run_batches(client, executor, batches, counted)
+                _run_batches(client, executor, batches, report)
             except CommClosedError as error:
                 raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
 
@@ -231,25 +217,6 @@ def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, 
                 raise
             return executor, items
     return here if executor.writes_ledger else executor, items
-
-
-@contextmanager
-def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
-    """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
-    from distributed.comm.core import CommClosedError
-
-    from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
-
-    make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
-    try:
-        client.register_plugin(BackendPlugin(executor.name, make))
-        yield
-    finally:
-        # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
-        with suppress(CommClosedError, KeyError):
-            for warnings in client.run(close_backend, executor.name, on_error="ignore").values():
-                replay(warnings)
-            client.unregister_worker_plugin(executor.name)
 
 
 def checked(executor: Executor) -> Executor:
@@ -271,30 +238,45 @@ def _adapted(executor: Executor, backend: Backend) -> Executor:
     return replace(executor, isolated=capabilities.isolated, config=config)
 
 
-def _run_batches(client: "Client", executor: Executor, batches: list[Batch], counted: _Counted) -> None:
-    from bigcodeflow.execution.worker_plugin import replay
+@contextmanager
+def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
+    """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
+    from distributed.comm.core import CommClosedError
 
-    ledger = Ledger(executor.ledger_folder)
-    patience_seconds = executor.config.cluster.patience_seconds
-    for batch, report, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
-        if error is not None:
-            _give_up(executor, batch, error)
-        else:
-            replay(report.warnings)
-            for found in report.verdicts:
-                ledger.append(found, _DRIVER)
-        counted.add(len(batch.items))
+    from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
+
+    make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
+    try:
+        client.register_plugin(BackendPlugin(executor.name, make))
+        yield
+    finally:
+        # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
+        with suppress(CommClosedError, KeyError):
+            for warnings in client.run(close_backend, executor.name, on_error="ignore").values():
+                replay(warnings)
+            client.unregister_worker_plugin(executor.name)
 
 
-def _give_up(executor: Executor, batch: Batch, error: BaseException) -> None:
-    """Record what is left of a batch that its workers did not survive, so that the others still count."""
+def _run_batches(client: "Client", executor: Executor, batches: list[Batch], report: Callable[[int], None]) -> None:
+    """Have batches executed; what is left of one that its workers did not survive is lost, so that others count."""
     from distributed import KilledWorker
 
-    if isinstance(error, BigCodeFlowError):
-        raise error
-    if not isinstance(error, KilledWorker):
-        raise ExecutionError(f"batch {batch.name} failed on its worker: {error!r}") from error
+    from bigcodeflow.execution.worker_plugin import replay
+
     ledger, sha = Ledger(executor.ledger_folder), executor.environment.environment_sha
-    for item in executor.open_items(batch.items, batch.name):
-        lost = lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
-        ledger.append(lost, batch.name)
+    patience_seconds = executor.config.cluster.patience_seconds
+    for batch, result, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
+        if error is None:
+            verdicts, warnings = result
+            replay(warnings)
+            for found in verdicts:
+                ledger.append(found, _DRIVER)
+        elif isinstance(error, KilledWorker):
+            for item in executor.open_items(batch.items, batch.name):
+                lost = lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
+                ledger.append(lost, batch.name)
+        elif isinstance(error, BigCodeFlowError):
+            raise error
+        else:
+            raise ExecutionError(f"batch {batch.name} failed on its worker: {error!r}") from error
+        report(len(batch.items))

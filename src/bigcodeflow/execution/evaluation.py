@@ -92,7 +92,10 @@ def plan_solutions(
     planned = []
     for row in solutions.to_pylist():
         task_id, sanitizer = row["task_id"], row["sanitizer"]
-        task, reason = by_id[task_id], _blocking_reason(row) if row["blocked"] else ""
+        task, reason = by_id[task_id], ""
+        if row["blocked"]:
+            first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
+            reason = f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
         for variant in config.variants:
             program = executed_program(
                 code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
@@ -193,21 +196,30 @@ def judge(
     counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
     with Cluster(config) as cluster:
-        execute = partial(
-            verdicts_of,
-            config=config,
-            environment=environment,
-            ledger_folder=ledger_folder,
-            progress=progress,
-            cluster=cluster,
-        )
+        context: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
+        context |= {"progress": progress, "cluster": cluster}
+        execute: Callable[..., dict[str, Verdict]] = partial(verdicts_of, **context)
         verdicts = execute(list(distinct.values()), policy=policy, known=verdicts)
         final = [line["verdict_key"] for line in _lines(ledger_folder, distinct) if line["status"] != "infra_error"]
         counts |= {"executed": len(final), "executed_twice": len(final) - len(set(final))}
         if checking:
-            findings = checks.check_passes(_passes(planned, verdicts, checking), checking.known, execute, earlier)
+            # Distinct executions that passed, of tasks whose own solution does.
+            passed = {
+                plan.item.verdict_key: checks.Pass(plan.item, checking.references[plan.task_id])
+                for plan in planned
+                if not plan.blocked_by
+                and plan.task_id in checking.references
+                and verdicts[plan.item.verdict_key]["status"] == "pass"
+            }
+            findings = checks.check_passes(list(passed.values()), checking.known, execute, earlier)
             verdicts = checks.applied(verdicts, findings)
-    table = _table(planned, verdicts, config, environment)
+    blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
+    rows = (
+        (blocked(plan.item, plan.blocked_by) if plan.blocked_by else verdicts[plan.item.verdict_key])
+        | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
+        for plan in planned
+    )
+    table = table_of(rows, schema=VERDICTS)
     columns = zip(table["status"].to_pylist(), table["integrity"].to_pylist(), strict=True)
     # A pass whose check did not come to an end is no verdict yet.
     unfinished = sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns)
@@ -242,15 +254,8 @@ def verdicts_of(
             progress(len(wanted) - len(todo) + finished, len(wanted))
 
     report(0, 0)
-    execute_items(
-        todo,
-        config=config,
-        environment=environment,
-        ledger_folder=ledger_folder,
-        policy=policy,
-        progress=report,
-        cluster=cluster,
-    )
+    given: dict[str, Any] = {"policy": policy, "progress": report, "cluster": cluster}
+    execute_items(todo, config=config, environment=environment, ledger_folder=ledger_folder, **given)
     lines = _lines(ledger_folder, wanted) if todo else []
     for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
         verdicts.setdefault(line["verdict_key"], line)
@@ -288,51 +293,12 @@ def contradiction_coverage(
     known = Contradictions(store, environment.environment_sha)
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with store.synchronized(ledger_folder, LogFiles.VERDICTS), Cluster(config) as cluster:
-        execute = partial(
-            verdicts_of,
-            config=config,
-            environment=environment,
-            ledger_folder=ledger_folder,
-            progress=progress,
-            cluster=cluster,
-        )
+        context: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
+        context |= {"progress": progress, "cluster": cluster}
+        execute: Callable[..., dict[str, Verdict]] = partial(verdicts_of, **context)
         found = checks.coverage(references.values(), known, execute)
     store.discard(ledger_folder)
     return found
-
-
-def _passes(
-    planned: Sequence[Planned], verdicts: Mapping[str, dict[str, Any]], checking: Checking
-) -> list[checks.Pass]:
-    """Distinct executions that passed, of tasks whose own solution does."""
-    passed = {
-        plan.item.verdict_key: checks.Pass(plan.item, checking.references[plan.task_id])
-        for plan in planned
-        if not plan.blocked_by
-        and plan.task_id in checking.references
-        and verdicts[plan.item.verdict_key]["status"] == "pass"
-    }
-    return list(passed.values())
-
-
-def _table(
-    planned: Sequence[Planned],
-    verdicts: dict[str, dict[str, Any]],
-    config: ExecutionConfig,
-    environment: Environment,
-) -> pa.Table:
-    blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
-    rows = (
-        (blocked(plan.item, plan.blocked_by) if plan.blocked_by else verdicts[plan.item.verdict_key])
-        | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
-        for plan in planned
-    )
-    return table_of(rows, schema=VERDICTS)
-
-
-def _blocking_reason(row: dict[str, Any]) -> str:
-    first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
-    return f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
 
 
 def _missing_imports(truth: dict[str, Any], tasks: Mapping[str, dict[str, Any]]) -> frozenset[str]:
@@ -344,9 +310,9 @@ def _missing_imports(truth: dict[str, Any], tasks: Mapping[str, dict[str, Any]])
     traces = [truth["module_trace"], *(test["trace"] for test in truth["tests"])]
     failed = frozenset(map(failed_import, traces)) - {""}
     task = tasks.get(truth["task_id"])
-    if task is None or truth["status"] != "infra_error":
-        return failed
-    return failed | (imported_modules(_own_program(task), task["test"]) - sys.stdlib_module_names)
+    if task is not None and truth["status"] == "infra_error":
+        failed |= imported_modules(_own_program(task), task["test"]) - sys.stdlib_module_names
+    return failed
 
 
 def _own_program(task: dict[str, Any]) -> str:

@@ -93,11 +93,12 @@ def worth_repeating(outcome: Outcome) -> bool:
     """Whether the execution may have been ended from outside, so that its outcome says nothing yet.
 
     A SIGKILL that the executor did not send came from the program itself, from the kernel's memory killer or from
-    somebody else. Only an execution that ends that way again was ended by its program.
+    somebody else. Only an execution that ends that way again was ended by its program. What a backend could not start
+    it has tried again itself, and the stage executes it in another round.
     """
     started = _frame(outcome, "started") is not None
     killed_by_stranger = outcome.exit in SIGKILL_EXITS and not outcome.killed_for and not _ended(outcome)
-    return killed_by_stranger or not (started or outcome.violations or outcome.killed_for)
+    return killed_by_stranger or not (started or outcome.violations or outcome.killed_for or outcome.not_started)
 
 
 def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> _Judgement:
