@@ -4,6 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# More workers than cores, since many tests wait; tests/conftest.py says what stays together.
+PYTEST_WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest
+DISTRIBUTED := --numprocesses $(PYTEST_WORKERS)
+SERIAL_FILES = $(shell grep -rl mark.serial tests --include=test_*.py)
+# Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run up down gradio test check check-engines check-long lint docs lock lock-environments clean
 
 help: ## list the targets
@@ -33,12 +41,12 @@ gradio: setup ## a space at http://127.0.0.1:7860 that executes here: a page, an
 	@$(BIN)/python -m bigcodeflow.serving.space --environment starter --port 7860
 
 test: setup ## the default test suite
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" --ignore tests/attacks --ignore tests/execution
-	$(BIN)/python -m pytest -m "not slow" tests/attacks tests/execution
+	$(PYTEST) -m "not slow and not serial" $(DISTRIBUTED)
+	$(PYTEST) -m "not slow and serial" $(SERIAL_FILES)
 
 check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM and transformers where they are built
 	@$(BIN)/bigcodeflow env build bigcodebench
-	$(BIN)/python -m pytest -m "slow and not long"
+	$(PYTEST) -m "slow and not long and not serial" $(DISTRIBUTED)
 
 check-engines: setup ## vLLM and transformers on this machine's CPU, asked by the real pipeline
 	@$(BIN)/bigcodeflow env build vllm-cpu

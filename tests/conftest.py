@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
@@ -33,6 +34,42 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+#: Folders in the order in which workers of pytest-xdist take them: long tests first; all others come before the last.
+_FIRST = ("flows", "cli", "scaleout", "pipeline", "serving", "execution", "remote", "conformance", "deployments")
+_LAST = "attacks"
+#: Beginnings of files that share what takes long to make: a Prefect server, local verdicts, a container engine.
+_TOGETHER = {
+    "tests/flows/": "flows",
+    "tests/conformance/test_docker": "engine",
+    "tests/remote/test_docker": "engine",
+    "tests/deployments/test_engine": "engine",
+    "tests/conformance/": "conformance",
+}
+#: Distributed test by test, since their fixtures live as long as the session; other files are distributed whole.
+_SINGLE = ("test_containment.py", "test_attacks.py", "test_honest.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put long tests first where several workers run them."""
+    if hasattr(config, "workerinput"):
+        order = {folder: number for number, folder in enumerate(_FIRST)} | {_LAST: len(items)}
+        items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], len(_FIRST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Keep on one worker what shares fixtures; whoever has done its part takes the next, in the order of collection."""
+    config.option.loadscopereorder = False
+    scheduling = LoadScopeScheduling(config, log)
+    scheduling._split_scope = _work_unit
+    return scheduling
+
+
+def _work_unit(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    together = (unit for beginning, unit in _TOGETHER.items() if file.startswith(beginning))
+    return nodeid if file.endswith(_SINGLE) else next(together, file)
 
 
 def _environment(name: str) -> InstalledEnvironment:

@@ -8,6 +8,8 @@ import pytest
 
 from bigcodeflow.execution.admission import Admission, machine_memory_mib
 
+pytestmark = pytest.mark.serial
+
 
 def _enter(admission: Admission, memory_mib: float = 1.0) -> threading.Event:
     """Ask for admission in a thread that stays inside; the event is set once it is in."""

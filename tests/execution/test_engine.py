@@ -64,6 +64,7 @@ def test_every_item_gets_one_verdict(starter_environment: InstalledEnvironment, 
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
+@pytest.mark.serial
 def test_no_work_starts_no_cluster(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """A run whose verdicts are all known does not wait for workers."""
     began = time.monotonic()

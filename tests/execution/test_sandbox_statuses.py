@@ -180,6 +180,7 @@ def task_func():
     assert (found["status"], found["tampering"]) == ("pass", []), found
 
 
+@pytest.mark.serial
 def test_a_daemon_left_behind_does_not_hold_the_run(judge: Judge) -> None:
     """The sandbox ends with its tests, whatever still runs in it."""
     program = "import os, time\ndef task_func():\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n    return 42\n"

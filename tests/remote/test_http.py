@@ -167,6 +167,7 @@ def test_a_line_without_end_is_cut(proxy: FaultyProxy, connect: Connect, monkeyp
     assert proxy.batches == 2
 
 
+@pytest.mark.serial
 def test_a_service_that_hangs_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
     """After timeout_seconds, as not started; asked again at once, without waiting once more."""
     proxy.faults.append("hang")
