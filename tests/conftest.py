@@ -57,19 +57,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], len(_FIRST)))
 
 
-@pytest.hookimpl(optionalhook=True)
+class _Scheduling(LoadScopeScheduling):
+    """Keeps on one worker what shares fixtures; whoever has done its part takes the next in the order of collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        together = (unit for beginning, unit in _TOGETHER.items() if file.startswith(beginning))
+        return nodeid if file.endswith(_SINGLE) else next(together, file)
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Keep on one worker what shares fixtures; whoever has done its part takes the next, in the order of collection."""
+    """What `pytest --numprocesses N` distributes by."""
     config.option.loadscopereorder = False
-    scheduling = LoadScopeScheduling(config, log)
-    scheduling._split_scope = _work_unit
-    return scheduling
-
-
-def _work_unit(nodeid: str) -> str:
-    file = nodeid.partition("::")[0]
-    together = (unit for beginning, unit in _TOGETHER.items() if file.startswith(beginning))
-    return nodeid if file.endswith(_SINGLE) else next(together, file)
+    return _Scheduling(config, log)
 
 
 def _environment(name: str) -> InstalledEnvironment:
