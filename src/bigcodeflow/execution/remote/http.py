@@ -6,10 +6,19 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, cast
 
 import httpx2
 from pydantic import ValidationError
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    before_sleep_log,
+    retry_if_exception_type,
+    sleep_using_event,
+    wait_exponential_jitter,
+)
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError, SandboxUnavailableError
@@ -115,49 +124,53 @@ class HttpBackend:
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             return self._unplaced(DeadlinePassedError("it did not end the item in time"))
         with self._room:
-            return self._execute_with_retries(item)
+            fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
+            deadline = time.monotonic() + self._service.timeout_seconds
+            losses = 0
+
+            def gives_up(state: RetryCallState) -> bool:
+                nonlocal losses
+                error = _error_of(state)
+                losses += isinstance(error, BrokenResponseError)
+                if self._outage.given_up or losses >= _MAX_LOSSES or self._is_hopeless(error):
+                    return True
+                late = isinstance(error, DeadlinePassedError) or time.monotonic() + state.upcoming_sleep > deadline
+                if late:  # whoever executes it again at once, as one without an end, need not wait
+                    self._late[item.verdict_key] = time.monotonic() + _AWAY_SECONDS
+                return late
+
+            repeat = Retrying(
+                retry=retry_if_exception_type(ServiceCallError),
+                wait=_wait_seconds,
+                stop=gives_up,
+                sleep=sleep_using_event(self._closed),
+                before_sleep=before_sleep_log(logger, logging.INFO),
+                reraise=True,
+            )
+            try:
+                return repeat(self._execute_once, fields, deadline)
+            except ServiceCallError as error:
+                return self._unplaced(error)
 
     def close(self) -> None:
         """Ask nothing any more; items under way come back not started."""
         self._closed.set()
         self._client.close()
 
-    def _execute_with_retries(self, item: WorkItem) -> Outcome:
-        fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
-        deadline = time.monotonic() + self._service.timeout_seconds
-        pauses, losses = _pauses(), 0
-        last: ServiceCallError = CallRefusedError("nothing is asked of it any more, as the run ends")
-        while not self._closed.is_set():
-            if self._outage.given_up:
-                return self._unplaced(self._outage.error)
-            try:
-                outcome = self._client.execute(self._batch, fields, deadline)
-            except ServiceCallError as error:
-                last, losses = error, losses + isinstance(error, BrokenResponseError)
-            else:
-                self._outage.over()
-                return outcome
-            wait_seconds = next(pauses) if last.after_seconds is None else _wait_of(last.after_seconds)
-            if losses >= _MAX_LOSSES or self._hopeless(last) or self._is_late(item, last, deadline - wait_seconds):
-                break
-            logger.info("backend %s: %s; an item is sent again in %.1f s", self.name, last, wait_seconds)
-            self._closed.wait(wait_seconds)
-        return self._unplaced(last)
+    def _execute_once(self, fields: dict[str, Any], deadline: float) -> Outcome:
+        if self._outage.given_up:
+            raise ServiceUnreachableError(self._outage.reason)
+        outcome = self._client.execute(self._batch, fields, deadline)
+        self._outage.over()
+        return outcome
 
-    def _hopeless(self, error: ServiceCallError) -> bool:
+    def _is_hopeless(self, error: ServiceCallError) -> bool:
         """Whether nothing is gained by asking again; an outage is shared with all other items."""
         if isinstance(error, ServiceUnreachableError):
             return self._outage.lasts(error)
         if isinstance(error, ServiceBusyError | CallRefusedError):
             self._outage.over()
         return isinstance(error, CallRefusedError)
-
-    def _is_late(self, item: WorkItem, error: ServiceCallError, latest: float) -> bool:
-        """Whether no time is left; an item that is executed again at once, as one without an end is, need not wait."""
-        late = isinstance(error, DeadlinePassedError) or time.monotonic() > latest
-        if late:
-            self._late[item.verdict_key] = time.monotonic() + _AWAY_SECONDS
-        return late
 
     def _unplaced(self, error: ServiceCallError) -> Outcome:
         return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {_message(error, self._config)}")
@@ -169,7 +182,7 @@ class _Outage:
     def __init__(self) -> None:
         self._since: float | None = None
         self._last = self._down_until = 0.0
-        self.error: ServiceCallError = ServiceUnreachableError("it does not answer")
+        self.reason = "it does not answer"
 
     @property
     def given_up(self) -> bool:
@@ -181,7 +194,7 @@ class _Outage:
         now = time.monotonic()
         if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
             self._since = now
-        self._last, self.error = now, error
+        self._last, self.reason = now, str(error)
         too_long = now - self._since > _AWAY_SECONDS
         if too_long:
             self._down_until = now + _DOWN_SECONDS
@@ -192,16 +205,16 @@ class _Outage:
         self._since, self._down_until = None, 0.0
 
 
-def _pauses() -> Iterator[float]:
-    """Seconds between attempts: longer and longer, and of chance, so that threads do not come back together."""
-    longest = _FIRST_PAUSE_SECONDS
-    while True:
-        yield longest * random.uniform(0.5, 1.0)  # noqa: S311 - nothing secret
-        longest = min(2 * longest, _LONGEST_PAUSE_SECONDS)
+def _error_of(state: RetryCallState) -> ServiceCallError:
+    return cast("ServiceCallError", state.outcome and state.outcome.exception())
 
 
-def _wait_of(after_seconds: float) -> float:
-    """Seconds to wait where the service says how many; a random part keeps threads from coming back together."""
+def _wait_seconds(state: RetryCallState) -> float:
+    """As long as the service says, else longer and longer; a random part keeps threads from coming back together."""
+    after_seconds = _error_of(state).after_seconds
+    if after_seconds is None:
+        pause = wait_exponential_jitter(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, jitter=_FIRST_PAUSE_SECONDS)
+        return pause(state)
     return min(after_seconds, _LONGEST_AFTER_SECONDS) + random.uniform(0.0, _FIRST_PAUSE_SECONDS)  # noqa: S311
 
 
@@ -219,27 +232,20 @@ def _client(config: ExecutionConfig, *, address: str = "") -> ServiceClient:
     service, headers = config.service, {}
     url = service.url
     if config.backend == "gradio" and "://" not in url:
-        from huggingface_hub import get_token
+        from huggingface_hub import HfApi, get_token
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-        url = address or _space_address(url)
+        try:
+            url = address or str(HfApi().space_info(url).host or "")
+        except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise SandboxUnavailableError(f"space {url}: the hub does not say where it is ({reason})") from None
+        if not url:
+            raise SandboxUnavailableError(f"space {service.url} has no address: start it on the hub")
         # The hub's own token lets in to a private space; it is sent to the hub's spaces only.
         headers = {"X-HF-Authorization": f"Bearer {token}"} if (token := get_token()) else {}
     key = os.environ.get(service.key_variable, "").strip()
     return ServiceClient(url, key, connections=service.concurrency + 1, headers=headers)
-
-
-def _space_address(name: str) -> str:
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-    try:
-        host = HfApi().space_info(name).host
-    except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise SandboxUnavailableError(f"space {name}: the hub does not say where it is ({reason})") from None
-    if not host:
-        raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
-    return str(host)
 
 
 def _message(error: ServiceCallError, config: ExecutionConfig) -> str:
@@ -298,14 +304,4 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     )
 
 
-def _backend(
-    config: ExecutionConfig,
-    where: Environment,
-    cores: float,
-    isolated: bool,  # noqa: FBT001 - as a backend's factory has it
-) -> HttpBackend:
-    del cores, isolated  # the service knows its own
-    return HttpBackend(config, where)
-
-
-SPEC = BackendSpec(environment, _backend)
+SPEC = BackendSpec(environment, lambda config, place, _cores, _isolated: HttpBackend(config, place))

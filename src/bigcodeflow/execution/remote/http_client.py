@@ -115,7 +115,7 @@ class ServiceClient:
             | (headers or {})
             | ({"Authorization": f"Bearer {key}"} if key else {}),
             limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-            trust_env=not _is_loopback(parts.hostname),  # a proxy would be asked for a service on this machine
+            trust_env=not is_loopback(parts.hostname),  # a proxy would be asked for a service on this machine
         )
 
     def info(self) -> dict[str, Any]:
@@ -199,13 +199,7 @@ class ServiceClient:
                 self._close_when_idle()
 
     def _lines(self, response: httpx2.Response, deadline: float) -> Iterator[bytes]:
-        """Whole lines of the body, signs of life left out.
-
-        Raises:
-            DeadlinePassedError: the deadline passed.
-            BrokenResponseError: a line does not end.
-            CallRefusedError: nobody wants the rest any more.
-        """
+        """Whole lines of the body, signs of life left out, until the deadline or the end of the run."""
         rest = b""
         for chunk in response.iter_raw():
             *whole, rest = (rest + chunk).split(b"\n")
@@ -218,7 +212,8 @@ class ServiceClient:
                 raise CallRefusedError("it is not asked any more, as the run ends")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -226,15 +221,17 @@ def _is_loopback(host: str) -> bool:
 
 
 def _require_good(response: httpx2.Response) -> None:
-    """Raise the error that a status stands for.
-
-    Raises:
-        ServiceCallError: it is not 200.
-    """
+    """Raise the ServiceCallError that a status stands for, unless it is 200."""
     status = response.status_code
     if status == HTTPStatus.OK:
         return
-    details, after_seconds = _details_of(response), _retry_after(response.headers.get("retry-after", ""))
+    try:
+        value = _json_of(_body(response))
+    except (BrokenResponseError, httpx2.HTTPError):
+        value = None  # something else than a ``protocol.Problem`` answers
+    details = value.get("detail") if isinstance(value, dict) else None
+    details = [str(line) for line in details] if isinstance(details, list) else []
+    after_seconds = _retry_after(response.headers.get("retry-after", ""))
     reason = f"it answers {status} {response.reason_phrase}".strip()
     reason = ": ".join(filter(None, (reason, "; ".join(details))))[:_REASON_CHARACTERS]
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -248,16 +245,6 @@ def _require_good(response: httpx2.Response) -> None:
     raise CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
 
 
-def _details_of(response: httpx2.Response) -> list[str]:
-    """The lines of a ``protocol.Problem``; none where something else answers."""
-    try:
-        value = _json_of(_body(response))
-    except (BrokenResponseError, httpx2.HTTPError):
-        return []
-    detail = value.get("detail") if isinstance(value, dict) else None
-    return [str(line) for line in detail] if isinstance(detail, list) else []
-
-
 def _retry_after(header: str) -> float | None:
     """Seconds of a Retry-After header, which holds them or a date; None where it holds neither."""
     if header.strip().isdecimal():
@@ -269,11 +256,6 @@ def _retry_after(header: str) -> float | None:
 
 
 def _body(response: httpx2.Response) -> bytes:
-    """The body.
-
-    Raises:
-        BrokenResponseError: it does not end.
-    """
     body = bytearray()
     for chunk in response.iter_raw():
         body += chunk

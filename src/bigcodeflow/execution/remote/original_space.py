@@ -16,14 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    before_sleep_log,
-    retry_if_exception_type,
-    stop_before_delay,
-    wait_fixed,
-)
+from tenacity import RetryCallState, Retrying, before_sleep_log, retry_if_exception_type, wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
@@ -120,17 +113,16 @@ def results_of_space(
 def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
     """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
     deadline, losses = time.monotonic() + service.timeout_seconds, 0
-    is_too_late = stop_before_delay(service.timeout_seconds)
 
-    def is_lost_too_often(state: RetryCallState) -> bool:
+    def gives_up(state: RetryCallState) -> bool:
         nonlocal losses
         losses += not isinstance(state.outcome and state.outcome.exception(), SpaceBusyError)
-        return losses >= _MAX_LOSSES
+        return losses >= _MAX_LOSSES or time.monotonic() + state.upcoming_sleep > deadline
 
     repeat = Retrying(
         retry=retry_if_exception_type(HostLostError),
         wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
-        stop=lambda state: is_too_late(state) or is_lost_too_often(state),
+        stop=gives_up,
         before_sleep=before_sleep_log(logger, logging.WARNING),
         reraise=True,
     )
