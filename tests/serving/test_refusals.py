@@ -8,9 +8,8 @@ import socket
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.serving import access, jobs
-from bigcodeflow.serving.access import usable_key
-from bigcodeflow.serving.server import listening
+from bigcodeflow.serving import app, jobs
+from bigcodeflow.serving.server import listening, usable_key
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 
@@ -273,7 +272,7 @@ def test_bodies_of_all_clients_together_are_bounded(shared_service: Served) -> N
 
 def test_a_body_that_does_not_arrive_is_given_up(shared_service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that begins and says no more holds nothing for long."""
-    monkeypatch.setattr(access, "_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(app, "_BODY_SECONDS", 0.2)
     connection = half_sent(shared_service, 1)
     assert connection.getresponse().status == 408
     connection.close()

@@ -150,9 +150,8 @@ def serve(
     """
     from bigcodeflow.core.settings import validated
     from bigcodeflow.environments import find_environment
-    from bigcodeflow.serving.access import usable_key
     from bigcodeflow.serving.request_parsing import ServingSettings
-    from bigcodeflow.serving.server import serve
+    from bigcodeflow.serving.server import serve, usable_key
 
     key = usable_key(os.environ.get(api_key_variable, ""), host, api_key_variable)
     limits = validated(LimitsConfig, given, "command line")

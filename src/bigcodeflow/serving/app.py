@@ -1,12 +1,15 @@
-"""The addresses of a service."""
+"""The addresses of a service: what is answered at each, and who may ask how much at a time."""
 
 import asyncio
+import hashlib
+import hmac
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -14,10 +17,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bigcodeflow
+from bigcodeflow.execution.remote.http_client import is_loopback
 from bigcodeflow.execution.remote.protocol import (
     ApiModel,
     BatchRequest,
@@ -26,8 +30,6 @@ from bigcodeflow.execution.remote.protocol import (
     PrepareRequest,
     Result,
 )
-from bigcodeflow.serving import access
-from bigcodeflow.serving.jobs import QueueFullError, ServiceStoppingError
 from bigcodeflow.serving.request_parsing import RequestError
 from bigcodeflow.serving.service import Service
 
@@ -35,6 +37,10 @@ _TITLE = "bigcodeflow"
 _DESCRIPTION = "Executes programs against their tests, each in a sandbox of its own."
 #: A client that takes nothing for so long is taken for gone.
 _STALLED_SECONDS = 60.0
+#: How long a request may take to arrive.
+_BODY_SECONDS = 120.0
+#: What is left of a body that is not read must not be taken for the next request.
+_CLOSE = {"Connection": "close"}
 
 
 class Health(ApiModel):
@@ -82,11 +88,49 @@ _bearer = HTTPBearer(auto_error=False, description="The service's key.")
 
 
 async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)], service: _Own) -> None:
-    access.require_key(given, service.settings.key)
+    """Refuse who does not know the key; how long that takes tells nothing of it."""
+    sent = given.credentials.encode("utf-8", "surrogateescape") if given else b""
+    mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
+    if not hmac.compare_digest(mine, theirs):
+        reason = "the key is not this service's" if given else "a key is missing"
+        raise RequestError(
+            HTTPStatus.UNAUTHORIZED,
+            f"{reason}: send it as `Authorization: Bearer KEY`",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
 
 
 async def _require_own_name(request: Request) -> None:
-    access.require_own_name(request)
+    """Refuse a request that a foreign page made a browser on this machine send; for services without a key."""
+    if not is_own_name(request.headers.get("host", "")):
+        raise RequestError(HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only")
+
+
+def is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine, as it does from nowhere else."""
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:  # brackets without an address in them
+        return False
+
+
+class OneLength:
+    """Refuses a request that states its length twice, in two ways: a proxy before the service may believe the other.
+
+    What it takes for the rest of the body would then be read here as a request of its own.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stands before everything of the app."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass it on."""
+        app = self._app
+        if {name for name, _ in scope.get("headers", ())} >= {b"content-length", b"transfer-encoding"}:
+            reason = "the request has both Content-Length and Transfer-Encoding: send one of them"
+            app = JSONResponse({"detail": [reason]}, HTTPStatus.BAD_REQUEST, headers=_CLOSE)
+        await app(scope, receive, send)
 
 
 def _retry_after() -> dict[str, Any]:
@@ -158,21 +202,43 @@ async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
         batch = await service.read(await _read(request, service, held))
-        try:
-            reservation = service.jobs.reserve(len(batch.items), batch.mode)
-        except QueueFullError as error:
-            raise access.busy(str(error)) from None
-        except ServiceStoppingError as error:
-            again = {"Retry-After": str(access.RETRY_SECONDS)}
-            raise RequestError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=again) from None
+        reservation = service.jobs.reserve(len(batch.items), batch.mode)
         held.callback(service.jobs.release, reservation)
         return LineStream(service.lines(reservation, batch), held.pop_all().close)
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    body = access.RequestBody(service.budget, service.settings.max_body_bytes)
-    held.callback(body.close)
-    return await body.read(request)
+    """The whole body, whose bytes count as held until the stack is closed.
+
+    Raises:
+        RequestError: it is no JSON by its own word, too large, takes too long, or there is no room for it.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # a browser asks before it sends this to another site
+        raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
+    most_bytes, size_bytes = service.settings.max_body_bytes, 0
+    chunks: list[bytes] = []
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                size_bytes += len(chunk)
+                # The rest of one that is too large comes and goes: a client that is cut off while it sends would not
+                # hear why.
+                if size_bytes > 2 * most_bytes:
+                    break
+                if size_bytes > most_bytes:
+                    chunks.clear()
+                    continue
+                service.budget.take(len(chunk))
+                held.callback(service.budget.give, len(chunk))
+                chunks.append(chunk)
+    except TimeoutError:
+        reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
+        raise RequestError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
+    if size_bytes > most_bytes:
+        reason = f"a request may have {most_bytes >> 20} MiB: send several"
+        raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
+    return b"".join(chunks)
 
 
 def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -198,7 +264,7 @@ def make_app(service: Service) -> FastAPI:
     """The application of a service; its description names every answer that it gives."""
     app = FastAPI(title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
-    app.add_middleware(access.OneLength)
+    app.add_middleware(OneLength)
     app.add_exception_handler(RequestError, _answer_refusal)
     app.add_exception_handler(HTTPException, _answer_unknown)
     app.add_exception_handler(ClientDisconnect, _answer_nobody)

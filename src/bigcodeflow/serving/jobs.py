@@ -7,14 +7,15 @@ import asyncio
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
-from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.remote.protocol import ALIVE_SECONDS
 from bigcodeflow.execution.verdicts import worth_repeating
+from bigcodeflow.serving.request_parsing import busy
 
 #: How long what ended is kept for a client that lost its connection and asks again, and how much of it.
 _KEPT_SECONDS = 600.0
@@ -23,14 +24,6 @@ _KEPT_BYTES = 256 << 20
 _MAX_MODES = 8
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 ATTEMPTS = 5
-
-
-class QueueFullError(ExecutionError):
-    """There is no room now; later there will be."""
-
-
-class ServiceStoppingError(ExecutionError):
-    """Nothing new is begun any more."""
 
 
 class FinishedExecution(NamedTuple):
@@ -103,19 +96,15 @@ class JobQueue:
         """Places for so many items; to be given back with ``release``.
 
         Raises:
-            ServiceStoppingError: the service ends.
-            QueueFullError: there are not so many places left.
+            RequestError: the service ends, or there are not so many places left.
         """
         if self.stopping:
-            raise ServiceStoppingError("the service is stopping: send the batch again when it is back")
+            stopping = "the service is stopping: send the batch again when it is back"
+            raise busy(stopping, HTTPStatus.SERVICE_UNAVAILABLE)
         if self.open_items + count > self._max_queue:
-            raise QueueFullError(
-                f"{self.open_items} items wait or run, and {self._max_queue} may: send the {count} again later"
-            )
+            raise busy(f"{self.open_items} items wait or run, and {self._max_queue} may: send the {count} again later")
         if mode not in self._modes and len(self._modes) >= _MAX_MODES:
-            raise QueueFullError(
-                f"items under {_MAX_MODES} different limits wait or run already: send these again later"
-            )
+            raise busy(f"items under {_MAX_MODES} different limits wait or run already: send these again later")
         self.open_items += count
         self._modes[mode] += 1
         return Reservation(count, mode)
@@ -193,35 +182,27 @@ class JobQueue:
     async def _execute(self, job: _Job) -> None:
         for attempt in range(1, job.attempts + 1):
             self.executions += 1
-            outcome = await self._outcome(job)
+            done = asyncio.wrap_future(self._pool.submit(job.item, job.mode))
+            await asyncio.wait([done])
+            error = done.exception()
+            # Whatever this machine lacks, such as descriptors, the program did not cause it and must not fail for it.
+            lacking = f"{NOT_STARTED}the service met {error!r}: see its log"
+            outcome = Outcome(exit=lacking) if error else done.result()
             job.finished = FinishedExecution(outcome, attempt)
             if self.stopping or not worth_repeating(outcome):
                 break
-        self._keep(job)
+        if worth_repeating(outcome):  # it says nothing of the program, and is not kept for who asks again
+            del self._jobs[job.item.verdict_key]
+        else:
+            job.ended_at = time.monotonic()
+            job.size_bytes = len(outcome.stdout) + len(outcome.stderr) + sum(map(len, map(repr, outcome.frames)))
+            job.size_bytes += len(job.item.program) + len(job.item.test)
+            self._ended[job.item.verdict_key] = job
+            self._ended_bytes += job.size_bytes
+            self._drop_old()
         for reservation in job.listeners:
             reservation.ended.put_nowait(job)
         job.listeners = []
-
-    async def _outcome(self, job: _Job) -> Outcome:
-        done = asyncio.wrap_future(self._pool.submit(job.item, job.mode))
-        await asyncio.wait([done])
-        error = done.exception()
-        # Whatever this machine lacks, such as descriptors, the program did not cause it and must not fail for it.
-        return Outcome(exit=f"{NOT_STARTED}the service met {error!r}: see its log") if error else done.result()
-
-    def _keep(self, job: _Job) -> None:
-        """Keep an end for who asks again; one that says nothing of the program is not worth it."""
-        key = job.item.verdict_key
-        if job.finished is None or worth_repeating(job.finished.outcome):
-            del self._jobs[key]
-            return
-        outcome = job.finished.outcome
-        job.ended_at = time.monotonic()
-        job.size_bytes = len(outcome.stdout) + len(outcome.stderr) + sum(map(len, map(repr, outcome.frames)))
-        job.size_bytes += len(job.item.program) + len(job.item.test)
-        self._ended[key] = job
-        self._ended_bytes += job.size_bytes
-        self._drop_old()
 
     def _drop_old(self) -> None:
         long_ago = time.monotonic() - _KEPT_SECONDS

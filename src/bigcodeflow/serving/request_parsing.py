@@ -20,6 +20,8 @@ from bigcodeflow.execution.remote.executor_pool import ExecutionMode
 from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareRequest, RequestedLimits
 
 _MAX_LINES = 20
+#: When a client may try again that found no room.
+_RETRY_SECONDS = 2
 #: Bodies that may be held at the same time, in times of the largest one.
 _BODIES = 8
 #: Keys and elements of a request; each may be wrong, which takes a kilobyte to say.
@@ -33,6 +35,11 @@ class RequestError(BigCodeFlowError):
     def __init__(self, status: HTTPStatus, *lines: str, headers: dict[str, str] | None = None) -> None:
         super().__init__("; ".join(lines))
         self.status, self.lines, self.headers = status, lines, headers or {}
+
+
+def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestError:
+    """The refusal of what will be welcome later."""
+    return RequestError(status, line, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,10 @@ def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Re
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
-        raise _refusal(_line(found["loc"], found["msg"]) for found in error.errors(include_url=False)) from None
+        raise _refusal(
+            f"{'.'.join(map(str, found['loc'])) or 'body'}: {found['msg'][:1].lower()}{found['msg'][1:]}"
+            for found in error.errors(include_url=False)
+        ) from None
 
 
 def parse_batch(body: bytes, settings: ServingSettings, environment_sha: str) -> tuple[BatchRequest, ParsedBatch]:
@@ -193,10 +203,6 @@ def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE
     return RequestError(status, *lines)
 
 
-def _line(place: tuple[int | str, ...], message: str) -> str:
-    return f"{'.'.join(map(str, place)) or 'body'}: {message[:1].lower()}{message[1:]}"
-
-
 def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
     """The service's own limits, changed to what a batch asks for."""
     wanted, upper = asked.model_dump(exclude_none=True), settings.upper_limits
@@ -212,26 +218,20 @@ def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
 
 def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
     """What an item asks for that cannot be done."""
-    if item.time_seconds and item.time_seconds > settings.most_seconds:
-        most = settings.most_seconds
+    most = settings.most_seconds
+    if item.time_seconds and item.time_seconds > most:
         yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's {most:g}: ask for less"
-    if item.expected_tests is None:
-        reason = _unreadable(item.test)
-        if reason:
-            yield f"items.{number}.test: {reason}"
-
-
-def _unreadable(test: str) -> str:
-    """Why no tests can be read from a text; empty where they can."""
+    if item.expected_tests is not None:
+        return
+    reason = "has no class TestCases with a test method: write one, or name expected_tests"
     try:
-        found = expected_test_ids(test)
+        if expected_test_ids(item.test):
+            return
     except SyntaxError as error:
-        return f"is no Python ({error.msg}, line {error.lineno})"
+        reason = f"is no Python ({error.msg}, line {error.lineno})"
     except REFUSALS as error:  # the parser's words for NUL and for too deep a text
-        return f"is no Python ({type(error).__name__})"
-    if not found:
-        return "has no class TestCases with a test method: write one, or name expected_tests"
-    return ""
+        reason = f"is no Python ({type(error).__name__})"
+    yield f"items.{number}.test: {reason}"
 
 
 def _parsed_item(item: Item, settings: ServingSettings, context: list[Any], *, judged_here: bool) -> ParsedItem:

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.execution.remote.http_client import is_loopback
 from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.service import Service
@@ -97,6 +98,27 @@ class ServiceServer(uvicorn.Server):
         """Let what runs end."""
         self._service.jobs.drain()
         await super().shutdown(sockets)
+
+
+def usable_key(key: str, host: str, variable: str) -> str:
+    """The key that clients have to know; empty where none is needed.
+
+    Args:
+        key: what the environment holds.
+        host: address that the service listens on.
+        variable: where the key is taken from.
+
+    Raises:
+        ConfigError: others reach the address and there is no key, or a header cannot carry it.
+    """
+    if not key and not is_loopback(host):
+        raise ConfigError(
+            f"whoever reaches {host} could execute programs here: set {variable} to a key that clients have to know, "
+            "or listen on 127.0.0.1"
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"{variable} holds blanks or characters beyond ASCII, which no header can carry")
+    return key
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Any
@@ -17,19 +17,40 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.serving.access import ByteBudget
 from bigcodeflow.serving.jobs import ATTEMPTS, FinishedExecution, JobQueue, Reservation
 from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
     ParsedItem,
     RequestError,
     ServingSettings,
+    busy,
     parse_batch,
     parse_programs,
 )
 
 #: Checks of passes that are made at the same time; each has several executions under way.
 _CHECKS_AT_ONCE = 4
+
+
+class ByteBudget:
+    """Bytes of requests that are held at the same time."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+
+    def take(self, count: int) -> None:
+        """Count bytes that arrived.
+
+        Raises:
+            RequestError: there are too many of them already.
+        """
+        if count > self._left:
+            raise busy("the requests under way fill the memory that they may have: send this one again later")
+        self._left -= count
+
+    def give(self, count: int) -> None:
+        """Count bytes that are no longer held."""
+        self._left += count
 
 
 class Service:
@@ -48,10 +69,11 @@ class Service:
         self.budget = ByteBudget(settings.max_held_bytes)
         self._description = pool.description(capabilities)
         self._environment_sha = pool.environment.environment_sha
-        self._checks = PassChecks(pool)
+        self._contradictions = Contradictions(None, self._environment_sha)
         # One thread each: reading holds the interpreter anyway, and a survey of imports takes half a minute.
         self._reading = ThreadPoolExecutor(1, "reading")
         self._planning = ThreadPoolExecutor(1, "planning")
+        self._checking = ThreadPoolExecutor(_CHECKS_AT_ONCE, "checking")
 
     def info(self) -> dict[str, Any]:
         """The fields of ``protocol.Info``."""
@@ -105,7 +127,7 @@ class Service:
             parsed, item = by_name[name]
             row = self._verdict(finished, item)
             if row["status"] == "pass" and parsed.reference is not None:
-                check = asyncio.wrap_future(self._checks.submit(parsed, item, batch.mode))
+                check = asyncio.wrap_future(self._checking.submit(self._check, parsed, item, batch.mode))
                 checks[check] = (name, row)
             else:
                 yield _verdict_line(name, row)
@@ -114,7 +136,7 @@ class Service:
 
     def close(self) -> None:
         """Read, plan and check nothing any more."""
-        for pool in (self._reading, self._planning, self._checks.threads):
+        for pool in (self._reading, self._planning, self._checking):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _with_absent_imports(self, batch: ParsedBatch) -> ParsedBatch:
@@ -161,6 +183,29 @@ class Service:
                 f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
             )
 
+    def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> CheckResult:
+        """Execute a program that passed against contradictions of its test; what is learned of the test is kept."""
+        task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
+        task |= {"test": item.test, "entry_point": parsed.entry_point, "expected_tests": item.expected_tests}
+
+        def item_of(program: str | None, test: str) -> WorkItem:
+            text = parsed.reference or "" if program is None else program
+            preload, zygote = (item.preload, item.zygote) if program == item.program else ((), ())
+            identity = repr([text, test, item.time_seconds, item.expected_tests, mode]).encode("utf-8", "surrogatepass")
+            key = hashlib.sha256(identity).hexdigest()
+            return replace(item, verdict_key=key, program=text, test=test, preload=preload, zygote=zygote)
+
+        def execute(items: Sequence[WorkItem]) -> dict[str, dict[str, Any]]:
+            running = [self.pool.submit(one, mode) for one in items]
+            return {
+                one.verdict_key: verdict(one, future.result(), backend="local", environment_sha=self._environment_sha)
+                for one, future in zip(items, running, strict=True)
+            }
+
+        reference = Reference(task, item_of, stub_program(f"def {parsed.entry_point}(*args, **kwargs):"))
+        [finding] = check_passes([Pass(item, reference)], self._contradictions, execute).values()
+        return finding
+
 
 def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
     return protocol.line({"id": name, "verdict": {column: row[column] for column in protocol.Verdict.model_fields}})
@@ -175,44 +220,3 @@ async def _checked_lines(checks: dict[asyncio.Future[CheckResult], tuple[str, di
             yield _verdict_line(name, applied({"": row}, {"": check.result()})[""])
         if not ended:
             yield b"\n"
-
-
-class PassChecks:
-    """Executes programs that passed against contradictions of their tests; keeps what it learned of these tests."""
-
-    def __init__(self, pool: ExecutorPool) -> None:
-        self._pool, self._environment_sha = pool, pool.environment.environment_sha
-        self._contradictions = Contradictions(None, self._environment_sha)
-        self.threads = ThreadPoolExecutor(_CHECKS_AT_ONCE, "checking")
-
-    def submit(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> "Future[CheckResult]":
-        """Check a pass.
-
-        Args:
-            parsed: what the client asked for, with a reference.
-            item: what passed.
-            mode: how it ran.
-        """
-        return self.threads.submit(self._check, parsed, item, mode)
-
-    def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> CheckResult:
-        task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
-        task |= {"test": item.test, "entry_point": parsed.entry_point, "expected_tests": item.expected_tests}
-
-        def item_of(program: str | None, test: str) -> WorkItem:
-            text = parsed.reference or "" if program is None else program
-            preload, zygote = (item.preload, item.zygote) if program == item.program else ((), ())
-            identity = repr([text, test, item.time_seconds, item.expected_tests, mode]).encode("utf-8", "surrogatepass")
-            key = hashlib.sha256(identity).hexdigest()
-            return replace(item, verdict_key=key, program=text, test=test, preload=preload, zygote=zygote)
-
-        def execute(items: Sequence[WorkItem]) -> dict[str, dict[str, Any]]:
-            running = [self._pool.submit(one, mode) for one in items]
-            return {
-                one.verdict_key: verdict(one, future.result(), backend="local", environment_sha=self._environment_sha)
-                for one, future in zip(items, running, strict=True)
-            }
-
-        reference = Reference(task, item_of, stub_program(f"def {parsed.entry_point}(*args, **kwargs):"))
-        [finding] = check_passes([Pass(item, reference)], self._contradictions, execute).values()
-        return finding

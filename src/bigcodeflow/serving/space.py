@@ -20,8 +20,8 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import find_environment
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.serving.access import is_loopback, is_own_name
-from bigcodeflow.serving.app import make_app
+from bigcodeflow.execution.remote.http_client import is_loopback
+from bigcodeflow.serving.app import is_own_name, make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.server import ServiceServer, listening, quiet_signals, shown_host
 from bigcodeflow.serving.service import Service
