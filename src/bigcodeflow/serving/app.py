@@ -30,7 +30,7 @@ from bigcodeflow.execution.remote.protocol import (
     PrepareRequest,
     Result,
 )
-from bigcodeflow.serving.request_parsing import RequestError
+from bigcodeflow.serving.request_parsing import RequestRefusedError
 from bigcodeflow.serving.service import Service
 
 _TITLE = "bigcodeflow"
@@ -93,7 +93,7 @@ async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Dep
     mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
         reason = "the key is not this service's" if given else "a key is missing"
-        raise RequestError(
+        raise RequestRefusedError(
             HTTPStatus.UNAUTHORIZED,
             f"{reason}: send it as `Authorization: Bearer KEY`",
             headers={"WWW-Authenticate": "Bearer"},
@@ -103,7 +103,9 @@ async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Dep
 async def _require_own_name(request: Request) -> None:
     """Refuse a request that a foreign page made a browser on this machine send; for services without a key."""
     if not is_own_name(request.headers.get("host", "")):
-        raise RequestError(HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only")
+        raise RequestRefusedError(
+            HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
+        )
 
 
 def is_own_name(host: str) -> bool:
@@ -211,11 +213,11 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
     """The whole body, whose bytes count as held until the stack is closed.
 
     Raises:
-        RequestError: it is no JSON by its own word, too large, takes too long, or there is no room for it.
+        RequestRefusedError: it is no JSON by its own word, too large, takes too long, or there is no room for it.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # a browser asks before it sends this to another site
-        raise RequestError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
+        raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
     most_bytes, size_bytes = service.settings.max_body_bytes, 0
     chunks: list[bytes] = []
     try:
@@ -234,10 +236,10 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
                 chunks.append(chunk)
     except TimeoutError:
         reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
-        raise RequestError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
+        raise RequestRefusedError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
     if size_bytes > most_bytes:
         reason = f"a request may have {most_bytes >> 20} MiB: send several"
-        raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
+        raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
     return b"".join(chunks)
 
 
@@ -247,7 +249,7 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
 
 
 async def _answer_refusal(_request: Request, error: Exception) -> Response:
-    refused = cast("RequestError", error)
+    refused = cast("RequestRefusedError", error)
     return _json({"detail": list(refused.lines)}, refused.status, refused.headers)
 
 
@@ -265,7 +267,7 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
     app.add_middleware(OneLength)
-    app.add_exception_handler(RequestError, _answer_refusal)
+    app.add_exception_handler(RequestRefusedError, _answer_refusal)
     app.add_exception_handler(HTTPException, _answer_unknown)
     app.add_exception_handler(ClientDisconnect, _answer_nobody)
     guard = Depends(_require_key if service.settings.key else _require_own_name)

@@ -96,7 +96,7 @@ class JobQueue:
         """Places for so many items; to be given back with ``release``.
 
         Raises:
-            RequestError: the service ends, or there are not so many places left.
+            RequestRefusedError: the service ends, or there are not so many places left.
         """
         if self.stopping:
             stopping = "the service is stopping: send the batch again when it is back"

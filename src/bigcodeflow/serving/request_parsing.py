@@ -29,7 +29,7 @@ _MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
 
 
-class RequestError(BigCodeFlowError):
+class RequestRefusedError(BigCodeFlowError):
     """A request that is not answered: its status, and a line for each reason."""
 
     def __init__(self, status: HTTPStatus, *lines: str, headers: dict[str, str] | None = None) -> None:
@@ -37,9 +37,9 @@ class RequestError(BigCodeFlowError):
         self.status, self.lines, self.headers = status, lines, headers or {}
 
 
-def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestError:
+def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestRefusedError:
     """The refusal of what will be welcome later."""
-    return RequestError(status, line, headers={"Retry-After": str(_RETRY_SECONDS)})
+    return RequestRefusedError(status, line, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Re
         max_batch: elements that a list of items may have; 0 takes any number.
 
     Raises:
-        RequestError: it is no JSON, has another form, or too many parts.
+        RequestRefusedError: it is no JSON, has another form, or too many parts.
     """
     try:
         # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
+        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
@@ -129,7 +129,7 @@ def parse_batch(body: bytes, settings: ServingSettings, environment_sha: str) ->
     """A batch and its work.
 
     Raises:
-        RequestError: it has another form, asks for more than the service allows, or holds a test that is none.
+        RequestRefusedError: it has another form, asks for more than the service allows, or holds a test that is none.
     """
     request = _validated(body, BatchRequest, max_batch=settings.max_batch)
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
@@ -151,7 +151,7 @@ def parse_programs(body: bytes) -> list[tuple[str, str]]:
     """Each program with its test.
 
     Raises:
-        RequestError: it has another form.
+        RequestRefusedError: it has another form.
     """
     request = _validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
@@ -175,11 +175,11 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
         items = found.get("items")
         if max_batch and isinstance(items, list) and len(items) > max_batch:
             reason = f"items: {len(items)} in a batch, and {max_batch} may be: send several batches"
-            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+            raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         left -= len(pairs) + sum(len(value) for _, value in pairs if isinstance(value, list))
         if left < 0:
             reason = f"the body holds more than {_MAX_VALUES:,} values: send several"
-            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+            raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         return found
 
     return made
@@ -196,11 +196,11 @@ def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
         raise _refusal(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
-def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestError:
+def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestRefusedError:
     lines = list(lines)
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
-    return RequestError(status, *lines)
+    return RequestRefusedError(status, *lines)
 
 
 def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:

@@ -33,6 +33,8 @@ def serve(
     cores: int,
     slots_per_core: int,
     ready: Callable[[str, int], None],
+    application: Callable[[Service], FastAPI] = make_app,
+    **options: Any,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then items that run may end, and all others are left to their clients.
 
@@ -44,6 +46,8 @@ def serve(
         cores: cores that items may keep busy; 0 takes all.
         slots_per_core: items in flight for each.
         ready: called with the address and how many items run at once, when requests are answered.
+        application: makes what answers.
+        options: of ``uvicorn.Config`` beside the server's own.
 
     Raises:
         ConfigError: the address cannot be had.
@@ -56,7 +60,7 @@ def serve(
         service = Service(pool, pool.check(ExecutionMode(settings.limits)), settings)
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
         with quiet_signals():
-            ServiceServer(make_app(service), service, lambda: ready(url, pool.slots)).run([listener])
+            ServiceServer(application(service), service, lambda: ready(url, pool.slots), **options).run([listener])
 
 
 class ServiceServer(uvicorn.Server):
@@ -65,14 +69,7 @@ class ServiceServer(uvicorn.Server):
     def __init__(
         self, app: FastAPI, service: Service, ready: Callable[[], object] = lambda: None, **options: Any
     ) -> None:
-        """Nothing is served yet.
-
-        Args:
-            app: what answers.
-            service: what executes for it.
-            ready: called when requests are answered.
-            options: of ``uvicorn.Config`` beside its own.
-        """
+        """Nothing is served yet; ``options`` are those of ``uvicorn.Config`` beside its own."""
         self._service, self._ready = service, ready
         own: dict[str, Any] = {
             "http": "h11",
@@ -152,4 +149,5 @@ def quiet_signals() -> Iterator[None]:
 
 
 def shown_host(host: str) -> str:
+    """A host as an address has it."""
     return f"[{host}]" if ":" in host else host

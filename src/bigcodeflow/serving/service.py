@@ -21,7 +21,7 @@ from bigcodeflow.serving.jobs import ATTEMPTS, FinishedExecution, JobQueue, Rese
 from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
     ParsedItem,
-    RequestError,
+    RequestRefusedError,
     ServingSettings,
     busy,
     parse_batch,
@@ -42,7 +42,7 @@ class ByteBudget:
         """Count bytes that arrived.
 
         Raises:
-            RequestError: there are too many of them already.
+            RequestRefusedError: there are too many of them already.
         """
         if count > self._left:
             raise busy("the requests under way fill the memory that they may have: send this one again later")
@@ -86,7 +86,7 @@ class Service:
         """The work of a batch.
 
         Raises:
-            RequestError: it cannot be done here.
+            RequestRefusedError: it cannot be done here.
         """
         loop = asyncio.get_running_loop()
         request, batch = await loop.run_in_executor(
@@ -99,7 +99,7 @@ class Service:
         """How each program of a request starts.
 
         Raises:
-            RequestError: the request has another form.
+            RequestRefusedError: the request has another form.
         """
         loop = asyncio.get_running_loop()
         texts = await loop.run_in_executor(self._reading, parse_programs, body)
@@ -177,7 +177,7 @@ class Service:
         own = (self._description["code_version"], self._environment_sha)
         wanted = (request.code_version or own[0], request.environment_sha or own[1])
         if own != wanted:
-            raise RequestError(
+            raise RequestRefusedError(
                 HTTPStatus.CONFLICT,
                 f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
                 f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",

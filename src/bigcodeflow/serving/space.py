@@ -10,24 +10,23 @@ import hmac
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import closing
 from dataclasses import dataclass, field, fields
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.remote.http_client import is_loopback
 from bigcodeflow.serving.app import is_own_name, make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
-from bigcodeflow.serving.server import ServiceServer, listening, quiet_signals, shown_host
+from bigcodeflow.serving.server import serve, shown_host
 from bigcodeflow.serving.service import Service
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +36,6 @@ _STOP_SECONDS = 5
 _EVENTS_AT_ONCE = 256
 #: What an item may ask for, but for its memory, which the space bounds itself.
 _MOST = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
-
-_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 def _option(default: Any, description: str) -> Any:
@@ -94,29 +90,26 @@ class Gate:
     Without a key it lets in who names this machine: a page of another site can have its own name resolve to loopback.
     """
 
-    def __init__(self, app: Any, *, key: str, most_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, key: str, most_bytes: int) -> None:
         """Stands before everything of the app, uploads included."""
         self._app, self._key, self._most_bytes = app, key.encode(), most_bytes
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass it on."""
+        kind = scope["type"]
         # The HTTP API has guards of its own, which answer its clients in JSON.
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"].startswith("/v1/")):
+        if kind == "lifespan" or (kind == "http" and scope["path"].startswith("/v1/")):
             await self._app(scope, receive, send)
-            return
-        status = self._refusal(scope) if scope["type"] == "http" else HTTPStatus.NOT_FOUND
-        if status is None:
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            headers = [(b"content-type", b"text/plain")]
-            if status is HTTPStatus.UNAUTHORIZED:
-                headers.append((b"www-authenticate", b'Basic realm="bigcodeflow"'))
-            await send({"type": "http.response.start", "status": status.value, "headers": headers})
-            await send({"type": "http.response.body", "body": status.phrase.encode()})
-        else:
+        elif kind != "http":
             await send({"type": "websocket.close", "code": 1008})
+        elif (status := self._refusal(scope)) is None:
+            await self._app(scope, receive, send)
+        else:
+            asked = status is HTTPStatus.UNAUTHORIZED
+            headers = {"WWW-Authenticate": 'Basic realm="bigcodeflow"'} if asked else None
+            await PlainTextResponse(status.phrase, status, headers)(scope, receive, send)
 
-    def _refusal(self, scope: Mapping[str, Any]) -> HTTPStatus | None:
+    def _refusal(self, scope: Scope) -> HTTPStatus | None:
         headers = dict(scope["headers"])
         if self._key and not hmac.compare_digest(_sent_key(headers.get(b"authorization", b"")), self._key):
             return HTTPStatus.UNAUTHORIZED
@@ -155,13 +148,12 @@ def require_key_or_loopback(settings: SpaceSettings) -> None:
         )
 
 
-def make_space(service: Service, settings: SpaceSettings) -> "FastAPI":
+def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     """The HTTP API with the page beside it, and the gate before both."""
     os.environ.update(_QUIET)
     import gradio
 
-    from bigcodeflow.serving.evaluations import Evaluations
-    from bigcodeflow.serving.space_page import CSS, add_page, add_predict, fitting_dataset, theme
+    from bigcodeflow.serving.space_page import CSS, Evaluations, add_page, add_predict, fitting_dataset, theme
 
     environment = service.pool.environment
     own_service = {"url": settings.url, "key_variable": settings.key_variable, "concurrency": service.pool.slots}
@@ -191,30 +183,6 @@ def make_space(service: Service, settings: SpaceSettings) -> "FastAPI":
     return app
 
 
-def serve(settings: SpaceSettings) -> None:
-    """Serve until a signal says that it is enough; what is running then is ended.
-
-    Raises:
-        SandboxUnavailableError: this machine cannot isolate what would be executed.
-        ConfigError: the address cannot be had.
-    """
-    environment = find_environment(settings.environment)
-    with (
-        listening(settings.host, settings.port) as listener,
-        closing(ExecutorPool(environment, cores=settings.cores, slots_per_core=settings.slots_per_core)) as pool,
-        quiet_signals(),
-    ):
-        service = Service(pool, pool.check(ExecutionMode(LimitsConfig())), settings.serving)
-        ServiceServer(
-            make_space(service, settings),
-            service,
-            lambda: logger.warning("the space listens on %s", settings.url),
-            lifespan="on",
-            proxy_headers=True,
-            timeout_graceful_shutdown=_STOP_SECONDS,
-        ).run([listener])
-
-
 def main() -> int:
     """Serve as the command line says; 1 where that cannot be."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -225,7 +193,19 @@ def main() -> int:
     settings = SpaceSettings(**vars(parser.parse_args()))
     try:
         require_key_or_loopback(settings)
-        serve(settings)
+        serve(
+            find_environment(settings.environment),
+            settings.serving,
+            host=settings.host,
+            port=settings.port,
+            cores=settings.cores,
+            slots_per_core=settings.slots_per_core,
+            ready=lambda *_: logger.warning("the space listens on %s", settings.url),
+            application=partial(make_space, settings),
+            lifespan="on",
+            proxy_headers=True,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
     except BigCodeFlowError as error:
         logger.error("%s", error)  # noqa: TRY400 - a user's mistake is one line
         return 1

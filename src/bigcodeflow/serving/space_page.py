@@ -1,19 +1,32 @@
-"""The space's page for people, and the original evaluator's endpoint /predict: a sample file in, results out."""
+"""The space's page for people, and the original evaluator's endpoint /predict: a sample file in, results out.
+
+Both evaluate a sample file as a run whose samples execute where those of machines do: in the space itself.
+"""
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio
 import pyarrow as pa
 from gradio.utils import get_upload_folder
 
-from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow import results
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.serving.evaluations import DATASETS, EvaluationRequest, Evaluations, RunProgress
+from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.store import ArtifactRef, open_store
 
 CSS = ".summary pre { font-size: 0.85rem; }"
 _REFRESH_SECONDS = 0.5
@@ -41,8 +54,127 @@ _PREDICT_DEFAULTS: dict[str, Any] = {
     "selective_evaluate": "",
 }
 
+#: Data sets that may be chosen; a path would open this machine's files to who asks.
+DATASETS = ("starter", "bigcode/bigcodebench")
+_NAME_LENGTH = 120
+_SUMMARY_COLUMNS = 100
+
 #: Progress, summary, table, files.
 _Shown = tuple[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """What is to be evaluated, and against what."""
+
+    samples: Path
+    dataset: str = "starter"
+    split: str = "complete"
+    subset: str = "full"
+    ids: str = ""
+    calibrated: bool = True
+    k: tuple[int, ...] = (1, 5, 10)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+class EvaluationResult(NamedTuple):
+    """What an evaluation left."""
+
+    summary: str
+    verdicts: pa.Table
+    files: tuple[Path, ...]
+    """*_eval_results.json, *_pass_at_k.json, verdicts.parquet and metrics.parquet."""
+
+
+class RunProgress:
+    """How far an evaluation is; written by its thread, read by the page."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, str] = {}
+        """State of each stage so far, by its title."""
+
+    def begin(self, title: str) -> stages.Progress:
+        """A stage has work to do."""
+        self.stages[title] = "begins"
+
+        def move(finished: int, total: int, note: str = "") -> None:
+            self.stages[title] = f"{finished:,} of {total:,}" + (f" ({note})" if note else "")
+
+        return move
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        """A stage's artifact is there."""
+        self.stages[title] = f"{ref.rows:,} rows" + (", known before" if reused else "")
+
+
+class Evaluations:
+    """Evaluations, one after the other; one that nobody waits for goes on, and is there when it is asked for again."""
+
+    def __init__(self, environment: str, store: str, service: Mapping[str, Any]) -> None:
+        """Nothing is started before the first one.
+
+        Args:
+            environment: name of the space's environment.
+            store: where artifacts are kept.
+            service: ``execution.service`` of the space itself, so that all share its cores.
+        """
+        self._environment, self._store, self._service = environment, store, dict(service)
+        self._pool = ThreadPoolExecutor(1, "evaluate")
+
+    @contextmanager
+    def begun(self, request: EvaluationRequest, progress: RunProgress) -> Iterator["Future[EvaluationResult]"]:
+        """An evaluation that begins as soon as the one before it has ended; its files last as long as the block.
+
+        Raises:
+            ConfigError: it cannot be made from these choices.
+        """
+        folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
+        running: Future[EvaluationResult] | None = None
+        try:
+            running = self._pool.submit(_evaluate, self._config(request, folder), progress)
+            yield running
+        finally:
+            if running is None:
+                shutil.rmtree(folder)
+            else:  # one that goes on without anybody still writes there
+                running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
+
+    def _config(self, request: EvaluationRequest, folder: Path) -> RunConfig:
+        if request.dataset not in DATASETS:
+            raise ConfigError(f"dataset {request.dataset!r} is none of {', '.join(DATASETS)}")
+        stem = request.samples.name.partition(".jsonl")[0]
+        dataset = {"source": request.dataset, "split": request.split, "subset": request.subset, "ids": request.ids}
+        given: dict[str, Any] = {
+            "name": re.sub(r"[^\w.\-+]", "-", stem)[:_NAME_LENGTH] or "space",
+            "store": self._store,
+            "out": str(folder),
+            "dataset": dataset,
+            "samples": {"source": str(request.samples)},
+            "sanitizing": {"mode": "none"},
+            "execution": {
+                "backend": "gradio",
+                "service": self._service,
+                "environment": self._environment,
+                "variants": ["calibrated" if request.calibrated else "raw"],
+                "limits": dict(request.limits),
+            },
+            "aggregation": {"k": list(request.k)},
+        }
+        return load_settings(given, "space")
+
+
+def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
+    from rich.console import Console
+
+    started_at = datetime.now(UTC)
+    artifacts = stages.perform_all(config, progress)
+    store = open_store(config.store)
+    written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
+    failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
+    console = Console(file=StringIO(), width=_SUMMARY_COLUMNS, no_color=True)
+    with console.capture() as summary:
+        console.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=config.name))
+    return EvaluationResult(summary.get(), store.read(artifacts.execution), written.files)
 
 
 def theme() -> gradio.themes.Default:
@@ -55,7 +187,16 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
     gradio.Markdown(_ABOUT.format(name=environment.name, sha=environment.environment_sha[:12]))
     with gradio.Row():
         with gradio.Column(scale=1):
-            choices = _choices(environment)
+            # In the order in which _evaluation takes them.
+            choices = [
+                upload_field("Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"]),
+                gradio.Dropdown(list(DATASETS), value=fitting_dataset(environment), label="Tasks"),
+                gradio.Dropdown([environment.name], value=environment.name, label="Environment"),
+                gradio.Radio(["complete", "instruct"], value="complete", label="Split"),
+                gradio.Radio(["full", "hard"], value="full", label="Subset"),
+                gradio.Textbox(label="Only these tasks", placeholder="all, or numbers such as 1,5-9"),
+                gradio.Checkbox(value=True, label="Calibrated: code_prompt in front of each solution"),
+            ]
             begin = gradio.Button("Evaluate", variant="primary")
         with gradio.Column(scale=2):
             shown = [
@@ -70,21 +211,6 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
             yield one
 
     begin.click(evaluate, choices, shown, api_visibility="private", concurrency_limit=8, show_progress_on=shown[2])
-
-
-def _choices(environment: InstalledEnvironment) -> list[Any]:
-    """What people choose, in the order in which an evaluation takes it."""
-    samples = upload_field("Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"])
-    names = [environment.name]
-    return [
-        samples,
-        gradio.Dropdown(list(DATASETS), value=fitting_dataset(environment), label="Tasks"),
-        gradio.Dropdown(names, value=environment.name, label="Environment"),
-        gradio.Radio(["complete", "instruct"], value="complete", label="Split"),
-        gradio.Radio(["full", "hard"], value="full", label="Subset"),
-        gradio.Textbox(label="Only these tasks", placeholder="all, or numbers such as 1,5-9"),
-        gradio.Checkbox(value=True, label="Calibrated: code_prompt in front of each solution"),
-    ]
 
 
 def fitting_dataset(environment: InstalledEnvironment) -> str:
@@ -154,9 +280,28 @@ def add_predict(evaluations: Evaluations, dataset: str) -> None:
     ) -> tuple[Any, Any]:
         if not samples or check_gt_only:
             raise gradio.Error("give a sample file; ground truths alone are not checked here", print_exception=False)
-        chosen = {"split": split, "subset": subset, "calibrated": calibrated, "ids": selective_evaluate or ""}
-        chosen |= {"k": _k_of(str(pass_k)), "limits": {"address_space_mib": int(max_as_limit)}}
-        return await _predicted(evaluations, samples, dataset, chosen)
+        if not re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", str(pass_k)):
+            raise gradio.Error(f"pass_k {pass_k!r} is no list of numbers such as 1,5,10", print_exception=False)
+        request = EvaluationRequest(
+            uploaded(samples),
+            dataset,
+            split=split,
+            subset=subset,
+            ids=selective_evaluate or "",
+            calibrated=calibrated,
+            k=tuple(int(part) for part in str(pass_k).split(",")),
+            limits={"address_space_mib": int(max_as_limit)},
+        )
+        try:
+            with evaluations.begun(request, RunProgress()) as begun:
+                done = await asyncio.wrap_future(begun)
+                texts = {file.name: file.read_text() for file in done.files if file.suffix == ".json"}
+        except BigCodeFlowError as error:
+            raise gradio.Error(str(error), print_exception=False) from error
+        return (
+            next(json.loads(text) for name, text in texts.items() if name.endswith("_eval_results.json")),
+            next(json.loads(text) for name, text in texts.items() if name.endswith("_pass_at_k.json")),
+        )
 
     with gradio.Row(visible=False):
         inputs = [_input(name, value) for name, value in _PREDICT_DEFAULTS.items()]
@@ -177,26 +322,6 @@ def _input(name: str, value: Any) -> Any:
     if isinstance(value, bool):
         return gradio.Checkbox(value=value, label=name)
     return gradio.Textbox(value, label=name) if isinstance(value, str) else gradio.Number(value, label=name)
-
-
-def _k_of(pass_k: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", pass_k):
-        raise gradio.Error(f"pass_k {pass_k!r} is no list of numbers such as 1,5,10", print_exception=False)
-    return tuple(int(part) for part in pass_k.split(","))
-
-
-async def _predicted(evaluations: Evaluations, samples: str, dataset: str, chosen: dict[str, Any]) -> tuple[Any, Any]:
-    request = EvaluationRequest(uploaded(samples), dataset, **chosen)
-    try:
-        with evaluations.begun(request, RunProgress()) as begun:
-            done = await asyncio.wrap_future(begun)
-            texts = {file.name: file.read_text() for file in done.files if file.suffix == ".json"}
-    except BigCodeFlowError as error:
-        raise gradio.Error(str(error), print_exception=False) from error
-    return (
-        next(json.loads(text) for name, text in texts.items() if name.endswith("_eval_results.json")),
-        next(json.loads(text) for name, text in texts.items() if name.endswith("_pass_at_k.json")),
-    )
 
 
 def upload_field(label: str, **options: Any) -> gradio.File:

@@ -49,14 +49,10 @@ class ProtocolError(BigCodeFlowError):
 
 #: A name as an import statement has it; what a warm start imports is named by clients.
 _Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=300)]
-
-
-_EXAMPLE_TEST = """import unittest
-
-class TestCases(unittest.TestCase):
-    def test_answer(self):
-        self.assertEqual(task_func(), 42)
-"""
+_EXAMPLE_TEST = (
+    "import unittest\n\nclass TestCases(unittest.TestCase):\n"
+    "    def test_answer(self):\n        self.assertEqual(task_func(), 42)\n"
+)
 
 
 class ApiModel(BaseModel):
@@ -339,11 +335,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
 
 
 def parse_outcome(value: object) -> Outcome:
-    """The outcome that JSON holds, whose frames have what a verdict is made from.
-
-    Raises:
-        ProtocolError: it has another form.
-    """
+    """The outcome that JSON holds, whose frames have what a verdict is made from, or a ProtocolError."""
     if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
         raise ProtocolError("an outcome is no object, or has fields that are unknown here")
     try:
