@@ -109,25 +109,28 @@ def program(machine: str = "") -> bytes | None:
     if machine not in _ARCHITECTURES:
         return None
     column = list(_ARCHITECTURES).index(machine)
-    code = _load(_AT_ARCHITECTURE) + _unless_equal(_ARCHITECTURES[machine], _return(_KILL_PROCESS))
+    code: _Code = [*_load(_AT_ARCHITECTURE), (_JUMP_EQUAL, 1, 0, _ARCHITECTURES[machine]), *_return(_KILL_PROCESS)]
     code += _load(_AT_NUMBER)
     if machine == "x86_64":
         code += _when(_JUMP_AT_LEAST, _X32_BIT, _return(_ERROR | errno.EPERM))
     for table, error in ((REFUSED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
-        for numbers in table.values():
-            number = numbers[column]
+        for number in (numbers[column] for numbers in table.values()):
             if number is not None:
-                code += _when_equal(number, _return(_ERROR | error))
+                code += _when(_JUMP_EQUAL, number, _return(_ERROR | error))
     for name, numbers in _EXAMINED.items():
-        code += _when_equal(numbers[column] or 0, _examine(name))
+        code += _when(_JUMP_EQUAL, numbers[column] or 0, _examine(name))
     return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _return(_ALLOW))
 
 
-def prepare(filter_program: bytes) -> Callable[[], None]:
-    """A function that puts the filter on the calling thread and on everything that it will start, for good.
+def prepare(filter_program: bytes | None = None) -> Callable[[], None]:
+    """A function that puts a filter on the calling thread and on everything that it will start, for good.
 
     Everything that takes time or imports is done beforehand. The function raises OSError where the kernel refuses.
+    Without an argument the filter is this machine's, and the function does nothing where there is none.
     """
+    filter_program = filter_program or (program() if available() else None)
+    if not filter_program:
+        return lambda: None
     header = _Program(len(filter_program) // _INSTRUCTION.size, filter_program)
     prctl, last_error, word = ctypes.CDLL(None, use_errno=True).prctl, ctypes.get_errno, ctypes.c_ulong
     filtering = (_PR_SET_SECCOMP, word(_SECCOMP_MODE_FILTER), ctypes.byref(header))
@@ -142,12 +145,6 @@ def prepare(filter_program: bytes) -> Callable[[], None]:
     return put_on
 
 
-def prepared() -> Callable[[], None]:
-    """A function that installs this machine's filter, or does nothing where there is none."""
-    filter_program = program() if available() else None
-    return prepare(filter_program) if filter_program else lambda: None
-
-
 class _Program(ctypes.Structure):
     """struct sock_fprog: the number of instructions, and where they are."""
 
@@ -156,20 +153,16 @@ class _Program(ctypes.Structure):
 
 def _examine(name: str) -> _Code:
     """What is done about a call after a look at the low words of its arguments, which is all that the kernel uses."""
+    refuse = _return(_ERROR | errno.EPERM)
     if name == "clone":
-        verdict = _load_argument(0) + _when(_JUMP_ANY_BIT, _NEW_NAMESPACES, _return(_ERROR | errno.EPERM))
-    elif name == "ioctl":
-        verdict = _load_argument(1)
-        for request in _TERMINAL_REQUESTS:
-            verdict += _when_equal(request, _return(_ERROR | errno.EPERM))
-    elif name == "personality":
-        verdict = _load_argument(0) + _unless_equal(_QUERY_PERSONALITY, _return(_ERROR | errno.EPERM))
-    else:
-        verdict = _load_argument(0)
-        for family in _SOCKET_FAMILIES:
-            verdict += _when_equal(family, _return(_ALLOW))
-        return verdict + _return(_ERROR | errno.EAFNOSUPPORT)
-    return verdict + _return(_ALLOW)
+        return _load_argument(0) + _when(_JUMP_ANY_BIT, _NEW_NAMESPACES, refuse) + _return(_ALLOW)
+    if name == "ioctl":
+        tests = [_when(_JUMP_EQUAL, request, refuse) for request in _TERMINAL_REQUESTS]
+        return sum(tests, _load_argument(1)) + _return(_ALLOW)
+    if name == "personality":
+        return _load_argument(0) + _when(_JUMP_EQUAL, _QUERY_PERSONALITY, _return(_ALLOW)) + refuse
+    tests = [_when(_JUMP_EQUAL, family, _return(_ALLOW)) for family in _SOCKET_FAMILIES]
+    return sum(tests, _load_argument(0)) + _return(_ERROR | errno.EAFNOSUPPORT)
 
 
 def _load(offset: int) -> _Code:
@@ -183,14 +176,6 @@ def _load_argument(index: int) -> _Code:
 def _when(test: int, value: int, then: _Code) -> _Code:
     """Code that runs ``then`` where the loaded word passes the test, and is passed over where not."""
     return [(test, 0, len(then), value), *then]
-
-
-def _when_equal(value: int, then: _Code) -> _Code:
-    return _when(_JUMP_EQUAL, value, then)
-
-
-def _unless_equal(value: int, then: _Code) -> _Code:
-    return [(_JUMP_EQUAL, len(then), 0, value), *then]
 
 
 def _return(action: int) -> _Code:

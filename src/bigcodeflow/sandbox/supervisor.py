@@ -66,7 +66,7 @@ class Supervisor:
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with places of its own."""
         self._control, self._settings = control, settings
-        self._restrict = seccomp.prepared()
+        self._restrict = seccomp.prepare()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
         namespaces.show_self()  # the maps of what is cloned are written by way of /proc

@@ -52,7 +52,7 @@ class Zygote:
         self._control, self._generators = control, list(generators)
         self._samples: dict[int, int] = {}
         self._zygotes: list[int] = []
-        self._restrict = seccomp.prepared()
+        self._restrict = seccomp.prepare()
         self._home = os.open(_OWN_PID_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
         self._wakeup, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
