@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -45,17 +45,7 @@ def warm(starter_environment: InstalledEnvironment) -> Iterator[LocalBackend]:
 
 
 def _with(libraries: tuple[str, ...], program: str = RIGHT, test: str = TEST) -> WorkItem:
-    plain = item(program, test)
-    return WorkItem(
-        plain.verdict_key,
-        program,
-        test,
-        plain.expected_tests,
-        plain.time_seconds,
-        plain.missing_imports,
-        preload=libraries,
-        zygote=libraries,
-    )
+    return replace(item(program, test), preload=libraries, zygote=libraries)
 
 
 def _status(backend: LocalBackend, work: WorkItem) -> str:
@@ -226,12 +216,8 @@ def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnv
 
 
 def _descendants(pid: int) -> list[int]:
-    told = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout.split()[2:]
-    parents = dict(zip(map(int, told[::2]), map(int, told[1::2]), strict=True))
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
+    parent = psutil.Process(pid)
+    return sorted(process.pid for process in (parent, *parent.children(recursive=True)))
 
 
 def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
@@ -249,23 +235,27 @@ def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) ->
 
 
 @pytest.fixture
-def folder(starter_environment: InstalledEnvironment) -> Iterator[Path]:
-    """A folder for environments; a sandbox has its own /tmp, so it lies elsewhere."""
+def environment_with(starter_environment: InstalledEnvironment) -> Iterator[Callable[..., InstalledEnvironment]]:
+    """Makes an environment with one module; a sandbox has its own /tmp, so it lies elsewhere."""
     with tempfile.TemporaryDirectory(dir=starter_environment.root.parent) as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+        folder = Path(name)
+        folder.chmod(0o755)
+
+        def make(module: str, text: str) -> InstalledEnvironment:
+            venv = [str(starter_environment.python), "-m", "venv", "--without-pip", str(folder / "venv")]
+            subprocess.run(venv, check=True)
+            (libraries,) = folder.glob("venv/lib/python3.*/site-packages")
+            (libraries / f"{module}.py").write_text(text)
+            mounts = (*starter_environment.mounts, folder)
+            return InstalledEnvironment(module, folder, folder / "venv" / "bin" / "python", mounts, {}, "sha", ())
+
+        yield make
 
 
-def test_a_library_that_starts_threads_is_not_forked(starter_environment: InstalledEnvironment, folder: Path) -> None:
+def test_a_library_that_starts_threads_is_not_forked(environment_with: Callable[..., InstalledEnvironment]) -> None:
     """A fork of a process with threads can hang, so its samples start bare and import the library themselves."""
-    venv = [str(starter_environment.python), "-m", "venv", "--without-pip", str(folder / "venv")]
-    subprocess.run(venv, check=True)
-    (libraries,) = folder.glob("venv/lib/python3.*/site-packages")
     starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n"
-    (libraries / "restless.py").write_text(starts)
-    mounts = (*starter_environment.mounts, folder)
-    restless = InstalledEnvironment("restless", folder, folder / "venv" / "bin" / "python", mounts, {}, "sha", ())
-    with closing(LocalBackend(restless, LIMITS, warm=True)) as backend:
+    with closing(LocalBackend(environment_with("restless", starts), LIMITS, warm=True)) as backend:
         threads = "import restless, threading\nprint(threading.active_count())\n"
         outcome = backend.execute(_with(("restless",), threads + RIGHT))
         assert outcome.stdout == "2\n"
@@ -273,21 +263,15 @@ def test_a_library_that_starts_threads_is_not_forked(starter_environment: Instal
 
 
 def test_generators_of_libraries_have_seeds_of_their_own(
-    starter_environment: InstalledEnvironment, folder: Path
+    environment_with: Callable[..., InstalledEnvironment],
 ) -> None:
     """What a library made without a seed when it was imported differs from sample to sample; what it seeded does not."""
-    venv = [str(starter_environment.python), "-m", "venv", "--without-pip", str(folder / "venv")]
-    subprocess.run(venv, check=True)
-    (libraries,) = folder.glob("venv/lib/python3.*/site-packages")
-    (libraries / "drawing.py").write_text("import random\nFREE, FIXED = random.Random(), random.Random(7)\n")
-    mounts = (*starter_environment.mounts, folder)
-    environment = InstalledEnvironment("drawing", folder, folder / "venv" / "bin" / "python", mounts, {}, "sha", ())
-    with closing(LocalBackend(environment, ROOMY, warm=True)) as backend:
+    drawing = environment_with("drawing", "import random\nFREE, FIXED = random.Random(), random.Random(7)\n")
+    with closing(LocalBackend(drawing, ROOMY, warm=True)) as backend:
         asked = "[__import__('drawing').FREE.random(), __import__('drawing').FIXED.random()]"
         draws = [_look(backend, asked, ("drawing", "random")) for _ in range(3)]
     assert isinstance(draws[0], list)
-    assert len({draw[0] for draw in draws}) == 3  # type: ignore[index]
-    assert len({draw[1] for draw in draws}) == 1  # type: ignore[index]
+    assert [len(set(column)) for column in zip(*draws, strict=True)] == [3, 1]  # type: ignore[call-overload]
 
 
 def test_an_environment_below_tmp_starts_cold(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:

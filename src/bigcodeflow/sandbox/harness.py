@@ -22,7 +22,7 @@ from os import _exit as leave
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 if TYPE_CHECKING:
-    import unittest
+    from collections.abc import Iterable
     from multiprocessing.connection import Connection
     from typing import Any, TextIO
 
@@ -69,13 +69,13 @@ def hide() -> None:
     sys.modules.setdefault("__main__", types.ModuleType("__main__"))
 
 
-def _own_module(name: str) -> Any:
-    """A module of this folder that not every sample needs; it is out of the program's sight at once."""
-    sys.path.insert(0, _FOLDER)
-    module = importlib.import_module(name)
-    sys.path.remove(_FOLDER)
-    hide()
-    return module
+def import_modules(names: Iterable[str]) -> None:
+    """Import each module; what cannot be imported is left to the program, which is to see the error itself."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException:  # a library may raise anything
+            continue
 
 
 def prepare_process(settings: dict[str, Any]) -> None:
@@ -96,11 +96,7 @@ def prepare_process(settings: dict[str, Any]) -> None:
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
     time.tzset()
-    for name in settings.get("preload", ()):
-        try:
-            importlib.import_module(name)
-        except BaseException:  # a library may raise anything; the program that imports it is to see it
-            continue
+    import_modules(settings.get("preload", ()))
     sys.argv = [FILE_NAME]
     vars(builtins).update(exit=None, quit=None)
 
@@ -137,21 +133,31 @@ class Sample:
         code = self._compile(lines_before + test, "test", flags)
         if code is None or not self._execute(code, "test"):
             return
-        loaded = self._load_cases()
-        if loaded is not None:
-            self._run_tests(loaded)
+        try:
+            cls = self._module.TestCases
+            loaded = [cls(name) for name in cases.test_names(cls)]
+        except BaseException:
+            self._fail("collect", sys.exc_info())
+            return
+        self._send("loaded", tests=[case._testMethodName for case in loaded])
+        self._runner.run(self._names, loaded)
+        for stream in self._streams:
+            _flush(stream)
+        if self._partner:
+            self._partner.end()
+        self._send("end")
 
     def _load(self, program: str) -> int | None:
         """Execute the program's text; the flags of its future imports, None where it failed."""
         code = self._compile(program, "compile", 0)
-        if code is None or not self._execute(code, "program"):
-            return None
-        flags: int = code.co_flags & _FUTURE_FLAGS
-        return flags
+        return code.co_flags & _FUTURE_FLAGS if code and self._execute(code, "program") else None
 
     def _separated(self, program: str) -> int | None:
         """The same in a process of the program's own; the test text finds there what it passes to SEPARATED."""
-        separate = _own_module("separate")
+        sys.path.insert(0, _FOLDER)  # not every sample needs it; it is out of the program's sight at once
+        separate: Any = importlib.import_module("separate")
+        sys.path.remove(_FOLDER)
+        hide()
 
         def serve(connection: Connection) -> None:
             self._send = lambda event, **fields: separate.send(connection, event, fields)
@@ -171,23 +177,6 @@ class Sample:
         if event == "test" and self._partner and self._partner.was_undecided():
             fields["outcome"] = "missing"
         self._send(event, **fields)
-
-    def _run_tests(self, loaded: list[unittest.TestCase]) -> None:
-        self._send("loaded", tests=[case._testMethodName for case in loaded])
-        self._runner.run(self._names, loaded)
-        for stream in self._streams:
-            _flush(stream)
-        if self._partner:
-            self._partner.end()
-        self._send("end")
-
-    def _load_cases(self) -> list[unittest.TestCase] | None:
-        try:
-            cls = self._module.TestCases
-            return [cls(name) for name in cases.test_names(cls)]
-        except BaseException:
-            self._fail("collect", sys.exc_info())
-            return None
 
     def _compile(self, text: str, phase: str, flags: int) -> types.CodeType | None:
         try:

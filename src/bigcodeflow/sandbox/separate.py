@@ -120,25 +120,21 @@ class Partner:
         while number != self._calls:  # of a call that the test gave up
             number, answer = self._answer()
         try:
-            return _decoded(answer)
+            if "untransferable" in answer:
+                raise UntransferableError(answer["untransferable"])  # noqa: TRY301 -- the answer may be anything
+            if answer["state"] is not None:
+                _restore(decoded(answer["state"]))
+            name, decode = ("raised", decoded_error) if "raised" in answer else ("value", decoded)
+            found: dict[str, Any] = answer | {name: decode(answer[name])}
         except Exception as error:  # whatever a library raises of parts that the program made up
             raise UntransferableError(str(error)) from None
+        return found
 
     def _answer(self) -> Any:
         try:
             return loads(self._connection.recv_bytes(_MOST_BYTES))
         except ConnectionError:
             raise EOFError("the process of the program has ended") from None
-
-
-def _decoded(answer: dict[str, Any]) -> dict[str, Any]:
-    if "untransferable" in answer:
-        raise UntransferableError(str(answer["untransferable"]))
-    if answer["state"] is not None:
-        _restore(decoded(answer["state"]))
-    if "raised" in answer:
-        return answer | {"raised": decoded_error(answer["raised"])}
-    return answer | {"value": decoded(answer["value"])}
 
 
 def _become_partner(connection: Connection, serve: Callable[[Connection], None]) -> NoReturn:
@@ -177,7 +173,10 @@ def serve_calls(connection: Connection, names: dict[str, Any]) -> None:
             sys.stdout.flush()
             after = _state()
             answer["state"] = None if after == state else encoded(after)
-            answer["printed"] = _taken(printed.buffer)
+            output: Any = printed.buffer
+            answer["printed"] = output.getvalue().decode("utf-8", "surrogatepass")
+            output.seek(0)
+            output.truncate()
         except Exception as error:  # whatever the call or its result leads to, the test's process has to hear of it
             answer = {"untransferable": f"{type(error).__name__}: {error}"}
         if getpid() != own:
@@ -201,13 +200,6 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     if threading.active_count() > 1:
         raise TypeError("threads of the program go on, and the test may wait for them")
     return answer
-
-
-def _taken(buffer: Any) -> str:
-    text: str = buffer.getvalue().decode("utf-8", "surrogatepass")
-    buffer.seek(0)
-    buffer.truncate()
-    return text
 
 
 def _state() -> tuple[Any, ...]:
@@ -355,8 +347,13 @@ def decoded_error(data: dict[str, Any]) -> BaseException:
     Raises:
         TypeError: it cannot be made here.
     """
-    found = tuple(_exception_class(*name) for name in data["kinds"])
-    cls: Any = found[0] if len(found) == 1 else type("Error", found, {})
+    found = []
+    for module, name in data["kinds"]:
+        kind = getattr(sys.modules.get(module), name, None)
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise TypeError(f"an exception that is not known here, {module}.{name}")
+        found.append(kind)
+    cls: Any = found[0] if len(found) == 1 else type("Error", tuple(found), {})
     error: BaseException = cls(*decoded(data["parts"]))
     vars(error).update(decoded(data["members"]))
     if str(error) != data["text"]:
@@ -364,10 +361,3 @@ def decoded_error(data: dict[str, Any]) -> BaseException:
     if str(error) != data["text"]:
         raise TypeError("an exception with a text of its own")
     return error
-
-
-def _exception_class(module: str, name: str) -> type[BaseException]:
-    found = getattr(sys.modules.get(module), name, None)
-    if not isinstance(found, type) or not issubclass(found, BaseException):
-        raise TypeError(f"an exception that is not known here, {module}.{name}")
-    return found

@@ -87,19 +87,17 @@ class Supervisor:
             reap()
 
     def _answer(self, request: dict[str, Any], descriptor: int) -> None:
-        if request["op"] == "namespaces":
-            self._make_namespaces(descriptor)
-        elif os.fork() == 0:
-            self._control.close()
-            become_zygote(descriptor)
-
-    def _make_namespaces(self, reply: int) -> None:
+        if request["op"] == "zygote":
+            if os.fork() == 0:
+                self._control.close()
+                become_zygote(descriptor)
+            return
         waiting, go = os.pipe()
         pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
         if pid == 0:
             os.close(go)
             os.read(waiting, 1)
-            hold_namespaces(reply, self._settings, self._restrict)
+            hold_namespaces(descriptor, self._settings, self._restrict)
         os.close(waiting)
         namespaces.write_user_map(pid, SAMPLE_ID, 0, 0)
         os.close(go)

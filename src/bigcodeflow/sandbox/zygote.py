@@ -75,11 +75,10 @@ class Zygote:
     def _import(self, request: dict[str, Any]) -> None:
         gc.disable()  # next to nothing that an import makes is garbage
         with generators_noted(request["modules"], self._generators):
-            import_modules(request["modules"])
+            harness.import_modules(request["modules"])
         gc.freeze()  # what is here now is never looked at by a sample's collector, and so stays shared with it
         gc.enable()
-        answer = {"threads": len(os.listdir("/proc/self/task"))}
-        self._send_self(self._control, answer, os.getpid())
+        _send_process(self._control, os.getpid(), {"threads": len(os.listdir("/proc/self/task"))})
 
     def _fork(self, _request: dict[str, Any], control: int) -> None:
         pid = os.fork()
@@ -102,7 +101,7 @@ class Zygote:
             os.close(descriptor)
         self._samples[pid] = reply
         with socket.socket(fileno=os.dup(reply)) as connection:
-            self._send_self(connection, {}, pid)
+            _send_process(connection, pid, {})
 
     def _become_sample(self, channel: int, stdout: int, stderr: int, own: int) -> NoReturn:
         """In the new process: enter its namespaces, give up every privilege, and run the harness; never returns."""
@@ -125,13 +124,6 @@ class Zygote:
         finally:
             os._exit(1)
 
-    @staticmethod
-    def _send_self(connection: socket.socket, answer: dict[str, int], pid: int) -> None:
-        """Answer with a descriptor of a process."""
-        descriptor = namespaces.process_descriptor(pid)
-        namespaces.send(connection, json.dumps(answer).encode(), [descriptor])
-        os.close(descriptor)
-
     def _collect(self) -> None:
         self._zygotes = [pid for pid in self._zygotes if not os.waitpid(pid, os.WNOHANG)[0]]
         for pid, reply in list(self._samples.items()):
@@ -139,16 +131,20 @@ class Zygote:
             if not ended:
                 continue
             del self._samples[pid]
-            answer = {
-                "status": status,
-                "cpu_seconds": used.ru_utime + used.ru_stime,
-                "max_rss_mib": used.ru_maxrss / 1024,
-            }
+            cpu_seconds, max_rss_mib = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+            account = {"status": status, "cpu_seconds": cpu_seconds, "max_rss_mib": max_rss_mib}
             with socket.socket(fileno=reply) as connection:
                 try:
-                    connection.send(json.dumps(answer).encode())
+                    connection.send(json.dumps(account).encode())
                 except OSError:
                     continue  # the worker has given this sample up
+
+
+def _send_process(connection: socket.socket, pid: int, reply: dict[str, int]) -> None:
+    """Reply with a descriptor of a process."""
+    descriptor = namespaces.process_descriptor(pid)
+    namespaces.send(connection, json.dumps(reply).encode(), [descriptor])
+    os.close(descriptor)
 
 
 def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
@@ -157,15 +153,6 @@ def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
     while min(found) <= highest:
         found = [one if one > highest else os.dup(one) for one in found]
     return found
-
-
-def import_modules(names: Iterable[str]) -> None:
-    """Import each module; what cannot be imported is left to the samples, which are to see the error themselves."""
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except BaseException:  # a library may raise anything
-            continue
 
 
 @contextmanager

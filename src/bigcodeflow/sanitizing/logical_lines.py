@@ -6,7 +6,6 @@ to a line outside a string goes on from what the reader that started there found
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 _CLAUSES = frozenset({"else", "elif", "except", "finally"})
@@ -70,56 +69,32 @@ def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
 
 
 def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _ReadResult:
-    reader = _Reader(start)
-    while reader.number < len(lines):
-        result = reader.read(lines[reader.number])
-        # Outside strings, whoever started at the next line has already found what comes there.
-        while result is None and not reader.quote and reader.number < len(lines):
-            known = results[reader.number]
-            result = reader.learn(known)
-            if known.kind == "closes_foreign":
-                break
-        if result is not None:
-            return result
-    return _UNREADABLE
-
-
-@dataclass
-class _Reader:
-    """A reader on the way; both steps return what it found once it has found it."""
-
-    number: int
-    brackets: str = ""
-    quote: str = ""
-    last: str = ""
-    depth: int = 0
-
-    def read(self, text: str) -> _ReadResult | None:
-        """Read the line where the reader stands."""
-        line = _read(text, self.brackets, self.quote)
+    number, brackets, quote, last, depth = start, "", "", "", 0
+    while number < len(lines):
+        line = _read(lines[number], brackets, quote)
         if line.outcome == "closes_foreign":
-            return _ReadResult("closes_foreign", self.number, self.last, self.depth, self.brackets, self.quote)
-        self.depth = max(self.depth, line.depth)
+            return _ReadResult("closes_foreign", number, last, depth, brackets, quote)
+        depth = max(depth, line.depth)
         if line.outcome == "unreadable":
             return _UNREADABLE
-        self.brackets, self.quote, self.last = line.brackets, line.quote, line.last or self.last
-        self.number += 1
-        complete = not (line.brackets or line.quote or line.joined)
-        return _ReadResult("complete", self.number - 1, self.last, self.depth) if complete else None
-
-    def learn(self, known: _ReadResult) -> _ReadResult | None:
-        """Go where the reader came that started at the line where this one stands."""
-        self.depth = max(self.depth, len(self.brackets) + known.depth)
-        if known.kind == "unreadable" or self.depth > _MAX_NESTING:
-            return _UNREADABLE
-        self.last = known.last or self.last
-        if not self.brackets:
-            return known._replace(last=self.last, depth=self.depth)
-        if known.kind == "closes_foreign":
-            self.number, self.brackets, self.quote = known.line, self.brackets + known.brackets, known.quote
-        else:
-            self.number = known.line + 1
-        return None
+        brackets, quote, last = line.brackets, line.quote, line.last or last
+        number += 1
+        if not (brackets or quote or line.joined):
+            return _ReadResult("complete", number - 1, last, depth)
+        # Outside strings, whoever started at the next line has already found what comes there.
+        while not quote and number < len(lines):
+            known = results[number]
+            depth = max(depth, len(brackets) + known.depth)
+            if known.kind == "unreadable" or depth > _MAX_NESTING:
+                return _UNREADABLE
+            last = known.last or last
+            if not brackets:
+                return known._replace(last=last, depth=depth)
+            if known.kind == "closes_foreign":
+                number, brackets, quote = known.line, brackets + known.brackets, known.quote
+                break
+            number = known.line + 1
+    return _UNREADABLE
 
 
 def _read(line: str, brackets: str, quote: str) -> _LineState:

@@ -23,15 +23,6 @@ _YOUR_CODE = re.compile(
 )
 
 
-@dataclass
-class _StatementNames:
-    """Module-level names of one statement, by what happens to them."""
-
-    binds: set[str]
-    now: set[str]  # read when the statement is executed
-    later: set[str]  # read or bound when a function that it defines is called
-
-
 @dataclass(frozen=True)
 class Statement:
     """One top-level statement and its source text."""
@@ -40,29 +31,46 @@ class Statement:
     text: str
 
     @cached_property
-    def _names(self) -> _StatementNames:
+    def _names(self) -> tuple[set[str], set[str], set[str]]:
+        """Module-level names that it binds, that it reads, and that a function which it defines binds or reads."""
         try:
             with untrusted_text.parser():
-                table = symtable.symtable(self.text, "<statement>", "exec")
+                module = symtable.symtable(self.text, "<statement>", "exec")
         except untrusted_text.REFUSALS:
             every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
-            return _StatementNames(every, every, every)
-        return _names_in(table)
+            return every, every, every
+        binds: set[str] = set()
+        now: set[str] = set()
+        later: set[str] = set()
+        waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
+        while waiting:
+            table, deferred = waiting.pop()
+            for symbol in table.get_symbols():
+                if table.get_type() != "module" and not symbol.is_global():
+                    continue
+                if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
+                    (later if deferred else binds).add(symbol.get_name())
+                if symbol.is_referenced():
+                    (later if deferred else now).add(symbol.get_name())
+            for child in table.get_children():
+                called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
+                waiting.append((child, deferred or called))
+        return binds, now, later
 
     @property
     def binds(self) -> set[str]:
         """Module-level names that executing it binds."""
-        return self._names.binds
+        return self._names[0]
 
     @property
     def now(self) -> set[str]:
         """Module-level names that executing it reads."""
-        return self._names.now
+        return self._names[1]
 
     @property
     def needs(self) -> set[str]:
         """Module-level names that it, or a function that it defines, reads."""
-        return self._names.now | self._names.later
+        return self._names[1] | self._names[2]
 
     @cached_property
     def mentions(self) -> set[str]:
@@ -233,24 +241,6 @@ def _source(lines: list[bytes], node: ast.stmt) -> str:
     picked[-1] = picked[-1][: node.end_col_offset]
     picked[0] = picked[0][node.col_offset if first == node.lineno else 0 :]
     return b"\n".join(picked).decode()
-
-
-def _names_in(module: symtable.SymbolTable) -> _StatementNames:
-    names = _StatementNames(set(), set(), set())
-    waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
-    while waiting:
-        table, deferred = waiting.pop()
-        for symbol in table.get_symbols():
-            if table.get_type() != "module" and not symbol.is_global():
-                continue
-            if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
-                (names.later if deferred else names.binds).add(symbol.get_name())
-            if symbol.is_referenced():
-                (names.later if deferred else names.now).add(symbol.get_name())
-        for child in table.get_children():
-            called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
-            waiting.append((child, deferred or called))
-    return names
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:

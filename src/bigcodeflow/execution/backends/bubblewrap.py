@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.cgroups import SlotGroup
-from bigcodeflow.execution.backends.observation import ProcessEnd
+from bigcodeflow.execution.backends.observation import ProcessEnd, SandboxedProcess
 from bigcodeflow.sandbox import protocol
 
 #: The harness's files on this machine, and where a sandbox shows them.
@@ -124,7 +124,9 @@ def command(
         arguments += ["--unshare-user", "--disable-userns", "--uid", str(uid), "--gid", str(uid), *_NAMESPACES]
     if seccomp_fd is not None:
         arguments += ["--seccomp", str(seccomp_fd)]
-    arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=_masks()), "--"]
+    masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
+    masks += ["--remount-ro", "/proc"]  # also, so that nobody inside lowers its own oom_score_adj
+    arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=masks), "--"]
     if as_root:
         arguments += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
         arguments += ["--inh-caps=-all", "--bounding-set=-all"]
@@ -219,19 +221,11 @@ def _system_mounts() -> tuple[str, ...]:
         elif path.is_dir():
             arguments += ["--ro-bind", name, name]
     arguments += ["--perms", "0755", "--dir", "/etc"]
-    for name in _SYSTEM_FILES:
-        if Path(name).exists():
-            arguments += ["--ro-bind", name, name]
-    return tuple(arguments)
+    files = [name for name in _SYSTEM_FILES if Path(name).exists()]
+    return (*arguments, *(word for name in files for word in ("--ro-bind", name, name)))
 
 
-@cache
-def _masks() -> tuple[str, ...]:
-    masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
-    return (*masks, "--remount-ro", "/proc")  # also, so that nobody inside lowers its own oom_score_adj
-
-
-class ColdProcess:
+class ColdProcess(SandboxedProcess):
     """The process of a command line that executes the harness; its standard input is the channel."""
 
     def __init__(
@@ -252,7 +246,7 @@ class ColdProcess:
             group: control group that the command enters by itself.
             bare: the command is the program's own process, with no sandbox around it.
         """
-        self._group, self._bare = group, bare
+        self.group, self._bare = group, bare
         self.channel, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
@@ -281,17 +275,10 @@ class ColdProcess:
     def end(self) -> ProcessEnd:
         """Wait for the outermost process."""
         code = self._process.wait()
-        used = self._group.usage().cpu_seconds if self._group else None
+        used = self.group.usage().cpu_seconds if self.group else None
         if code < 0 and self._bare:
             code = 128 - code  # it may have killed itself; a sandbox that was killed is nobody's failure
         return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
-
-    def restrain(self, pids: Iterable[int]) -> None:
-        """Nothing to do: the command entered its group when it started."""
-
-    def oom_kills(self) -> int:
-        """Processes that the kernel killed at the group's limit of memory."""
-        return self._group.usage().oom_kills if self._group else 0
 
     def close(self) -> None:
         """End what runs, and give everything back."""

@@ -7,14 +7,16 @@ import selectors
 import signal
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import psutil
 
 from bigcodeflow.execution.backends.base import OnUsage, Outcome, no_op
+from bigcodeflow.execution.backends.cgroups import SlotGroup
 from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, mac, split_job
 
 _READ_BYTES = 1 << 16
@@ -56,7 +58,7 @@ class ProcessEnd(NamedTuple):
     max_rss_mib: float = 0.0
 
 
-class SandboxedProcess(Protocol):
+class SandboxedProcess(ABC):
     """A process in a sandbox, from its start to its end."""
 
     channel: socket.socket
@@ -65,21 +67,23 @@ class SandboxedProcess(Protocol):
     stderr: int
     ended: int
     """Descriptor of the process, readable once it has ended: the kernel says so, and no program can write it."""
+    group: SlotGroup | None = None
+    """The control group that it is in."""
 
+    @abstractmethod
     def roots(self) -> Sequence[int]:
         """Processes whose descendants, with themselves, are everything in the sandbox."""
 
+    @abstractmethod
     def kill(self) -> None:
         """End everything in the sandbox; it may have ended already."""
 
+    @abstractmethod
     def end(self) -> ProcessEnd:
         """Wait until nothing is left in the sandbox, and say how it ended."""
 
-    def restrain(self, pids: Iterable[int]) -> None:
+    def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
         """Bound the processes of a sample that does not end at once, where that takes effort."""
-
-    def oom_kills(self) -> int:
-        """Processes that the kernel has killed because the sandbox had used up its memory."""
 
 
 def observe(
@@ -259,7 +263,12 @@ class _Observation:
             if now >= check_at:
                 self._enforce(now)
                 check_at = now + _SECONDS_BETWEEN_CHECKS
-        self._drain()
+        self._selector.unregister(self._process.ended)
+        self._process.kill()  # what the program left behind; the pipes are finite then
+        give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
+        while self._open and time.monotonic() < give_up_at:
+            for key, _ in self._selector.select(0.1):
+                self._receive(key)
         self._note_end()
 
     def close(self) -> None:
@@ -303,14 +312,6 @@ class _Observation:
             self._selector.unregister(key.fileobj)
             self._open -= 1
 
-    def _drain(self) -> None:
-        self._selector.unregister(self._process.ended)
-        self._process.kill()  # what the program left behind; the pipes are finite then
-        give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
-        while self._open and time.monotonic() < give_up_at:
-            for key, _ in self._selector.select(0.1):
-                self._receive(key)
-
     def _enforce(self, now: float) -> None:
         usage = usage_of(self._process.roots())
         limits, outcome = self._limits, self.outcome
@@ -318,10 +319,15 @@ class _Observation:
             usage = usage._replace(rss_mib=proportional_mib(usage.pids))
         if self._checked > self._began:  # it may take tens of milliseconds, which most samples do not last
             self._process.restrain(usage.pids)
-        self._report_usage(usage, now)
+        # The cores that the sample wanted since the last check: what it got and what it waited for.
+        waited = usage.waited_seconds
+        wanted = usage.cpu_seconds - outcome.cpu_seconds
+        wanted += sum(waited.values()) - sum(self._waited.get(thread, 0.0) for thread in waited)
+        self._on_usage(max(0.0, wanted) / max(now - self._checked, 1e-3), usage.rss_mib)
+        self._checked = now
         outcome.cpu_seconds = max(outcome.cpu_seconds, usage.cpu_seconds)
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
-        self._waited.update(usage.waited_seconds)
+        self._waited.update(waited)
         wall = now - self._began
         if usage.cpu_seconds > limits.seconds:
             self._kill("cpu time")
@@ -330,22 +336,14 @@ class _Observation:
         elif usage.rss_mib > limits.rss_mib:
             self._kill("memory")
 
-    def _report_usage(self, usage: ProcessUsage, now: float) -> None:
-        """Report the cores that the sample wanted since the last check: what it got and what it waited for."""
-        wanted = usage.cpu_seconds - self.outcome.cpu_seconds
-        wanted += sum(usage.waited_seconds.values()) - sum(
-            self._waited.get(thread, 0.0) for thread in usage.waited_seconds
-        )
-        self._on_usage(max(0.0, wanted) / max(now - self._checked, 1e-3), usage.rss_mib)
-        self._checked = now
-
     def _kill(self, reason: str) -> None:
         if not self.outcome.killed_for and not self._frames.ended:
             self.outcome.killed_for = reason
         self._process.kill()
 
     def _note_end(self) -> None:
-        oom_kills = self._process.oom_kills()
+        group = self._process.group
+        oom_kills = group.usage().oom_kills if group else 0
         end = self._process.end()
         outcome, frames = self.outcome, self._frames
         frames.close()

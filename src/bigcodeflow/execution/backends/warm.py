@@ -20,8 +20,8 @@ from typing import Any
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap
-from bigcodeflow.execution.backends.cgroups import SlotGroup, SlotGroupPool
-from bigcodeflow.execution.backends.observation import OutputTail, ProcessEnd
+from bigcodeflow.execution.backends.cgroups import SlotGroupPool
+from bigcodeflow.execution.backends.observation import OutputTail, ProcessEnd, SandboxedProcess
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class ZygoteClient:
             self._descriptor = -1
 
 
-class WarmProcess:
+class WarmProcess(SandboxedProcess):
     """A sample forked from a zygote."""
 
     def __init__(self, zygote: ZygoteClient, namespaces: int, groups: SlotGroupPool) -> None:
@@ -98,7 +98,6 @@ class WarmProcess:
             WarmStartError: the zygote did not.
         """
         self._namespaces, self._groups = namespaces, groups
-        self._group: SlotGroup | None = None
         with ExitStack() as mine, ExitStack() as theirs:
             mine.callback(os.close, namespaces)
             mine.callback(self.kill)
@@ -144,21 +143,17 @@ class WarmProcess:
 
     def restrain(self, pids: Iterable[int]) -> None:
         """Put a sample that does not end at once into a control group: entering takes longer than most samples run."""
-        if self._group is None and (group := self._groups.take()):
-            self._group = group
+        if self.group is None and (group := self._groups.take()):
+            self.group = group
             for pid in pids:
                 group.enter(pid)
-
-    def oom_kills(self) -> int:
-        """Processes that the kernel killed at the group's limit of memory."""
-        return self._group.usage().oom_kills if self._group else 0
 
     def close(self) -> None:
         """End what runs, and give everything back."""
         self.kill()
-        if self._group:
-            self._groups.give(self._group)
-            self._group = None
+        if self.group:
+            self._groups.give(self.group)
+            self.group = None
         self._resources.close()
 
 
