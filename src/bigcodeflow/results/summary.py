@@ -47,7 +47,7 @@ def render_summary(
     rows = metrics.to_pylist()
     parts = [
         _scores(rows, title),
-        _ground_truths(rows, failures),
+        *(_ground_truths(rate, rows, failures) for rate in overall(rows, "ground_truth_rate")),  # imports may lack it
         *(Text(note, style="yellow") for note in notes(rows)),
         _several_samples(rows),
         _by_domain(rows),
@@ -80,8 +80,7 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
     return Table.of(headings, cells, title=title)
 
 
-def _ground_truths(rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Text:
-    rate = next(overall(rows, "ground_truth_rate"))
+def _ground_truths(rate: Row, rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Text:
     if math.isnan(rate["value"]):
         return Text("Ground truths: none", style="yellow")
     passed = round(rate["value"] * rate["n_tasks"])
