@@ -30,6 +30,12 @@ SOURCES = {
 }
 
 
+@pytest.fixture
+def three():
+    """Three samples that pass."""
+    return [entry(number) for number in range(3)]
+
+
 def stem_of(field, value):
     told = {"split": "complete", "subset": "full", "model": "a--one--main", field: value}
     return f"{told['model']}--bigcodebench{'-hard' if told['subset'] == 'hard' else ''}-{told['split']}--vllm-0-1"
@@ -91,10 +97,10 @@ def test_names_of_the_original_are_read(model, view, setting, backend):
     }  # fmt: skip
 
 
-def test_all_contradictions_at_once(tmp_path):
+def test_all_contradictions_at_once(tmp_path, three):
     """Each field that is stated in several ways has its line."""
     told = scores(1.0, model="other--main", split="instruct", subset="hard")
-    path = write(tmp_path, [entry(number) for number in range(3)], scores=told)
+    path = write(tmp_path, three, scores=told)
     with pytest.raises(SamplesError) as caught:
         take_in(path, tmp_path / "store")
     assert [line.split(": ")[1].split(" is ")[0] for line in str(caught.value).splitlines()] == [
@@ -103,51 +109,45 @@ def test_all_contradictions_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("model", ["m", "M--main", "org/m", "org--m--main"])
-def test_one_model_may_be_written_in_several_ways(tmp_path, model):
+def test_one_model_may_be_written_in_several_ways(tmp_path, three, model):
     """The organisation, the revision main, capitals and the slash make no other model."""
-    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, model=model))
+    path = write(tmp_path, three, scores=scores(1.0, model=model))
     take_in(path, tmp_path / "store")
     assert find_run(tmp_path / "store", "latest").model == model
 
 
+_CALIBRATED = "m--bigcodebench-complete--vllm-0-1-sanitized-calibrated"
+
+
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("stem", "samples", "beside", "message"),
     [
-        ({"split": "Complete"}, r"split 'Complete' is not complete or instruct"),
-        ({"subset": 3}, r"subset 3 is not full or hard"),
-        ({"calibrated": 1}, r"calibrated 1 is not true or false"),
-        ({"model": ["m"]}, r"model \['m'\] is no name"),
-        ({"calibrated": False}, r"calibrated is stated in several ways: no says .*, yes says its samples \(every one"),
-        ({"pass@2": 1.0}, r"has tasks of 1 samples, and .* states pass@2"),
-        ({"failed_tasks": ["Starter/9"]}, r"has no result of Starter/9, and .* its ground truth failed"),
+        (STEM, "012", {"split": "Complete"}, r"split 'Complete' is not complete or instruct"),
+        (STEM, "012", {"subset": 3}, r"subset 3 is not full or hard"),
+        (STEM, "012", {"calibrated": 1}, r"calibrated 1 is not true or false"),
+        (STEM, "012", {"model": ["m"]}, r"model \['m'\] is no name"),
+        (STEM, "012", {"calibrated": False}, r"calibrated is stated in several ways: no .*, yes says its samples \(every one"),
+        (STEM, "012", {"pass@2": 1.0}, r"has tasks of 1 samples, and .* states pass@2"),
+        (STEM, "012", {"failed_tasks": ["Starter/9"]}, r"has no result of Starter/9, and .* its ground truth failed"),
+        # Only the older original calibrated by the name: no program of such a file may be uncalibrated.
+        (_CALIBRATED, "raw", None, r"yes says the file's name, no says its samples \(none begins"),
+        # A name that states so many samples a task needs that many of every task.
+        (STEM, "0012", None, r"1 says the file's name, 1 says .*2 tasks.*, 2 says its samples \(1 tasks"),
     ],
-)
-def test_scores_that_cannot_be_of_this_file(tmp_path, told, message):
+)  # fmt: skip
+def test_a_file_that_is_not_what_its_name_and_scores_say(tmp_path, stem, samples, beside, message):
     """What no such file says, and what its samples do not give, is refused with the place and the value."""
-    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0) | told)
+    numbers, calibrated = ("012", False) if samples == "raw" else (samples, True)
+    entries = [entry(int(number), calibrated=calibrated) for number in numbers]
+    path = write(tmp_path, entries, stem=stem, scores=None if beside is None else scores(1.0) | beside)
     with pytest.raises(SamplesError, match=message):
         take_in(path, tmp_path / "store")
     assert not (tmp_path / "store" / "runs").exists()
 
 
-def test_programs_that_are_not_what_the_name_says(tmp_path):
-    """Where the original takes from the name that it should calibrate, no program of the file may be uncalibrated."""
-    stem = "m--bigcodebench-complete--vllm-0-1-sanitized-calibrated"
-    path = write(tmp_path, [entry(number, calibrated=False) for number in range(3)], stem=stem)
-    with pytest.raises(SamplesError, match=r"yes says the file's name, no says its samples \(none begins"):
-        take_in(path, tmp_path / "store")
-
-
-def test_another_number_of_samples(tmp_path):
-    """A name that states so many samples a task needs that many of every task."""
-    entries = [entry(number) for number in (0, 0, 1, 2)]
-    with pytest.raises(SamplesError, match=r"1 says the file's name, 1 says .*2 tasks.*, 2 says its samples \(1 tasks"):
-        take_in(write(tmp_path, entries), tmp_path / "store")
-
-
-def test_two_scores_beside_one_file(tmp_path):
+def test_two_scores_beside_one_file(tmp_path, three):
     """A packed and a plain pass_at_k.json that differ are both named."""
-    path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0))
+    path = write(tmp_path, three, scores=scores(1.0))
     packed = tmp_path / f"{STEM}_pass_at_k.json.gz"
     packed.write_bytes(gzip.compress(json.dumps(scores(0.5)).encode()))
     with pytest.raises(SamplesError, match=r"_pass_at_k\.json and .*\.gz differ"):
@@ -158,9 +158,9 @@ class TestRecordsStay:
     """An import adds a record or leaves the records as they are."""
 
     @pytest.fixture
-    def free(self, tmp_path):
+    def free(self, tmp_path, three):
         """A file whose name tells nothing, imported as complete."""
-        path = write(tmp_path, [entry(number) for number in range(3)], stem="mine")
+        path = write(tmp_path, three, stem="mine")
         take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
         return path
 
@@ -209,9 +209,9 @@ class TestRecordsStay:
 class TestNothingIsMadeUp:
     """What a file does not tell is null in its record."""
 
-    def test_the_record_has_no_defaults(self, tmp_path):
+    def test_the_record_has_no_defaults(self, tmp_path, three):
         """Only what the import itself decides on and what the name tells has a value."""
-        take_in(write(tmp_path, [entry(number) for number in range(3)]), tmp_path / "store")
+        take_in(write(tmp_path, three), tmp_path / "store")
         config = find_run(tmp_path / "store", "latest").config
 
         def known(values, above=""):
@@ -229,25 +229,25 @@ class TestNothingIsMadeUp:
         for section in ("limits", "environment", "backend"):
             assert section in config["execution"]
 
-    def test_a_free_name_tells_no_temperature(self, tmp_path):
+    def test_a_free_name_tells_no_temperature(self, tmp_path, three):
         """0 would be the temperature of this project's default."""
-        path = write(tmp_path, [entry(number) for number in range(3)], stem="mine")
+        path = write(tmp_path, three, stem="mine")
         take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
         generation = find_run(tmp_path / "store", "latest").config["generation"]
         assert (generation["sampling"]["temperature"], generation["n_samples"]) == (None, 1)
 
-    def test_ground_truths_that_were_not_executed_are_not_failed(self, tmp_path):
+    def test_ground_truths_that_were_not_executed_are_not_failed(self, tmp_path, three):
         """With --no_gt the original writes a rate of 0 and every task as failed: that is no rate of 0 %."""
         ids = [task["task_id"] for task in TASKS[:3]]
-        path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, ids))
+        path = write(tmp_path, three, scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
         assert run.ground_truth is None
         assert metric(run, tmp_path / "store", "ground_truth_rate") == []
 
-    def test_ground_truths_that_failed_have_no_tests(self, tmp_path):
+    def test_ground_truths_that_failed_have_no_tests(self, tmp_path, three):
         """The list of failed tasks does not tell which tests failed: none is said to have."""
         ids = [TASKS[1]["task_id"]]
-        path = write(tmp_path, [entry(number) for number in range(3)], scores=scores(1.0, ids))
+        path = write(tmp_path, three, scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
         rows = {row["task_id"]: row for row in open_store(tmp_path / "store").read(run.ground_truth).to_pylist()}
         assert (rows[ids[0]]["tests"], rows[ids[0]]["tests_run"]) == ([], None)
@@ -302,8 +302,9 @@ class TestRecordedFiles:
         return attempt
 
     @pytest.mark.parametrize(
-        ("renamed", "message"),
+        ("change", "message"),
         [
+            # A renamed file says something else than its scores and its samples.
             (
                 ("-complete", "-instruct"),
                 r"split .*'complete' says .*_pass_at_k\.json, 'instruct' says the file's name",
@@ -314,16 +315,7 @@ class TestRecordedFiles:
                 r"model .*'google--gemma-3-4b-it--main' says .*, 'meta--gemma-3-4b-it--main' says the",
             ),
             (("vllm-0-1", "vllm-0-10"), r"n_samples .*10 says the file's name, 1 says its samples \(1,140 tasks"),
-        ],
-    )
-    def test_another_name(self, original, refused, tmp_path, renamed, message):
-        """A renamed file says something else than its scores and its samples."""
-        stem = original.name.removesuffix("_eval_results.json.gz").replace(*renamed)
-        refused(changed(tmp_path / "files", original, stem=stem), message)
-
-    @pytest.mark.parametrize(
-        ("told", "message"),
-        [
+            # Scores of another evaluation beside the file.
             ({"split": "instruct"}, r"split .*'instruct' says .*_pass_at_k\.json, 'complete' says the file's name"),
             ({"subset": "hard"}, r"subset .*'hard' says .*_pass_at_k\.json, 'full' says the file's name"),
             ({"model": "gemma-3-27b-it--main"}, r"model .*'gemma-3-27b-it--main' says .*_pass_at_k\.json"),
@@ -332,9 +324,13 @@ class TestRecordedFiles:
             ({"pass@5": 0.5}, r"has tasks of 1 samples"),
         ],
     )
-    def test_other_scores(self, original, refused, tmp_path, told, message):
-        """Scores of another evaluation beside the file."""
-        refused(changed(tmp_path / "files", original, told=told), message)
+    def test_another_name_or_other_scores(self, original, refused, tmp_path, change, message):
+        """A copy of the file that says something else than the file."""
+        if isinstance(change, dict):
+            refused(changed(tmp_path / "files", original, told=change), message)
+        else:
+            stem = original.name.removesuffix("_eval_results.json.gz").replace(*change)
+            refused(changed(tmp_path / "files", original, stem=stem), message)
 
     @pytest.mark.parametrize(("field", "value"), [("split", "instruct"), ("subset", "hard")])
     def test_other_options(self, original, refused, field, value):

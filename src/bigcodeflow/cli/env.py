@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -15,10 +16,16 @@ from bigcodeflow.cli.console import notice, notices, out, print_line, print_tabl
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
+from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table
-
-if TYPE_CHECKING:
-    from bigcodeflow.pipeline.environment_check import EnvironmentCheck
+from bigcodeflow.execution.environment_check import wording
+from bigcodeflow.pipeline.environment_check import (
+    EnvironmentCheck,
+    EnvironmentCheckConfig,
+    check_imports,
+    check_settings,
+)
+from bigcodeflow.pipeline.progress import progress_listener
 
 app = typer.Typer(
     help="Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
@@ -174,80 +181,47 @@ def check(
 
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
-    from bigcodeflow.core.settings import validated
-    from bigcodeflow.pipeline.environment_check import EnvironmentCheck, EnvironmentCheckConfig, check_settings
-    from bigcodeflow.pipeline.progress import progress_listener
-
     values = {path.partition(".")[2] or path: value for path, value in given.items()}
     values["dataset"] = values.pop("source", "")
     values |= {"environment": name, "overrides": settings or ()}
     config = check_settings(validated(EnvironmentCheckConfig, values, "command line"))
-    sound = [_report_imports(name)]
-    with progress_listener() as listener:
-        checked = EnvironmentCheck(config, listener)
-        sound.append(_report_ground_truths(checked, name))
-        sound.append(_report_controls(checked, adversaries=controls))
-        if controls:
-            _report_contradictions(checked)
-        if repeat:
-            _report_repetitions(checked, repeat)
-    if not all(sound):
-        raise typer.Exit(1)
-
-
-def _report_imports(name: str) -> bool:
-    """Name the libraries that cannot be imported; true where there are none."""
-    from bigcodeflow.pipeline.environment_check import check_imports
-
     imports = check_imports(name)
     for module, error in imports.failures.items():
         print_line(f"{module} cannot be imported: {error}")
     notice(f"{imports.modules - len(imports.failures)} of {imports.modules} libraries can be imported")
-    return not imports.failures
+    with progress_listener() as listener:
+        sound = _report(EnvironmentCheck(config, listener), name, adversaries=controls, times=repeat)
+    if imports.failures or not sound:
+        raise typer.Exit(1)
 
 
-def _report_ground_truths(checked: "EnvironmentCheck", name: str) -> bool:
-    """Name the tasks that cannot be judged; true where there are none."""
+def _report(checked: EnvironmentCheck, name: str, *, adversaries: bool, times: int) -> bool:
+    """Print what the environment can judge; false where a task cannot be judged or a control does not hold."""
     unjudgeable = checked.unjudgeable()
-    rows = [(task.task_id, task.status, task.reason, task.evidence) for task in unjudgeable]
-    print_table(Table.of(("task", "status", "needs", "evidence"), rows))
+    tasks = [(task.task_id, task.status, task.reason, task.evidence) for task in unjudgeable]
+    print_table(Table.of(("task", "status", "needs", "evidence"), tasks))
     notice(f"{checked.n_tasks - len(unjudgeable):,} of {checked.n_tasks:,} tasks can be judged in {name}")
-    return not unjudgeable
-
-
-def _report_controls(checked: "EnvironmentCheck", *, adversaries: bool) -> bool:
-    """One line a control; true where all hold. The oracle's failures are the tasks that cannot be judged."""
-    from bigcodeflow.execution.environment_check import wording
-
     results = checked.controls(adversaries=adversaries)
-    for result in results:
-        for line in wording(result):
-            print_line(line)
-    return not any(result.offences for result in results)
-
-
-def _report_contradictions(checked: "EnvironmentCheck") -> None:
-    """How many tasks and test methods can be contradicted, and the tasks whose passes cannot be checked."""
-    found = checked.contradictions()
-    tests, contradicted = sum(one.tests for one in found), sum(one.contradicted for one in found)
-    without = [one for one in found if one.reason]
-    rows = [(one.task_id, one.tests, one.reason) for one in without]
-    print_table(Table.of(("task", "tests", "why its passes cannot be checked"), rows))
-    counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {tests:,} test methods"
-    print_line(f"contradictions: {counted}")
-    separated = sum(one.separated for one in found)
-    print_line(f"separated: {sum(one.separated > 0 for one in found):,} tasks, {separated:,} test methods")
-
-
-def _report_repetitions(checked: "EnvironmentCheck", times: int) -> None:
-    """Execute the ground truths afresh, and show the tasks in quarantine."""
-    repeated = checked.repeat(times)
-    passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
-    rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in repeated.suspects]
-    print_table(Table.of(("task", passes, "statuses", "needs", "evidence"), rows))
-    counted = f"{len(repeated.suspects):,} of {len(repeated.rows):,} tasks"
-    print_line(f"quarantine: {counted}, after {repeated.executions:,} executions in all")
-    notice(f"list       {repeated.path}")
+    for line in chain.from_iterable(map(wording, results)):
+        print_line(line)
+    if adversaries:
+        found = checked.contradictions()
+        n_tests, contradicted = sum(one.tests for one in found), sum(one.contradicted for one in found)
+        without = [(one.task_id, one.tests, one.reason) for one in found if one.reason]
+        print_table(Table.of(("task", "tests", "why its passes cannot be checked"), without))
+        counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {n_tests:,} test methods"
+        print_line(f"contradictions: {counted}")
+        separated = sum(one.separated for one in found)
+        print_line(f"separated: {sum(one.separated > 0 for one in found):,} tasks, {separated:,} test methods")
+    if times:
+        repeated = checked.repeat(times)
+        passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
+        rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in repeated.suspects]
+        print_table(Table.of(("task", passes, "statuses", "needs", "evidence"), rows))
+        counted = f"{len(repeated.suspects):,} of {len(repeated.rows):,} tasks"
+        print_line(f"quarantine: {counted}, after {repeated.executions:,} executions in all")
+        notice(f"list       {repeated.path}")
+    return not unjudgeable and not any(result.offences for result in results)
 
 
 @app.command()
@@ -276,7 +250,7 @@ def doctor(
     A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
     when the sandbox cannot be used.
     """
-    found = [*_packages(), *_programs(), *_environments(), *_recorded_runs(store)]
+    found = [*_machine(), *_environments(), *_recorded_runs(store)]
     rows = [
         (Cell("✓", "good") if one.works else Cell("✗", "bad"), one.subject, one.details)
         for one in found
@@ -288,15 +262,12 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _packages() -> Iterator[Diagnosis]:
+def _machine() -> Iterator[Diagnosis]:
     for name in _PACKAGES:
         try:
             yield Diagnosis(f"package {name}", works=True, details=metadata.version(name))
         except metadata.PackageNotFoundError:
             yield Diagnosis(f"package {name}", works=False, details="missing: reinstall bigcodeflow")
-
-
-def _programs() -> Iterator[Diagnosis]:
     for name, package in _PROGRAMS.items():
         path = shutil.which(name)
         details = path or f"missing: apt-get install {package}"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,11 +21,21 @@ from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
+from bigcodeflow.pipeline.sweep_results import (
+    MemberResult,
+    Plan,
+    SweepFailedError,
+    brief_rows,
+    folder_of,
+    last_runs,
+    placed,
+    plan_of,
+    plan_rows,
+    reused_result,
+    write_results,
+)
+from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
 from bigcodeflow.store import open_store
-
-if TYPE_CHECKING:
-    from bigcodeflow.pipeline.sweep_results import MemberResult, Plan, SweepFailedError
-    from bigcodeflow.pipeline.sweeps import SweepConfig
 
 #: Set before Prefect is imported, and only where the user has set nothing.
 _PREFECT_SETTINGS = {
@@ -210,9 +220,6 @@ def sweep(
     appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
     See docs/sweeps.md.
     """
-    from bigcodeflow.pipeline.sweep_results import brief_rows, last_runs, plan_of, plan_rows
-    from bigcodeflow.pipeline.sweeps import load_sweep, members_of
-
     overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
     config = load_sweep(file, overrides).model_copy(update=given)
     members = members_of(config)
@@ -222,34 +229,31 @@ def sweep(
     print_table(_sweep_table(plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
     if dry_run:
         return
-    results, folder, failure = _perform_sweep(config, plans)
-    print_table(_sweep_table(brief_rows(results), f"Sweep {config.name}"))
+    done, folder, failure = _perform_sweep(config, plans)
+    print_table(_sweep_table(brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")
     if failure is not None:
         raise failure
 
 
 def _perform_sweep(
-    config: "SweepConfig", plans: Sequence["Plan"]
-) -> "tuple[Sequence[MemberResult], str, SweepFailedError | None]":
+    config: SweepConfig, plans: Sequence[Plan]
+) -> tuple[Sequence[MemberResult], str, SweepFailedError | None]:
     """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
-    from bigcodeflow.pipeline.sweep_results import SweepFailedError, folder_of, placed, reused_result, write_results
-
     if not _prepare_prefect():
-        if not any(plan.artifacts is None for plan in plans):
+        if all(plan.artifacts is not None for plan in plans):
             # A server of its own would take longer to start than everything else takes.
             notices.print("every stage of every run is in the store: nothing to run")
             folder = folder_of(config, datetime.now(UTC))
-            there = [(placed(plan, folder), plan.artifacts) for plan in plans]
-            results = [reused_result(plan, artifacts) for plan, artifacts in there if artifacts is not None]
-            write_results(config, results, folder)
-            return results, folder, None
+            reused = [reused_result(placed(plan, folder), plan.artifacts) for plan in plans if plan.artifacts]
+            write_results(config, reused, folder)
+            return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
     from flows.sweep import sweep as sweep_flow
 
+    done: Sequence[MemberResult]
     try:
-        done: Sequence[MemberResult] = sweep_flow(config)
-        failure = None
+        done, failure = sweep_flow(config), None
     except SweepFailedError as error:
         done, failure = error.results, error
     # The flow names its folder by its own run; something ran there, or there would have been no need of it.

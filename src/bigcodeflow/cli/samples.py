@@ -3,19 +3,26 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 import typer
 
+from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from bigcodeflow.generation.costs import estimate_requests
+from bigcodeflow.generation.model_settings import expand_grid
+from bigcodeflow.generation.provider_resolution import request_body, resolve_settings
+from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline.outputs import write_sample_files
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.store import open_store, write_atomically
 
 
 @settings_options(
@@ -49,22 +56,17 @@ def generate(
     elif dry_run:
         _print_estimates(config)
     else:
-        from bigcodeflow.generation.model_settings import expand_grid
-
         perform_each(expand_grid(config), _generate, GenerationError, name=lambda setting: f"{setting.name}: ")
 
 
 def _print_prompt(config: RunConfig) -> None:
     """Show what the first setting sends for the selected task."""
-    from bigcodeflow.generation.model_settings import expand_grid
-    from bigcodeflow.generation.provider_resolution import request_body, resolve_settings
-
-    generation = expand_grid(config)[0].generation
-    chosen = resolve_settings(generation, config.dataset.split, sends=False)
+    settings = expand_grid(config)[0].generation
+    chosen = resolve_settings(settings, config.dataset.split, sends=False)
     request = next(chosen.settings.requests(_tasks(config)), None)
     if request is None:
         raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
-    body = asyncio.run(request_body(generation, request))
+    body = asyncio.run(request_body(settings, request))
     for line in chosen.notes:
         notice(f"note: {line}")
     for message in request.prompt.messages:
@@ -78,11 +80,6 @@ def _print_prompt(config: RunConfig) -> None:
 
 def _print_estimates(config: RunConfig) -> None:
     """Show what each setting would send and cost at most."""
-    from bigcodeflow.generation.costs import estimate_requests
-    from bigcodeflow.generation.model_settings import expand_grid
-    from bigcodeflow.generation.provider_resolution import resolve_settings
-    from bigcodeflow.store import open_store
-
     tasks, rows = _tasks(config), []
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
@@ -96,10 +93,6 @@ def _print_estimates(config: RunConfig) -> None:
 
 
 def _generate(config: RunConfig) -> None:
-    from bigcodeflow.pipeline import stages
-    from bigcodeflow.pipeline.outputs import write_sample_files
-    from bigcodeflow.pipeline.progress import progress_listener
-
     with progress_listener() as listener:
         found = stages.perform_generation(config, listener)
     files = write_sample_files(config, found)
@@ -115,8 +108,6 @@ def _generate(config: RunConfig) -> None:
 
 def _tasks(config: RunConfig) -> list[dict[str, Any]]:
     """The tasks, out of the hub cache where they are there: what sends nothing to a model asks nobody else either."""
-    from bigcodeflow import datasets
-
     offline = config.dataset.model_copy(update={"offline": True})
     try:
         tasks = datasets.load_tasks(offline, datasets.resolve(offline))
@@ -139,11 +130,6 @@ def sanitize(
     ] = False,
 ) -> None:
     """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`."""
-    from bigcodeflow import sanitizing
-    from bigcodeflow.core.calibration import executed_program
-    from bigcodeflow.pipeline.progress import progress_listener
-    from bigcodeflow.store import write_atomically
-
     config = load_config(None, (), {**given, "sanitizing.mode": mode})
     tasks, answers = _samples(config)
     with progress_listener() as listener:
@@ -167,8 +153,6 @@ def sanitize(
 @settings_options(options.SAMPLES, options.DATASET, options.IDS)
 def syncheck(given: dict[str, Any]) -> None:
     """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any."""
-    from bigcodeflow import sanitizing
-
     config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
     tasks, answers = _samples(config)
     rows = sanitizing.sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
@@ -180,10 +164,8 @@ def syncheck(given: dict[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _samples(config: RunConfig) -> "tuple[pa.Table, pa.Table]":
+def _samples(config: RunConfig) -> tuple[pa.Table, pa.Table]:
     """TASKS and SAMPLES tables as the configuration names them; tasks may lack samples."""
-    from bigcodeflow import datasets, generation
-
     resolved = datasets.resolve(config.dataset)
     tasks = datasets.load_tasks(config.dataset, resolved)
     known = datasets.known_task_ids(config.dataset, resolved)

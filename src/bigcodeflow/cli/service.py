@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,6 @@ from bigcodeflow.cli.console import notice, out, print_line
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.table import Column, Table
-
-if TYPE_CHECKING:
-    from bigcodeflow.prefect_service import ServiceState
 
 _STATE = Path(".bigcodeflow")
 _State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar="BIGCODEFLOW_STATE")]
@@ -88,21 +85,13 @@ def down(
 def status(state: _State = _STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
     from bigcodeflow.prefect_service import ServiceFolder, service_state
+    from bigcodeflow.prefect_service.start import without_password
 
     folder = ServiceFolder(state)
     found = service_state(folder)
     if found is None:
         notice(f"nothing was started from {folder.root}: `bigcodeflow up`; another folder is named with --state")
         raise typer.Exit(1)
-    out.print(_table(found, folder.logs))
-    if not found.ready:
-        notice(f"`bigcodeflow up{_option(state)}` starts what is missing")
-        raise typer.Exit(1)
-
-
-def _table(found: "ServiceState", logs: Path) -> Table:
-    from bigcodeflow.prefect_service.start import without_password
-
     server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
     if found.server is not None:
         server += f", {found.settings.ui_url}" + ("" if found.answering else ", does not answer")
@@ -115,10 +104,13 @@ def _table(found: "ServiceState", logs: Path) -> Table:
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),
         ("schedules on", ", ".join(found.active_schedules) or "none"),
-        ("logs", str(logs)),
+        ("logs", str(folder.logs)),
         ("PREFECT_API_URL", found.settings.api_url),
     ]
-    return Table((Column("", wrap="never"), Column("")), rows)
+    out.print(Table((Column("", wrap="never"), Column("")), rows))
+    if not found.ready:
+        notice(f"`bigcodeflow up{_option(state)}` starts what is missing")
+        raise typer.Exit(1)
 
 
 def _option(state: Path) -> str:
@@ -163,11 +155,8 @@ def serve(
         max_queue=max_queue,
         key=key,
     )
-    clients = (
-        f"clients need the key in {api_key_variable}"
-        if key
-        else f"no key is asked for (set {api_key_variable} for one)"
-    )
+    needed = f"clients need the key in {api_key_variable}"
+    clients = needed if key else f"no key is asked for (set {api_key_variable} for one)"
 
     def ready(address: str, slots: int) -> None:
         print_line(f"serving environment {environment} on {address}")

@@ -6,6 +6,8 @@ does not hold: two runs that differ in such a setting would silently share one a
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -78,18 +80,7 @@ NEUTRAL: Mapping[str, str] = {
     "execution.cluster": "workers refuse another version or environment",
 }
 
-_OFFLINE_IDENTITY = tuple(
-    f"generation.offline.{name}"
-    for name in (
-        "environment",
-        "revision",
-        "tokenizer",
-        "dtype",
-        "max_model_tokens",
-        "lora",
-        "trust_remote_code",
-    )
-)
+_OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
 _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
 
@@ -109,7 +100,7 @@ READS: Mapping[str, Reads] = {
             "generation.prompt",
             "generation.sampling",
             "generation.extra_body",
-            *_OFFLINE_IDENTITY,
+            *(f"generation.offline.{name}" for name in _OFFLINE_NAMES),
         ),
         neutral=tuple(path for path in NEUTRAL if path.startswith("generation.")),
     ),
@@ -155,10 +146,4 @@ def view(config: M, paths: Iterable[str]) -> M:
 def identity_settings(config: RunConfig, reads: Reads) -> dict[str, Any]:
     """What a stage's key holds of the settings themselves: JSON-able values by path."""
     settings = config.model_dump(mode="json")
-    return {path: _value(settings, path) for path in reads.identity}
-
-
-def _value(settings: Any, path: str) -> Any:
-    for name in path.split("."):
-        settings = settings[name]
-    return settings
+    return {path: reduce(getitem, path.split("."), settings) for path in reads.identity}

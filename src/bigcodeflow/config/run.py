@@ -162,21 +162,32 @@ def load_config(
     """
     settings, origin = read_preset(preset) if preset else ({}, "command line" if options else "defaults")
     origins = {path: "command line" for path, _ in flattened(options)}
-    return _loaded(merged(settings, options, "command line"), origin, overrides, origins)
+    return load_settings(merged(settings, options, "command line"), origin, overrides, origins)
 
 
-def load_settings(settings: Mapping[str, Any], origin: str, overrides: tuple[str, ...] = ()) -> RunConfig:
+def load_settings(
+    settings: Mapping[str, Any],
+    origin: str,
+    overrides: tuple[str, ...] = (),
+    origins: Mapping[SettingPath, str] = MappingProxyType({}),
+) -> RunConfig:
     """Check settings that came from somewhere else, with overrides applied on top.
 
     Args:
         settings: sections and their values.
         origin: where they came from, for messages.
         overrides: settings such as 'execution.workers=4', applied in order.
+        origins: where the settings at a path came from instead.
 
     Raises:
         ConfigError: one line for each problem, naming origin or override, key, value and remedy.
     """
-    return _loaded(merged(settings, {}, origin), origin, overrides, {})
+    settings, origins = merged(settings, {}, origin), dict(origins)
+    for override in overrides:
+        path, value = parse_override(override)
+        origins[path] = f"--set {override}"
+        set_by_path(settings, path, value, origins[path])
+    return validated(RunConfig, settings, origin, origins)
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
@@ -216,13 +227,3 @@ def parse_override(override: str) -> tuple[SettingPath, object]:
         return path, yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from None
-
-
-def _loaded(
-    settings: dict[str, Any], origin: str, overrides: tuple[str, ...], origins: dict[SettingPath, str]
-) -> RunConfig:
-    for override in overrides:
-        path, value = parse_override(override)
-        origins[path] = f"--set {override}"
-        set_by_path(settings, path, value, origins[path])
-    return validated(RunConfig, settings, origin, origins)
