@@ -1,11 +1,12 @@
 """What all flows share: how they fail, and what a run that did not finish says about the way on."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import Flow, flow
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 
@@ -15,7 +16,12 @@ from bigcodeflow.core.errors import BigCodeFlowError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KEPT = "finished stages and finished samples are reused."
+#: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
+_REMEDIES = {
+    StateType.FAILED: "{state}. Mend what the message names, then {remedy}",
+    StateType.CRASHED: "{state}: the process ended before its work did. To go on, {remedy}",
+}
+_CANCELLED = "Cancelled: sandboxes, workers and requests are stopped. To go on, {remedy}"
 
 
 def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
@@ -48,40 +54,20 @@ def reporting_flow(
             flow_run_name=flow_run_name,
             version=bigcodeflow.__version__,
             persist_result=False,  # nothing reads it: an artifact that Prefect remembers may no longer be in the store
-            on_failure=[log_failure_remedy],
-            on_crashed=[log_crash_remedy],
-            on_cancellation=[log_cancellation_remedy],
+            on_failure=[log_remedy],
+            on_crashed=[log_remedy],
+            on_cancellation=[log_remedy],
         )(failing_with_message(body))
         return decorated
 
     return decorate
 
 
-def log_failure_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Say how to continue a failed run once its cause is mended."""
-    flow_run_logger(flow_run, flow).error(
-        "%s. Mend what the message names, then %s: %s", state.name, how_to_continue(flow, flow_run), _KEPT
-    )
-
-
-def log_crash_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Say how to continue a run whose process died."""
-    flow_run_logger(flow_run, flow).error(
-        "%s: the process ended before its work did. To go on, %s: %s",
-        state.name,
-        how_to_continue(flow, flow_run),
-        _KEPT,
-    )
-
-
-def log_cancellation_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Say how to continue a run that was cancelled."""
-    del state
-    flow_run_logger(flow_run, flow).info(
-        "Cancelled: sandboxes, workers and requests are stopped. To go on, %s: %s",
-        how_to_continue(flow, flow_run),
-        _KEPT,
-    )
+def log_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Say how to continue a run that failed, was cancelled, or whose process died."""
+    remedy = f"{how_to_continue(flow, flow_run)}: finished stages and finished samples are reused."
+    text = _REMEDIES.get(state.type, _CANCELLED).format(state=state.name, remedy=remedy)
+    flow_run_logger(flow_run, flow).log(logging.ERROR if state.type in _REMEDIES else logging.INFO, text)
 
 
 def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
+from rich.cells import cell_len
+
 from bigcodeflow.core.display_text import elided, markdown_text, visible
 
 if TYPE_CHECKING:
@@ -126,8 +128,12 @@ class Table:
             )
         for row, texts in zip(self.rows, self.texts(), strict=True):
             styles = (_STYLES[cell.tone] if isinstance(cell, Cell) else "" for cell in row)
-            cells = zip(self.columns, texts, styles, strict=True)
-            table.add_row(*(_rich_cell(column, visible(text), style) for column, text, style in cells))
+            table.add_row(
+                *(
+                    _Elided(visible(text), style) if column.wrap == "elide" else Text(visible(text), style=style)
+                    for column, text, style in zip(self.columns, texts, styles, strict=True)
+                )
+            )
         # Not as the table's own title, which would be folded to the table's width.
         above = [Text(visible(self.title), style="bold")] if self.title else []
         return Group(*above, *(Text(visible(note), style="yellow") for note in self.notes), table)
@@ -154,22 +160,14 @@ def _markdown_line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _rich_cell(column: Column, text: str, style: str) -> "RenderableType":
-    from rich.text import Text
-
-    return _Elided(text, style) if column.wrap == "elide" else Text(text, style=style)
-
-
 class _Elided:
     """A name in one line; where its column is too narrow, the middle is left out."""
 
     def __init__(self, text: str, style: str) -> None:
-        self._text = text
-        self._style = style
+        self._text, self._style = text, style
 
     def __rich_measure__(self, console: "Console", options: "ConsoleOptions") -> "Measurement":
         """From what still says something to the whole name."""
-        from rich.cells import cell_len
         from rich.measure import Measurement
 
         whole = cell_len(self._text)

@@ -96,7 +96,10 @@ def raised(text: str) -> Raised:
     """The exception that a traceback, or the bare message of one, tells of."""
     line = exception_line(text)
     named = _NAMED.fullmatch(line) if line else None
-    kind = _class_of(named["name"]) if named else _class_of_message(text)
+    if named:
+        kind: type[BaseException] | None = _class_of(named["name"])
+    else:
+        kind = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)
     bases = [base.__name__ for base in kind.__mro__ if base is not object] if kind else []
     message = (named["message"] or "") if named else text
     missing = _MISSING.match(message) if kind and issubclass(kind, ModuleNotFoundError) else None
@@ -110,7 +113,3 @@ def _class_of(name: str) -> type[BaseException]:
         return _FOREIGN[last]
     known = getattr(builtins, name, None)
     return known if isinstance(known, type) and issubclass(known, BaseException) else Exception
-
-
-def _class_of_message(text: str) -> type[BaseException] | None:
-    return next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)

@@ -122,7 +122,14 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
         MemoryError: likewise.
     """
     require_size(text, MOST_PARSED.get(), "a text that is parsed here")
-    _refuse_endless(text)
+    if text.count(".") > _MOST_PARTS:
+        for name in _DOTTED.finditer(text):
+            if name.end() - name.start() > 2 * _MOST_PARTS and name[0].count(".") > _MOST_PARTS:
+                raise TooLargeError(f"too large to be read: a name of more than {_MOST_PARTS:,} parts")
+    if text.count("{") * len(text) > _MOST_FIELD_CHARACTERS:
+        for string in _STRING.finditer(text):
+            if string[0].count("{") * len(string[0]) > _MOST_FIELD_CHARACTERS:
+                raise TooLargeError("too large to be read: a string of too many fields")
     with parser():
         return ast.parse(text, feature_version=feature_version)
 
@@ -181,7 +188,12 @@ def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs
 def serve_one_call() -> None:
     """Read one call from standard input and write what it gives."""
     function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
-    _limit()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    memory = pages * resource.getpagesize() + (MEMORY_MIB << 20)
+    seconds = math.ceil(time.process_time()) + CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     MOST_PARSED.set(MOST_PROGRAM_CHARACTERS)
     try:
         found = pickle.dumps(function(*args, **kwargs))
@@ -190,23 +202,3 @@ def serve_one_call() -> None:
     except Exception as error:  # noqa: BLE001 - the boundary of a process
         sys.exit(f"{type(error).__name__}: {error}"[:200])
     sys.stdout.buffer.write(found)
-
-
-def _limit() -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    memory = pages * resource.getpagesize() + (MEMORY_MIB << 20)
-    seconds = math.ceil(time.process_time()) + CPU_SECONDS
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _refuse_endless(text: str) -> None:
-    if text.count(".") > _MOST_PARTS:
-        for name in _DOTTED.finditer(text):
-            if name.end() - name.start() > 2 * _MOST_PARTS and name[0].count(".") > _MOST_PARTS:
-                raise TooLargeError(f"too large to be read: a name of more than {_MOST_PARTS:,} parts")
-    if text.count("{") * len(text) > _MOST_FIELD_CHARACTERS:
-        for string in _STRING.finditer(text):
-            if string[0].count("{") * len(string[0]) > _MOST_FIELD_CHARACTERS:
-                raise TooLargeError("too large to be read: a string of too many fields")

@@ -55,17 +55,17 @@ class Resolver:
         self._found: dict[str, Any] = {}
 
     def __call__(self, config: RunConfig) -> ResolvedRun:
-        """Resolve everything that a whole run reads.
+        """Resolve everything that a whole run reads; raises what `up_to_sanitizing` does, and more.
 
         Raises:
-            ConfigError: the sampling parameters are a grid of settings.
-            DatasetError: the dataset is absent, unreachable or not permitted.
-            SamplesError: the sample file is absent or unreadable.
             EnvironmentUnusableError: the environment is not there.
             SandboxUnavailableError: no backend that the configuration names can be reached.
         """
         run = self.up_to_sanitizing(config)
-        environment = self._once("environment", config.execution, self._environment)
+        from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
+
+        look_up = remembered_environment if self._dry_run else execution_environment
+        environment = self._once("environment", config.execution, look_up)
         sha = environment.environment_sha if environment else ""
         identity = {"environment_sha": sha, "harness_version": HARNESS_VERSION}
         contents = {"environment": Content(identity, environment), "quarantine": _quarantine(config, sha)}
@@ -79,7 +79,8 @@ class Resolver:
             DatasetError: the dataset is absent, unreachable or not permitted.
             SamplesError: the sample file is absent or unreadable.
         """
-        dataset: datasets.ResolvedDataset = self._once("dataset", config.dataset, self._dataset)
+        view = config.dataset.model_copy(update={"offline": True}) if self._dry_run else config.dataset
+        dataset: datasets.ResolvedDataset = self._once("dataset", view, datasets.resolve)
         if config.samples.source == "model":
             generation.require_one_setting(config.generation)
             samples = Content("model")
@@ -97,14 +98,6 @@ class Resolver:
         if key not in self._found:
             self._found[key] = look_up(settings)
         return self._found[key]
-
-    def _dataset(self, config: DatasetConfig) -> datasets.ResolvedDataset:
-        return datasets.resolve(config.model_copy(update={"offline": True}) if self._dry_run else config)
-
-    def _environment(self, config: ExecutionConfig) -> Environment | None:
-        from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
-
-        return (remembered_environment if self._dry_run else execution_environment)(config)
 
 
 def resolve(config: RunConfig) -> ResolvedRun:

@@ -198,9 +198,9 @@ def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy", checking
 
 
 def _execution_version() -> int:
-    from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.evaluation import VERSION
 
-    return evaluation.VERSION
+    return VERSION
 
 
 @dataclass(frozen=True, slots=True)
