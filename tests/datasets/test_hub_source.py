@@ -177,31 +177,23 @@ def test_a_dropped_connection_resumes(hub: HubDouble, make_task) -> None:
     assert 0 < starts[0] <= 11_000_000
 
 
-def test_a_missing_repository_is_named(hub: HubDouble) -> None:
-    """A wrong name leads to the setting and to the token of private datasets."""
-    with pytest.raises(DatasetError, match=r"no/such: is not a dataset on the hub.*dataset\.source.*HF_TOKEN"):
-        resolve(_config("no/such"))
-
-
-def test_a_missing_version_lists_those_there_are(hub: HubDouble, files: Mapping[str, bytes]) -> None:
-    """A version that was never published is answered by the published ones."""
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no/such", r"no/such: is not a dataset on the hub.*dataset\.source.*HF_TOKEN"),
+        (f"{_REPO}@v9", r"has no version 'v9'; available: v0\.1\.0_hf, v0\.1\.4:"),
+        ("me/empty@v1", r"available: none \(no data/VERSION-\*\.parquet\)"),
+        (f"{_REPO}@v0.1.4#{'a' * 40}", f"has no commit {'a' * 40}"),
+    ],
+)
+def test_what_the_hub_does_not_have_is_named(
+    hub: HubDouble, files: Mapping[str, bytes], source: str, message: str
+) -> None:
+    """A wrong repository, version, layout or commit each lead to what there is or to the setting to correct."""
     hub.commit(_REPO, files)
-    with pytest.raises(DatasetError, match=r"has no version 'v9'; available: v0\.1\.0_hf, v0\.1\.4:"):
-        resolve(_config(f"{_REPO}@v9"))
-
-
-def test_a_repository_without_task_files_says_what_it_lacks(hub: HubDouble) -> None:
-    """A dataset in another layout is told apart from a missing version."""
     hub.commit("me/empty", {"README.md": b""})
-    with pytest.raises(DatasetError, match=r"available: none \(no data/VERSION-\*\.parquet\)"):
-        resolve(_config("me/empty@v1"))
-
-
-def test_a_missing_commit_is_named(hub: HubDouble, files: Mapping[str, bytes]) -> None:
-    """A mistyped commit is reported as such."""
-    hub.commit(_REPO, files)
-    with pytest.raises(DatasetError, match=f"has no commit {'a' * 40}"):
-        resolve(_config(f"{_REPO}@v0.1.4#{'a' * 40}"))
+    with pytest.raises(DatasetError, match=message):
+        resolve(_config(source))
 
 
 def test_a_gated_repository_opens_with_a_token(

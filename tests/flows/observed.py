@@ -1,5 +1,8 @@
 """A flow run as the tests see it: through Prefect's API, and in its store."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,13 +20,16 @@ from prefect.client.schemas.filters import (
     LogFilterFlowRunId,
 )
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import get_settings_context
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import Store, open_store
 from flows.benchmark import benchmark
+from tests.conftest import ROOT
 
 PATIENCE_SECONDS = 30.0
+_COMMAND_SECONDS = 300
 
 #: Every stage has a task of its name.
 TASKS = RunArtifacts._fields
@@ -72,10 +78,7 @@ class ObservedRun:
         return self.client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[self.id])))
 
     def shown(self) -> dict[str, Any]:
-        """Data of the artifacts that the run shows, by key; Prefect's own records of results have none."""
-        chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[self.id]))
-        found = self.client.read_artifacts(artifact_filter=chosen)
-        return {artifact.key: artifact.data for artifact in found if artifact.key}
+        return shown(self.client, self.id)
 
     def log(self, text: str) -> list[str]:
         """Log messages of the run, once one of them holds the text."""
@@ -105,3 +108,30 @@ def all_stages(*states: str, **others: Sequence[str]) -> TaskStates:
     """What is expected of every stage's task, with what is different for some; an empty sequence: it never ran."""
     expected = {stage: list(others.get(stage, states)) for stage in TASKS}
     return {stage: names for stage, names in expected.items() if names}
+
+
+def run_id(state: State[Any]) -> UUID:
+    assert state.state_details.flow_run_id
+    return state.state_details.flow_run_id
+
+
+def shown(client: SyncPrefectClient, run: UUID) -> dict[str, Any]:
+    """Data of the latest artifact of each key that a run has made; Prefect's own records of results have no key."""
+    chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
+    found = sorted(client.read_artifacts(artifact_filter=chosen), key=lambda artifact: artifact.created)
+    return {artifact.key: artifact.data for artifact in found if artifact.key}
+
+
+def prefect(*arguments: str) -> None:
+    """Prefect's command line in the checkout, on the tests' server."""
+    variables = get_settings_context().settings.to_environment_variables()
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", *arguments],
+        cwd=ROOT,
+        env=os.environ | variables | {"PWD": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=_COMMAND_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -13,9 +13,9 @@ from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.results.runs import recorded_runs
 from flows.rescore import rescore
 from flows.sweep import sweep
-from tests.flows.observed import RunFlow, Settings
+from tests.flows.observed import RunFlow, Settings, prefect, run_id
 from tests.flows.test_failures import write_samples
-from tests.flows.test_sweep import prefect, run_id, sweep_in
+from tests.flows.test_sweep import sweep_in
 
 pytestmark = pytest.mark.flow
 

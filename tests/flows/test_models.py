@@ -1,10 +1,12 @@
 """Models asked by a flow: limits that runs share, and keys that stay where they are."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 
+from bigcodeflow.config import RunConfig
 from tests.flows.observed import RunFlow, settings_in
 from tests.generation.providers.double import Received, Say, model_server
 
@@ -13,6 +15,12 @@ pytestmark = pytest.mark.flow
 
 def _answer(_: Received) -> Say:
     return Say("```python\ndef task_func(*args):\n    return 1\n```", latency_seconds=0.05)
+
+
+def _asking(folder: Path, server: Any, limit: str, *others: str) -> RunConfig:
+    model = ("samples.source=model", "sanitizing.mode=parity", "generation.model=openai:m")
+    address = f"generation.base_url={server.url('openai')}"
+    return settings_in(folder, *model, address, f"generation.requests.shared_limit={limit}", *others)
 
 
 @pytest.mark.slow
@@ -25,18 +33,8 @@ def test_a_limit_of_the_server_holds_for_requests(
         "/v2/concurrency_limits/", json={"name": "models", "limit": 1, "slot_decay_per_second": 0}
     ).raise_for_status()
     with model_server(_answer) as server:
-        run = run_flow(
-            settings_in(
-                tmp_path,
-                "dataset.ids=0-4",
-                "samples.source=model",
-                "sanitizing.mode=parity",
-                "generation.model=openai:m",
-                f"generation.base_url={server.url('openai')}",
-                "generation.api_key_variable=CANARY_KEY",
-                "generation.requests.shared_limit=models",
-            )
-        )
+        key = "generation.api_key_variable=CANARY_KEY"
+        run = run_flow(_asking(tmp_path, server, "models", "dataset.ids=0-4", key))
         assert run.state.is_completed(), run.state.message
         assert (len(server.requests), server.most_in_flight) == (5, 1)
         assert "canary-4711" in server.last.headers["authorization"]
@@ -49,17 +47,7 @@ def test_a_limit_of_the_server_holds_for_requests(
 def test_a_limit_that_does_not_exist_is_named(run_flow: RunFlow, tmp_path: Path) -> None:
     """Otherwise requests would go without any limit."""
     with model_server(_answer) as server:
-        run = run_flow(
-            settings_in(
-                tmp_path,
-                "dataset.ids=0",
-                "samples.source=model",
-                "sanitizing.mode=parity",
-                "generation.model=openai:m",
-                f"generation.base_url={server.url('openai')}",
-                "generation.requests.shared_limit=absent",
-            )
-        )
+        run = run_flow(_asking(tmp_path, server, "absent", "dataset.ids=0"))
         assert run.state.is_failed()
         assert not server.requests
     assert "absent" in run.state.message

@@ -1,8 +1,6 @@
 """A sweep on a real server: failures, retries, and what is not done twice."""
 
-import os
-import subprocess
-import sys
+import json
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,27 +8,23 @@ from uuid import UUID
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import (
-    ArtifactFilter,
-    ArtifactFilterFlowRunId,
     FlowRunFilter,
     FlowRunFilterParentFlowRunId,
 )
-from prefect.client.schemas.objects import FlowRun, State
-from prefect.context import get_settings_context
+from prefect.client.schemas.objects import State
 
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from flows.sweep import sweep
+from tests.flows.observed import prefect, run_id, shown
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
 from tests.generation.providers.double import model_server
 from tests.generation.split_answers import solved_by_docstring
 
 pytestmark = pytest.mark.flow
-
-_COMMAND_SECONDS = 280
 
 
 def sweep_in(folder: Path, *answers: str) -> SweepConfig:
@@ -53,34 +47,16 @@ def performed(config: SweepConfig) -> State[Any]:
     return sweep(config, return_state=True)
 
 
-def run_id(state: State[Any]) -> UUID:
-    assert state.state_details.flow_run_id
-    return state.state_details.flow_run_id
-
-
 def children(client: SyncPrefectClient, parent: UUID) -> dict[str, list[str]]:
     """State names of the runs that a sweep started, by name, the first first."""
     chosen = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[parent]))
     found: dict[str, list[str]] = {}
-    for run in sorted(client.read_flow_runs(flow_run_filter=chosen), key=_created):
+    for run in sorted(client.read_flow_runs(flow_run_filter=chosen), key=lambda run: run.created):
         found.setdefault(run.name, []).append(run.state_name or "")
     return found
 
 
-def _created(run: FlowRun) -> Any:
-    return run.created
-
-
-def shown(client: SyncPrefectClient, run: UUID) -> dict[str, Any]:
-    """Data of the latest artifact of each key that a run has made."""
-    chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
-    found = sorted(client.read_artifacts(artifact_filter=chosen), key=lambda artifact: artifact.created)
-    return {artifact.key: artifact.data for artifact in found if artifact.key}
-
-
 def table(client: SyncPrefectClient, run: UUID, key: str = "sweep-test-sweep") -> list[dict[str, str]]:
-    import json
-
     return json.loads(shown(client, run)[key])
 
 
@@ -188,16 +164,3 @@ def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> No
     with pytest.raises(Exception, match=r"config\.splits\.0") as caught:
         sweep({"splits": ["both"], "models": [{"answers": "oracle"}]})
     assert "complete" in str(caught.value)
-
-
-def prefect(*arguments: str) -> None:
-    """Prefect's command line on the tests' server."""
-    done = subprocess.run(
-        [sys.executable, "-m", "prefect", *arguments],
-        env=os.environ | get_settings_context().settings.to_environment_variables(),
-        capture_output=True,
-        text=True,
-        timeout=_COMMAND_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -22,9 +22,8 @@ from flows.check_environment import check_environment
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
 from flows.retention import retention
-from tests.flows.observed import ObservedRun, Settings
+from tests.flows.observed import ObservedRun, Settings, run_id, shown
 from tests.flows.test_failures import write_samples
-from tests.flows.test_sweep import run_id, shown
 
 pytestmark = pytest.mark.flow
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from bigcodeflow.config import RunConfig, load_config
+from flows.benchmark import benchmark
 from flows.check_environment import check_environment
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
 from flows.retention import retention
 from flows.sweep import sweep
 
-FLOWS = {flow.name: flow for flow in (sweep, rescore, check_environment, leaderboard, retention)}
+FLOWS = {flow.name: flow for flow in (benchmark, sweep, rescore, check_environment, leaderboard, retention)}
 
 
 def fields(name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -48,3 +50,20 @@ def test_nothing_is_removed_or_published_by_default() -> None:
     """The first click on a deployment must not delete or upload."""
     for name in ("retention", "leaderboard"):
         assert FLOWS[name].parameters.properties["config"]["default"]["dry_run"] is True
+
+
+def test_form_knows_choices_bounds_and_defaults() -> None:
+    """The form offers choices, keeps numbers within bounds, and starts from the defaults."""
+    form = {name: schema for name, schema, _ in fields("benchmark")}
+    assert form["DatasetConfig.split"]["enum"] == ["complete", "instruct"]
+    assert (form["ExecutionConfig.workers"]["minimum"], form["ExecutionConfig.workers"]["maximum"]) == (0, 1024)
+    assert form["LimitsConfig.time_seconds"]["exclusiveMinimum"] == 0
+    assert form["AggregationConfig.k"]["default"] == [1, 5, 10]
+
+
+def test_a_benchmark_without_any_parameter_is_what_make_run_runs() -> None:
+    """Limits, variants and k among it."""
+    properties = FLOWS["benchmark"].parameters.properties
+    assert list(properties) == ["config"]
+    made = load_config("starter").model_copy(update={"name": "run"})
+    assert RunConfig.model_validate(properties["config"]["default"]) == made
