@@ -72,16 +72,16 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
         logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
         progress.update(100.0 * number / len(members))
         plan = placed(plan_of(member, recorded.get(member.name), resolver), folder)
-        yield _run(plan, resolver) if plan.artifacts is None else _reused(plan, plan.artifacts)
+        if plan.artifacts is None:
+            yield _run(plan, resolver)
+            continue
+        try:
+            result = reused_result(plan, plan.artifacts)
+        except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
+            result = failed_result(plan, str(error), 0.0)
+        yield result
     logger.info("%s of %s runs: finished", total, total)
     progress.update(100.0)
-
-
-def _reused(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
-    try:
-        return reused_result(plan, artifacts)
-    except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
-        return failed_result(plan, str(error), 0.0)
 
 
 def _run(plan: Plan, resolver: Resolver) -> MemberResult:

@@ -45,7 +45,9 @@ class RunListener:
         self.reused = reused
         if self._bar:
             self._bar.update(100.0)
-        counts = [f"{ref.rows:,} rows", *(_count(name, value) for name, value in sorted(ref.statistics.items()))]
+        counts = [f"{ref.rows:,} rows"]
+        for name, value in sorted(ref.statistics.items()):
+            counts.append(f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}")
         get_run_logger().info("%s: %s, %s", title, "reused" if reused else "finished", ", ".join(counts))
         if ref.statistics.get("infra_errors"):
             get_run_logger().warning(
@@ -86,7 +88,3 @@ class ProgressBar:
             update_progress_artifact(self._artifact_id, progress=percent)
         except httpx.HTTPError as error:  # hours of execution must not be lost to a bar that cannot be drawn
             self._logger.warning("%s: progress could not be shown (%s)", self._title, error)
-
-
-def _count(name: str, value: object) -> str:
-    return f"{name.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{name.replace('_', ' ')} {value}"

@@ -8,7 +8,7 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
-from bigcodeflow.leaderboard import Changes, change_line, entry_line, rankings
+from bigcodeflow.leaderboard import change_line, entry_line, rankings
 from bigcodeflow.leaderboard.entries import interval_of, points, score
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
@@ -79,26 +79,26 @@ def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> No
 
 def _page(update: LeaderboardUpdate) -> Iterator[str]:
     yield f"# Leaderboard {update.snapshot.name}"
-    yield from _changes(update.changes) if update.changes else ["The first snapshot: there is nothing to compare with."]
+    changes = update.changes
+    if changes is None:
+        yield "The first snapshot: there is nothing to compare with."
+    else:
+        others = [change for change in changes.changed if not change.regression]
+        for heading, lines in (
+            ("Regressions", [change_line(change) for change in changes.regressions]),
+            ("Changed", [change_line(change) for change in others]),
+            ("New", [entry_line(entry) for entry in changes.new]),
+            ("Gone", [entry_line(entry) for entry in changes.gone]),
+        ):
+            if lines:
+                yield f"## {heading}\n\n{_list(lines)}"
+        yield f"{changes.unchanged:,} entries are unchanged."
     if update.refusals:
         yield "## Runs that cannot be shown\n\n" + _list(str(refusal) for refusal in update.refusals)
     if update.published is not None:
         written = _list(f"`{path}`" for path in update.published.written) or "Nothing: the hub shows this already."
         yield f"## On the hub\n\n{written}"
     yield "## Files\n\n" + _list(f"`{path.absolute()}`" for path in update.files)
-
-
-def _changes(changes: Changes) -> Iterator[str]:
-    others = [change for change in changes.changed if not change.regression]
-    for heading, lines in (
-        ("Regressions", [change_line(change) for change in changes.regressions]),
-        ("Changed", [change_line(change) for change in others]),
-        ("New", [entry_line(entry) for entry in changes.new]),
-        ("Gone", [entry_line(entry) for entry in changes.gone]),
-    ):
-        if lines:
-            yield f"## {heading}\n\n{_list(lines)}"
-    yield f"{changes.unchanged:,} entries are unchanged."
 
 
 def _list(lines: Iterable[str]) -> str:

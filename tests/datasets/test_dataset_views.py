@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.datasets.selection import parse_ids
+from bigcodeflow.datasets.tasks import parse_ids
 
 _KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 

@@ -10,9 +10,8 @@ from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
-from bigcodeflow.datasets.selection import select
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
-from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, task_rows, validate
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, task_rows, validate
 from bigcodeflow.datasets.test_ids import expected_test_ids
 
 __all__ = [
