@@ -37,15 +37,7 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
 
 
 def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
-    """The body of the benchmark flow.
-
-    Args:
-        config: the run.
-        resolver: looks up what the run names; the runs of a sweep share one.
-
-    Raises:
-        BigCodeFlowError: what was wrong, where, and what to do.
-    """
+    """The body of the benchmark flow; the runs of a sweep share a resolver."""
     started_at = datetime.now(UTC)
     config = in_own_folder(config, *moment_and_token())
     artifacts = perform_tasks(resolver(config))

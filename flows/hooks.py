@@ -41,12 +41,7 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
 def reporting_flow(
     name: str, *, flow_run_name: Callable[[], str] | None = None
 ) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Decorate a function as a flow that fails with one line and says how to go on.
-
-    Args:
-        name: the flow's name.
-        flow_run_name: names each run.
-    """
+    """Decorate a function as a flow that fails with one line and says how to go on."""
 
     def decorate(body: Callable[P, R]) -> Flow[P, R]:
         decorated: Flow[P, R] = flow(

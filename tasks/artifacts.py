@@ -71,11 +71,7 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
 
 
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
-    """One row a variant, sanitizer and k over all tasks: the score beside its 95 % interval.
-
-    Args:
-        metrics: a table in METRICS schema.
-    """
+    """One row a variant, sanitizer and k over all tasks of a METRICS table: the score beside its 95 % interval."""
     rows = metrics.to_pylist()
     judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
     return [
@@ -115,11 +111,7 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
 
 
 def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
-    """The libraries whose tasks cost the score most, at the smallest k; a task counts in each of its libraries.
-
-    Args:
-        metrics: rows of a METRICS table.
-    """
+    """The libraries whose tasks cost the score most, at the smallest k; a task counts in each of its libraries."""
     scores = [
         row
         for row in metrics
@@ -151,13 +143,7 @@ def result_page(
 ) -> str:
     """The result as Markdown: scores, what was not judged, failures, ground truths, and where report and files lie.
 
-    Args:
-        title: the run's title.
-        metrics: a table in METRICS schema.
-        unjudgeable: tasks whose ground truth does not pass.
-        outputs: the run's result files.
-        failures: as :func:`failure_rows` gives them.
-        report: the run's HTML report.
+    Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass.
     """
     rows = metrics.to_pylist()
     several = [(name, percent(row["value"]), row) for name, row in several_samples(rows)]

@@ -10,8 +10,6 @@ import pytest
 
 from tests.doubles.hub import HubDouble
 
-_REFERENCE = Path(__file__).parents[3] / "shared" / "data"
-
 MakeTask = Callable[..., dict[str, Any]]
 WriteParquet = Callable[..., Path]
 
@@ -62,11 +60,3 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
         for name in ("HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN"):
             monkeypatch.delenv(name, raising=False)
         yield double
-
-
-@pytest.fixture
-def reference() -> Path:
-    """The folder of the reference data."""
-    if not _REFERENCE.is_dir():
-        pytest.skip("the reference data is not there")
-    return _REFERENCE

@@ -190,16 +190,16 @@ def test_a_part_of_bigcodebench_knows_all_its_ids(make_task, write_parquet) -> N
 
 
 @pytest.mark.real_data
-def test_the_real_dataset_loads(reference: Path) -> None:
+def test_the_real_dataset_loads(reference_data: Path) -> None:
     """All 1,140 tasks are sound, in order, 148 of them hard, with the domains that their authors state."""
-    path = reference / "bigcodebench-v0.1.4.parquet"
+    path = reference_data / "bigcodebench-v0.1.4.parquet"
     table = _load(path)
     assert table["task_id"].to_pylist() == [f"BigCodeBench/{number}" for number in range(1140)]
     assert set(HUB_COLUMNS) < set(table.schema.names)
-    stated = json.loads((reference / "task_domains.json").read_text(encoding="utf-8"))
+    stated = json.loads((reference_data / "task_domains.json").read_text(encoding="utf-8"))
     domains = zip(table["task_id"].to_pylist(), table["domains"].to_pylist(), strict=True)
     assert {task_id: found for task_id, found in domains if found != sorted(set(stated[task_id]))} == {}
-    hard = json.loads((reference / "hard_task_ids.json").read_text(encoding="utf-8"))
+    hard = json.loads((reference_data / "hard_task_ids.json").read_text(encoding="utf-8"))
     assert sorted(_load(path, subset="hard")["task_id"].to_pylist()) == sorted(hard)
 
 

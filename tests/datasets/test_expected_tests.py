@@ -172,11 +172,11 @@ def test_text_that_is_no_python_is_refused(text: str) -> None:
 
 
 @pytest.mark.real_data
-def test_counts_equal_those_of_real_executions(reference: Path) -> None:
+def test_counts_equal_those_of_real_executions(reference_data: Path) -> None:
     """All 1,140 tasks of BigCodeBench have as many tests as ran when their ground truths were executed."""
-    with (reference.parent / "env" / "ground_truth.csv").open(encoding="utf-8") as file:
+    with (reference_data.parent / "env" / "ground_truth.csv").open(encoding="utf-8") as file:
         ran = {row["task_id"]: int(row["tests"]) for row in csv.DictReader(file) if row["tests"]}
-    tasks = pq.read_table(reference / "bigcodebench-v0.1.4.parquet", columns=["task_id", "test"]).to_pylist()
+    tasks = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet", columns=["task_id", "test"]).to_pylist()
     read = {task["task_id"]: len(expected_test_ids(task["test"]) or ()) for task in tasks}
     assert read == ran
     assert len(read) == 1140

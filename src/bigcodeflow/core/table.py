@@ -96,11 +96,7 @@ class Table:
         return [dict(zip(headings, row, strict=True)) for row in self.texts()]
 
     def to_markdown(self, *, level: int = 3) -> str:
-        """Title, notes and table; without rows an empty text.
-
-        Args:
-            level: of the title's heading.
-        """
+        """Title, as a heading of a level, notes and table; without rows an empty text."""
         if not self.rows:
             return ""
         lines = [

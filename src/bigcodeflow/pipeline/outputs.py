@@ -64,12 +64,7 @@ def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> st
 
 
 def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
-    """The run with the folder that its results go to: the one it names, or one of its own in results/runs.
-
-    Args:
-        config: the run.
-        moment: when it began.
-        token: see :func:`own_folder`.
+    """The run with the folder that its results go to: the one it names, or one of its own (see :func:`own_folder`).
 
     Raises:
         ConfigError: the folder that it names holds the results of another run.

@@ -43,16 +43,7 @@ def rerun_sample(
     environment: str = "",
     allow_unisolated: bool = False,
 ) -> Rerun:
-    """Execute one sample of a run again.
-
-    Args:
-        run: the run.
-        task_id: the sample's task.
-        sample_index: its number.
-        variant: calibrated or raw.
-        sanitizer: none, parity or robust.
-        environment: another sandbox environment than the run's.
-        allow_unisolated: run without bubblewrap where it is missing.
+    """Execute one sample of a run again, where named in another sandbox environment than the run's.
 
     Raises:
         ArtifactError: a table of the run is gone, or holds no such sample.
@@ -92,8 +83,7 @@ def rerun_sample(
     with tempfile.TemporaryDirectory() as folder:
         executor = checked(Executor(config, there, Path(folder)))
         with closing(executor.backend()) as backend:
-            again = executor.judge(backend, planned.item)
-    return Rerun(recorded.to_pylist()[0], again)
+            return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item))
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,12 +81,7 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
 
 
 def placed(plan: Plan, folder: str) -> Plan:
-    """The plan with a folder for the files of its run, where the sweep names none.
-
-    Args:
-        plan: what is to be done for the run.
-        folder: the sweep's own folder. A run that is reused stays in the folder that it was written to.
-    """
+    """The plan with a folder for its run's files in the sweep's own; a reused run stays where it was written to."""
     config, recorded = plan.member.config, plan.recorded
     if config.out:
         return plan

@@ -120,11 +120,7 @@ class SweepConfig(SettingsModel):
 
 
 def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> SweepConfig:
-    """Read a sweep.
-
-    Args:
-        file: a YAML file, or the name of a shipped sweep such as 'starter'.
-        overrides: settings of every run that win over what the file says.
+    """Read a sweep from a YAML file, or a shipped one by its name; the overrides win over what the file says.
 
     Raises:
         ConfigError: one line for each problem, naming file, key, value and remedy.

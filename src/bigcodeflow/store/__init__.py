@@ -25,10 +25,6 @@ __all__ = [
 
 
 def open_store(location: Path | str) -> Store:
-    """The store at a location; nothing is read before it is asked for.
-
-    Args:
-        location: a folder, or a URL such as s3://bucket/prefix.
-    """
+    """The store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is asked for."""
     place = located(str(location))
     return Store(place) if isinstance(place, Path) else RemoteStore(place)

@@ -81,11 +81,7 @@ class AppendLog:
     """
 
     def __init__(self, path: Path, *, exclusive: bool = False) -> None:
-        """Open the file, which is made where it is missing.
-
-        Args:
-            path: the file; its folder is made where it is missing.
-            exclusive: the file must not exist yet.
+        """Open the file, which is made with its folder where it is missing; an exclusive one must not exist yet.
 
         Raises:
             OSError: the disk refuses, or the file exists already.
