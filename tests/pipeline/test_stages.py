@@ -46,6 +46,18 @@ def _config(folder: Path, **changes: object) -> RunConfig:
     return load_settings(settings, "test")
 
 
+TASK = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
+_WRONG = TASK["code_prompt"] + "\n    return None\n"
+
+
+def _answered(folder: Path, *programs: str, **changes: object) -> RunConfig:
+    """A run of the first starter task, answered by these programs."""
+    lines = [json.dumps({"task_id": TASK["task_id"], "solution": program}) + "\n" for program in programs]
+    (folder / "s.jsonl").write_text("".join(lines))
+    own = {"dataset__ids": "0", "samples__source": str(folder / "s.jsonl"), "sanitizing__mode": "none"}
+    return _config(folder, **own | changes)
+
+
 def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
     listener = RecordingListener()
     return perform_all(config, listener), listener.computed
@@ -70,13 +82,7 @@ def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(tmp_path
 
 def test_equal_answers_are_executed_once(tmp_path: Path) -> None:
     """Three equal samples of a task are three rows and one execution."""
-    task = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
-    lines = [{"task_id": task["task_id"], "solution": task["code_prompt"] + "\n    return None\n"}] * 3
-    lines.append({"task_id": task["task_id"], "solution": "x = 1"})
-    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done, _ = _perform(
-        _config(tmp_path, dataset__ids="0", samples__source=str(tmp_path / "s.jsonl"), sanitizing__mode="none")
-    )
+    done, _ = _perform(_answered(tmp_path, *[_WRONG] * 3, "x = 1"))
     assert done.execution.rows == 4
     assert done.execution.statistics["distinct_executions"] == 2
     assert done.execution.statistics["executed"] == 2
@@ -103,12 +109,8 @@ def test_infra_errors_are_tried_again_and_the_score_follows(tmp_path: Path) -> N
 def test_a_blocked_sample_is_a_fail_that_says_why(tmp_path: Path) -> None:
     """With the policy 'block' a risky program does not run; without it, it does."""
     program = "import os\ndef task_func(*args):\n    os.system('true')\n"
-    (tmp_path / "s.jsonl").write_text(json.dumps({"task_id": "Starter/0", "solution": program}) + "\n")
-    options = {"dataset__ids": "0", "samples__source": str(tmp_path / "s.jsonl")}
-    flagged, _ = _perform(_config(tmp_path, **options, sanitizing__mode="none"))
-    settings = _config(tmp_path, **options).model_dump(mode="json")
-    settings["sanitizing"] = {"mode": "none", "safety_policy": "block"}
-    blocked, _ = _perform(load_settings(settings, "test"))
+    flagged, _ = _perform(_answered(tmp_path, program))
+    blocked, _ = _perform(_answered(tmp_path, program, sanitizing__safety_policy="block"))
     store = open_store(tmp_path / "store")
     [row] = store.read(blocked.execution).to_pylist()
     assert (row["status"], row["failure_kind"], row["tests_run"]) == ("fail", "safety_policy", 0)
@@ -121,12 +123,8 @@ _SLOW_ANSWERS = 24
 
 def _slow_run(folder: Path) -> "subprocess.Popen[bytes]":
     """The command over samples that each sleep a little, so that a kill finds it at work."""
-    task = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
-    with (folder / "slow.jsonl").open("w") as file:
-        for number in range(_SLOW_ANSWERS):
-            solution = f"import time\ntime.sleep(0.3)  # {number}\n" + task["code_prompt"] + "\n    return None\n"
-            file.write(json.dumps({"task_id": task["task_id"], "solution": solution}) + "\n")
-    command = [str(Path(sys.executable).with_name("bigcodeflow")), "evaluate", "--samples", "slow.jsonl"]
+    _answered(folder, *(f"import time\ntime.sleep(0.3)  # {number}\n{_WRONG}" for number in range(_SLOW_ANSWERS)))
+    command = [str(Path(sys.executable).with_name("bigcodeflow")), "evaluate", "--samples", "s.jsonl"]
     command += ["--dataset", "starter", "--ids", "0", "--workers", "1", "--out", "out", "--store", "store"]
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -167,21 +165,17 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: 
 
 def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     """Asked for, they execute what did not pass again; whoever asks for none finds the artifact that was there before."""
-    task = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
-    lines = [{"task_id": task["task_id"], "solution": task["code_prompt"] + "\n    return None\n"}]
-    lines.append({"task_id": task["task_id"], "solution": task["complete_prompt"] + task["canonical_solution"]})
-    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    options = {"dataset__ids": "0", "samples__source": str(tmp_path / "s.jsonl"), "sanitizing__mode": "none"}
-    plain, _ = _perform(_config(tmp_path, **options))
-    rerun, computed = _perform(_config(tmp_path, **options, execution__reruns=2))
+    programs = (_WRONG, TASK["complete_prompt"] + TASK["canonical_solution"])
+    plain, _ = _perform(_answered(tmp_path, *programs))
+    rerun, computed = _perform(_answered(tmp_path, *programs, execution__reruns=2))
     assert computed == ["execution", "aggregation"]
     store = open_store(tmp_path / "store")
     told = [(row["status"], row["flaky"], row["attempts"]) for row in store.read(rerun.execution).to_pylist()]
     assert told == [("fail", False, 3), ("pass", None, 1)]
     assert rerun.execution.statistics["reused_verdicts"] == 1
-    more, _ = _perform(_config(tmp_path, **options, execution__reruns=1))
+    more, _ = _perform(_answered(tmp_path, *programs, execution__reruns=1))
     assert more.execution.statistics["executed"] == 0  # three executions that agree answer whoever asks for two
-    again, computed = _perform(_config(tmp_path, **options))
+    again, computed = _perform(_answered(tmp_path, *programs))
     assert (again, computed) == (plain, [])
     assert [row["attempts"] for row in store.read(again.execution).to_pylist()] == [1, 1]
 
