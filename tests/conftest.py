@@ -35,8 +35,19 @@ settings.load_profile("any machine")
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
-#: Folders in the order in which workers of pytest-xdist take them: long tests first; all others come before the last.
-_FIRST = ("flows", "cli", "scaleout", "pipeline", "serving", "execution", "remote", "conformance", "deployments")
+#: Folders in the order in which workers of pytest-xdist take them. The first compares what its own process has open
+#: before and after; then come long tests; all others come before the many short ones of the last.
+_FIRST = (
+    "attacks/containment",
+    "flows",
+    "cli",
+    "scaleout",
+    "pipeline",
+    "serving",
+    "execution",
+    "remote",
+    "conformance",
+)
 _LAST = "attacks"
 #: Beginnings of files that share what takes long to make: a Prefect server, local verdicts, a container engine.
 _TOGETHER = {
@@ -51,10 +62,15 @@ _SINGLE = ("test_containment.py", "test_attacks.py", "test_honest.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put long tests first where several workers run them."""
+    """Order what several workers run."""
     if hasattr(config, "workerinput"):
-        order = {folder: number for number, folder in enumerate(_FIRST)} | {_LAST: len(items)}
-        items.sort(key=lambda item: order.get(item.path.relative_to(ROOT / "tests").parts[0], len(_FIRST)))
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(ROOT / "tests").parent.as_posix()
+    turns = (turn for turn, first in enumerate(_FIRST) if folder.startswith(first))
+    return next(turns, len(_FIRST) + folder.startswith(_LAST))
 
 
 class _Scheduling(LoadScopeScheduling):
