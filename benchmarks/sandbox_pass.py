@@ -21,8 +21,7 @@ from bigcodeflow.environments import find_environment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.evaluation import Planned, plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import Ledger
-from bigcodeflow.execution.verdicts import RerunPolicy
+from bigcodeflow.execution.verdicts import Ledger, RerunPolicy
 
 
 class Job(NamedTuple):

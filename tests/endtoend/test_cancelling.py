@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.execution.ledger import read_ledgers
+from bigcodeflow.execution.verdicts import read_ledgers
 from tests.endtoend.conftest import Config, write_samples
 from tests.endtoend.service import Processes, ServedRun, Service, wait_until
 from tests.generation.providers.double import Received, Say, model_server

@@ -23,8 +23,7 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor, execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import Ledger
-from bigcodeflow.execution.verdicts import ONCE, RerunPolicy
+from bigcodeflow.execution.verdicts import ONCE, Ledger, RerunPolicy
 
 from .conftest import LIMITS, RIGHT, item
 

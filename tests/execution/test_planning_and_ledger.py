@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.execution.items import WorkItem, raised_limit, work_item
-from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import LONG_SECONDS, MOST_BATCHES, plan_batches
+from bigcodeflow.execution.verdicts import Ledger
 
 from .conftest import RIGHT, TEST, item
 

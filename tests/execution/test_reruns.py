@@ -12,8 +12,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import Executor
 from bigcodeflow.execution.evaluation import Planned, judge
-from bigcodeflow.execution.ledger import Ledger
-from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
+from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, Ledger, RerunPolicy, disputed_keys, worth_another_round
 
 from .conftest import LIMITS, RIGHT, item
 

@@ -12,7 +12,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import Ledger
 from tests.serving.services import KEY, TEST, ServiceProcess
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

@@ -11,8 +11,8 @@ from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, Execu
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import plan_batches
+from bigcodeflow.execution.verdicts import Ledger
 from bigcodeflow.execution.worker_preflight import code_version, environment_here, require_code
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.stages import STAGES, stage_of

@@ -11,7 +11,7 @@ from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import Ledger
 from tests.attacks.conftest import LIMITS
 from tests.remote.test_http import passed, program
 from tests.serving.services import KEY, ServiceProcess, client_of, until

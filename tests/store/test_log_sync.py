@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import Ledger
 from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage
@@ -74,7 +74,7 @@ def test_a_line_that_is_being_written_waits(s3_machine: Machine) -> None:
 _WRITER = """
 import sys, time
 from bigcodeflow.store import LogFiles, open_store
-from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.verdicts import Ledger
 store = open_store(sys.argv[1])
 folder = store.workspace("execution", "key")
 with store.synchronized(folder, LogFiles.VERDICTS):

@@ -21,10 +21,10 @@ from bigcodeflow.execution.cluster import (
     slots_of,
 )
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import LONG_SECONDS, Batch, plan_batches
 from bigcodeflow.execution.verdicts import (
     ONCE,
+    Ledger,
     RerunPolicy,
     Verdict,
     lost_verdict,

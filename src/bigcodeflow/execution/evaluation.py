@@ -24,9 +24,17 @@ from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
-from bigcodeflow.execution.ledger import Ledger, read_ledgers
 from bigcodeflow.execution.planning import Cost, Expectations, expectations, fact_of
-from bigcodeflow.execution.verdicts import ONCE, RerunPolicy, Verdict, blocked_verdict, disputed_keys, renewed
+from bigcodeflow.execution.verdicts import (
+    ONCE,
+    Ledger,
+    RerunPolicy,
+    Verdict,
+    blocked_verdict,
+    disputed_keys,
+    read_ledgers,
+    renewed,
+)
 from bigcodeflow.store import LogFiles, Store
 
 KnownVerdicts = Callable[[Collection[str]], list[Verdict]]

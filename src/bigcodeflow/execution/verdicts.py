@@ -6,9 +6,14 @@ decides. A failing ground truth accuses its task, so one pass among its confirma
 execution at all.
 """
 
+import json
+import os
+import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bigcodeflow.core.tracebacks import failed_import, raised
@@ -24,20 +29,23 @@ Verdict = dict[str, Any]
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that an honest test never has, because the tests read statically contain none of them.
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
-
-
-_Judgement = tuple[str, str]
-"""Status and failure kind."""
+#: Kinds that decide a sample whatever else failed, with their statuses; every other kind is a fail.
+_STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
 
 def verdict(
     item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: str, attempts: int = 1
 ) -> dict[str, Any]:
     """The verdict of one execution: the columns of VERDICTS that do not depend on whose sample it was."""
-    tests = _tests(item, outcome)
+    reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
+    unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
+    tests = [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]
     tampering = _tampering(item, outcome)
     status, kind = _judge(item, outcome, tests, tampering)
     broken = _frame(outcome, "module_failed") or _frame(outcome, "class_failed")
+    # CPU time of the tests: between the program's first line and the last frame, or the end where that did not come.
+    first, last = (outcome.frames[0], outcome.frames[-1]) if outcome.frames else ({}, {"cpu_seconds": 0.0})
+    test_cpu_seconds = last.get("cpu_seconds", outcome.cpu_seconds) - first.get("cpu_seconds", 0.0)
     return {
         "verdict_key": item.verdict_key,
         "status": status,
@@ -48,7 +56,7 @@ def verdict(
         "tests_run": sum(test["outcome"] != "missing" for test in tests),
         "wall_seconds": round(outcome.wall_seconds, 4),
         "cpu_seconds": round(outcome.cpu_seconds, 4),
-        "test_cpu_seconds": round(_test_cpu_seconds(outcome), 4),
+        "test_cpu_seconds": round(max(0.0, float(test_cpu_seconds)), 4),
         "max_rss_mib": round(outcome.max_rss_mib, 1),
         "stdout": outcome.stdout,
         "stderr": outcome.stderr,
@@ -101,53 +109,39 @@ def worth_repeating(outcome: Outcome) -> bool:
     return killed_by_stranger or not (started or outcome.violations or outcome.killed_for or outcome.not_started)
 
 
-def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> _Judgement:
+def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> tuple[str, str]:
+    """Status and failure kind."""
     if tampering:
         return "tampered", "tampering"
-    early = _judge_end(outcome)
-    if early:
-        return early
-    failed = _frame(outcome, "module_failed")
+    if not _ended(outcome):
+        return _judge_end(outcome)
+    failed, class_failed = _frame(outcome, "module_failed"), _frame(outcome, "class_failed")
     if failed:
         kind = _kind(item, failed)
-        return ("syntax_error" if kind == "syntax" and failed["phase"] == "compile" else _status_of(kind)), kind
+        is_text_refused = kind == "syntax" and failed["phase"] == "compile"
+        return "syntax_error" if is_text_refused else _STATUSES.get(kind, "fail"), kind
     if not item.expected_tests:
         return "fail", "no_tests"  # an empty run would pass by having failed nothing
-    if all(test["outcome"] == "pass" for test in tests) and not _frame(outcome, "class_failed"):
+    if all(test["outcome"] == "pass" for test in tests) and not class_failed:
         return "pass", ""
-    return _judge_tests(item, outcome, tests)
+    causes = [test for test in tests if test["outcome"] in ("fail", "error")]
+    kinds = [_kind(item, cause) for cause in ([class_failed] if class_failed else []) + causes]
+    skipped = any(test["outcome"] == "skip" for test in tests)
+    kinds = kinds or ["no_tests" if skipped else "assertion"]  # one passed that the task wants to fail
+    kind = next((one for one in _STATUSES if one in kinds), kinds[0])
+    return _STATUSES.get(kind, "fail"), kind
 
 
-def _judge_end(outcome: Outcome) -> _Judgement | None:
-    """How the sandbox ended, where that alone decides."""
-    if _ended(outcome):
-        return None
+def _judge_end(outcome: Outcome) -> tuple[str, str]:
+    """What the end of a sandbox means that did not finish its report."""
     if outcome.killed_for in _TIME_LIMITS:
         return "timeout", "timeout"
     if outcome.killed_for == "memory":
         return "out_of_memory", "memory"
-    if _frame(outcome, "started") is None:
+    # A signal killed the sandbox itself, which its program cannot do.
+    if _frame(outcome, "started") is None or outcome.exit.startswith("signal "):
         return "infra_error", "infrastructure"
-    if outcome.exit.startswith("signal "):
-        return "infra_error", "infrastructure"  # the sandbox itself was killed, which its program cannot do
     return "crash", "crash"
-
-
-def _judge_tests(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]]) -> _Judgement:
-    class_failed = _frame(outcome, "class_failed")
-    causes = [test for test in tests if test["outcome"] in ("fail", "error")]
-    kinds = [_kind(item, cause) for cause in ([class_failed] if class_failed else []) + causes]
-    for decisive in ("infrastructure", "memory"):
-        if decisive in kinds:
-            return _status_of(decisive), decisive
-    if kinds:
-        return "fail", kinds[0]
-    skipped = any(test["outcome"] == "skip" for test in tests)
-    return "fail", "no_tests" if skipped else "assertion"  # else one passed that the task wants to fail
-
-
-def _status_of(kind: str) -> str:
-    return {"memory": "out_of_memory", "infrastructure": "infra_error"}.get(kind, "fail")
 
 
 def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
@@ -156,12 +150,6 @@ def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
     if not item.missing_imports.isdisjoint((*ANY_IMPORT, failed_import(trace))) and "ImportError" in exception.split():
         return "infrastructure"
     return failure_kind(trace, exception, program=item.program, test=item.test, setup=item.setup_names)
-
-
-def _tests(item: WorkItem, outcome: Outcome) -> list[dict[str, Any]]:
-    reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
-    unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
-    return [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]
 
 
 def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
@@ -184,14 +172,6 @@ def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
         if frame["event"] == "test" and frame["outcome"] in _EVASIONS and asked_by not in item.test:
             found.append(f"test {frame['name']} ended as {frame['outcome']}, which the task's text does not ask for")
     return list(dict.fromkeys(found))
-
-
-def _test_cpu_seconds(outcome: Outcome) -> float:
-    """CPU time between the program's first line and the last frame, or the end where that did not come."""
-    if not outcome.frames:
-        return 0.0
-    began, ended = outcome.frames[0].get("cpu_seconds", 0.0), outcome.frames[-1].get("cpu_seconds", outcome.cpu_seconds)
-    return max(0.0, float(ended) - float(began))
 
 
 def _ended(outcome: Outcome) -> bool:
@@ -271,14 +251,12 @@ ONCE = RerunPolicy()
 
 def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
     """Keys under which finished verdicts disagree, within one run or between runs."""
-    seen: dict[str, set[str]] = {}
-    flaky: set[str] = set()
+    seen: dict[str, set[Any]] = {}
     for verdict in verdicts:
         if verdict["status"] != "infra_error":
-            seen.setdefault(verdict["verdict_key"], set()).add(verdict["status"])
-            if verdict["flaky"]:
-                flaky.add(verdict["verdict_key"])
-    return frozenset(flaky | {key for key, statuses in seen.items() if len(statuses) > 1})
+            found = {verdict["status"], "flaky" if verdict["flaky"] else verdict["status"]}
+            seen.setdefault(verdict["verdict_key"], set()).update(found)
+    return frozenset(key for key, statuses in seen.items() if len(statuses) > 1)
 
 
 def worth_another_round(verdict: Verdict) -> bool:
@@ -292,11 +270,51 @@ def _agreed(verdict: Verdict, reruns: int) -> bool:
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:
     """The first execution of the side that won; a tie goes to the first execution, so that luck adds no passes."""
-    passes = [execution for execution in executions if execution["status"] == "pass"]
     others = [execution for execution in executions if execution["status"] != "pass"]
-    if len(passes) == len(others):
+    passes = len(executions) - len(others)
+    if passes == len(others):
         return executions[0]
-    if len(passes) > len(others):
-        return passes[0]
-    [(status, _)] = Counter(execution["status"] for execution in others).most_common(1)
-    return next(execution for execution in others if execution["status"] == status)
+    [(status, _)] = Counter(one["status"] for one in others).most_common(1) if passes < len(others) else [("pass", 0)]
+    return next(execution for execution in executions if execution["status"] == status)
+
+
+class Ledger:
+    """Durable verdicts of an unfinished stage: one line a verdict, written by the worker the moment it stands.
+
+    A line that a kill tore in two is dropped; every other line is a finished execution, and is never run again. Each
+    instance appends to files of its own, so that writers never meet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._writer = folder, uuid.uuid4().hex
+
+    def append(self, verdict: dict[str, Any], batch: str) -> None:
+        """Write one verdict in a single call, so that it is there whole or not at all."""
+        line = json.dumps(verdict, separators=(",", ":")) + "\n"
+        # Looking a batch up in one of many folders takes the same time in a small and in a large stage.
+        path = self._folder / batch[:2] / f"{batch}.{self._writer}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)  # a twin of this run may have published and removed it
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            data = memoryview(line.encode())
+            while data:
+                data = data[os.write(descriptor, data) :]
+        finally:
+            os.close(descriptor)
+
+    def read(self, batch: str = "") -> Iterator[dict[str, Any]]:
+        """Every whole verdict, or those of one batch."""
+        for path in sorted(self._folder.glob(f"{batch[:2]}/{batch}.*.jsonl" if batch else "*/*.jsonl")):
+            with path.open("rb") as file:
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    with suppress(ValueError):
+                        yield json.loads(line)
+
+
+def read_ledgers(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Every whole verdict of several unfinished stages; a folder that is published meanwhile is passed over."""
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            yield from Ledger(folder).read()
