@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +14,6 @@ _EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it is that of 
 #: Names of a text that are looked up; one that begins with more has degenerated, and starts cold.
 _MOST_NAMES = 1_000
 _HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
-
-
-class _Listing(NamedTuple):
-    """What a folder offers to an import."""
-
-    modules: frozenset[str]
-    """Files that are modules, by the modules' names."""
-    folders: frozenset[str]
 
 
 class ModuleFiles:
@@ -46,15 +37,16 @@ class ModuleFiles:
     def _holds(self, folder: Path, name: str) -> bool:
         top, _, below = name.partition(".")
         while below:
-            if top not in self._listing(folder).folders:
+            if top not in self._listing(folder)[1]:
                 return False
             folder /= top
             top, _, below = below.partition(".")
-        found = self._listing(folder)
-        return top in found.modules or (top in found.folders and "__init__" in self._listing(folder / top).modules)
+        modules, folders = self._listing(folder)
+        return top in modules or (top in folders and "__init__" in self._listing(folder / top)[0])
 
 
-def _listing(folder: Path) -> _Listing:
+def _listing(folder: Path) -> tuple[set[str], set[str]]:
+    """Names of the modules, and of the folders, that a folder offers to an import."""
     try:
         entries = list(folder.iterdir())
     except OSError:  # a mount that is not there
@@ -62,7 +54,7 @@ def _listing(folder: Path) -> _Listing:
     files = [entry.name for entry in entries if entry.suffix in {".py", _EXTENSION_MARK} and entry.is_file()]
     modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
     modules |= {name.partition(".")[0] for name in files if name.endswith(_EXTENSION_MARK) and name.count(".") > 1}
-    return _Listing(frozenset(modules), frozenset(entry.name for entry in entries if entry.is_dir()))
+    return modules, {entry.name for entry in entries if entry.is_dir()}
 
 
 class _Imports(NamedTuple):
@@ -110,7 +102,7 @@ def _imports(text: str) -> _Imports:
     whole = True
     for statement in body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            leading += islice(_dotted_names(statement), _MOST_NAMES + 1)
+            leading += _dotted_names(statement)
             if len(leading) > _MOST_NAMES:
                 leading, whole = [], False
                 break
@@ -120,12 +112,12 @@ def _imports(text: str) -> _Imports:
     return _Imports(frozenset(_top_modules(body)), tuple(leading), whole)
 
 
-def _dotted_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def _dotted_names(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    names = [alias.name for alias in statement.names[: _MOST_NAMES + 1]]
     if isinstance(statement, ast.Import):
-        yield from (alias.name for alias in statement.names)
-    elif statement.module and not statement.level and statement.module != "__future__":
-        yield statement.module
-        yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+        return names
+    module = "" if statement.level or statement.module == "__future__" else statement.module
+    return [module, *(f"{module}.{name}" for name in names)] if module else []
 
 
 def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
@@ -143,20 +135,17 @@ def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 def _is_harmless(statement: ast.stmt) -> bool:
     """Whether a statement of a module's top level can change nothing that an import depends on."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass):
-        return True
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.Assign):
-        names = all(isinstance(target, ast.Name) for target in statement.targets)
-        return names and not _calls(statement.value)
-    if isinstance(statement, ast.AnnAssign):
-        return isinstance(statement.target, ast.Name) and not (statement.value and _calls(statement.value))
     match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(ast.Constant()):
+            return True
         case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")])):
             return True
-    return False
-
-
-def _calls(value: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call | ast.Await | ast.Yield | ast.NamedExpr) for node in ast.walk(value))
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AnnAssign(target=target, value=value):
+            targets = [target]
+        case _:
+            return False
+    calls = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr)
+    acts = value is not None and any(isinstance(node, calls) for node in ast.walk(value))
+    return not acts and all(isinstance(target, ast.Name) for target in targets)

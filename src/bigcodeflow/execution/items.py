@@ -87,21 +87,19 @@ def work_item(
     )
 
 
-def numbered(item: WorkItem, number: int) -> WorkItem:
+def numbered(item: WorkItem, number: int | str) -> WorkItem:
     """The same execution under a key of its own, which no verdict of another execution answers."""
     return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
 
 
 def separated(item: WorkItem) -> WorkItem:
     """The same program and test text in two processes, under a key of its own."""
-    key = hashlib.sha256(f"{item.verdict_key} separate".encode()).hexdigest()
-    return replace(item, verdict_key=key, separate=True)
+    return replace(numbered(item, "separate"), separate=True)
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:
     """The limit, doubled until a ground truth that would not fit it fits with a quarter to spare."""
-    if ground_truth_cpu_seconds <= limit_seconds:
-        return limit_seconds
-    while limit_seconds < _SPARE * ground_truth_cpu_seconds:
+    wanted = _SPARE * ground_truth_cpu_seconds if ground_truth_cpu_seconds > limit_seconds else 0.0
+    while limit_seconds < wanted:
         limit_seconds *= 2
     return limit_seconds

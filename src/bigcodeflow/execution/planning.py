@@ -64,11 +64,8 @@ class Expectations:
 
     def of(self, task: Mapping[str, Any]) -> Cost:
         """The cost to expect of an execution against the task's test."""
-        cost = self.measured.get(task["task_id"])
-        if cost is None:
-            fact = fact_of(task)
-            cost = fact.cost if fact else Cost()
-        return cost
+        fact = fact_of(task)
+        return self.measured.get(task["task_id"]) or (fact.cost if fact else Cost())
 
 
 def fact_of(task: Mapping[str, Any]) -> Fact | None:
@@ -100,14 +97,9 @@ def expectations(
 @cache
 def _facts() -> Mapping[str, Fact]:
     with shipped(_FACTS).open(encoding="utf-8", newline="") as file:
-        return MappingProxyType(
-            {
-                row["test_sha256"]: Fact(
-                    Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])), float(row["cpu_seconds"])
-                )
-                for row in csv.DictReader(file)
-            }
-        )
+        rows = list(csv.DictReader(file))
+    costs = (Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])) for row in rows)
+    return {row["test_sha256"]: Fact(cost, float(row["cpu_seconds"])) for row, cost in zip(rows, costs, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,40 +121,30 @@ def plan_batches(items: Sequence[WorkItem], slots: int, *, alone: bool = False) 
     Args:
         alone: make a batch of each, so that its verdict comes back as soon as it stands.
     """
-    long = sorted(
-        (item for item in items if item.expected_seconds >= LONG_SECONDS),
-        key=lambda item: (-item.expected_seconds, item.verdict_key),
-    )
-    short = sorted(
-        (item for item in items if item.expected_seconds < LONG_SECONDS),
-        key=lambda item: (item.zygote, item.preload, item.verdict_key),
-    )
+    long = [item for item in items if item.expected_seconds >= LONG_SECONDS]
+    short = [item for item in items if item.expected_seconds < LONG_SECONDS]
+    long.sort(key=lambda item: (-item.expected_seconds, item.verdict_key))
+    short.sort(key=lambda item: (item.zygote, item.preload, item.verdict_key))
     if alone:
         return [_batch([item]) for item in (*long, *short)]
     together = max(1, min(_ITEMS_PER_BATCH, len(short) // (slots * _BATCHES_PER_SLOT)))
-    return [
-        *(_batch([item]) for item in long[:_MOST_SINGLES]),
-        *_packed([*long[_MOST_SINGLES:], *short], together),
-    ]
+    singles = [_batch([item]) for item in long[:_MOST_SINGLES]]
+    return singles + _packed([*long[_MOST_SINGLES:], *short], together)
 
 
 def _packed(items: Sequence[WorkItem], most_items: int) -> list[Batch]:
     """Consecutive items in batches as small as the number of batches allows."""
-    seconds_in_all = sum(item.expected_seconds for item in items)
     most_items = max(most_items, math.ceil(len(items) / _SHARES_OF_ITEMS))
-    most_seconds = max(_SECONDS_PER_BATCH, seconds_in_all / _SHARES_OF_SECONDS)
-    batches: list[Batch] = []
-    current: list[WorkItem] = []
+    most_seconds = max(_SECONDS_PER_BATCH, sum(item.expected_seconds for item in items) / _SHARES_OF_SECONDS)
+    packed: list[list[WorkItem]] = []
     seconds = 0.0
     for item in items:
-        if current and (len(current) >= most_items or seconds + item.expected_seconds > most_seconds):
-            batches.append(_batch(current))
-            current, seconds = [], 0.0
-        current.append(item)
+        if not packed or len(packed[-1]) >= most_items or seconds + item.expected_seconds > most_seconds:
+            packed.append([])
+            seconds = 0.0
+        packed[-1].append(item)
         seconds += item.expected_seconds
-    if current:
-        batches.append(_batch(current))
-    return batches
+    return list(map(_batch, packed))
 
 
 def _batch(items: list[WorkItem]) -> Batch:
