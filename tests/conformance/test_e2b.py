@@ -15,10 +15,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.conformance, py
 
 
 def test_sandboxes_in_the_cloud_say_what_the_local_backend_says(
-    starter_environment: InstalledEnvironment,
-    assert_same: AssertSame,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    starter_environment: InstalledEnvironment, assert_same: AssertSame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two sandboxes of one core each, whose output arrives in pieces of any size."""
     config = e2b_config(limits=LIMITS_OF_ALL)

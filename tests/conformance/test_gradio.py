@@ -16,10 +16,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.conformance]
 
 
 def test_a_space_says_what_the_local_backend_says(
-    starter_environment: InstalledEnvironment,
-    assert_same: AssertSame,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    starter_environment: InstalledEnvironment, assert_same: AssertSame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a key, sixteen items at once."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "a key of the test")

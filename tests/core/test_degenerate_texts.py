@@ -15,8 +15,8 @@ from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
-from bigcodeflow.execution.imports import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.execution.items import work_item
+from bigcodeflow.execution.zygote_plan import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.generation.replay import read_samples
 from bigcodeflow.results.inspection.output import detail_markdown, render_detail
 from bigcodeflow.results.inspection.sample_detail import SampleDetail

@@ -180,37 +180,18 @@ def test_a_failure_that_is_to_be_confirmed_is_executed_again(backend: LocalBacke
 def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """The same code runs on a given scheduler whose workers are processes of their own."""
     address_file = tmp_path / "scheduler.json"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "30s"}
-    scheduler = subprocess.Popen(
-        [
-            *dask,
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--dashboard-address",
-            "127.0.0.1:0",
-            "--scheduler-file",
-            str(address_file),
-        ],
-        env=environment,
-        stderr=subprocess.DEVNULL,
-    )
-    worker = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "distributed.cli.dask_worker",
-            "--scheduler-file",
-            str(address_file),
-            "--nthreads",
-            "2",
-            "--no-dashboard",
-        ],
-        env=environment,
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
+    scheduler, worker = (
+        subprocess.Popen(
+            [sys.executable, "-m", *command.split(), "--scheduler-file", str(address_file)],
+            env=environment,
+            cwd=tmp_path,
+            stderr=subprocess.DEVNULL,
+        )
+        for command in (
+            "distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --dashboard-address 127.0.0.1:0",
+            "distributed.cli.dask_worker --nthreads 2 --no-dashboard",
+        )
     )
     try:
         deadline = time.monotonic() + 60

@@ -124,11 +124,7 @@ def test_the_personality_can_be_asked_for_only(machine: str, persona: int, given
 
 
 @given(
-    machines,
-    st.sampled_from(["socket", "socketpair"]),
-    st.integers(0, 64),
-    st.integers(0, (1 << 32) - 1),
-    arguments,
+    machines, st.sampled_from(["socket", "socketpair"]), st.integers(0, 64), st.integers(0, (1 << 32) - 1), arguments
 )
 def test_sockets_are_of_four_families(machine: str, name: str, family: int, high: int, given: list[int]) -> None:
     """Unix, both internet protocols and netlink; the others, some outside every namespace, seem not to be built."""

@@ -95,6 +95,7 @@ def test_a_skip_that_the_task_asks_for_is_no_tampering() -> None:
     ("outcome", "repeat", "status"),
     [
         (Outcome(exit="exit 1"), True, "infra_error"),
+        (Outcome(exit="not started: no host"), False, "infra_error"),
         (Outcome(frames=HONEST[:2], exit="exit 137"), True, "crash"),
         (Outcome(frames=HONEST[:2], exit="signal 9"), True, "infra_error"),
         (Outcome(frames=HONEST[:2], exit="exit 139"), False, "crash"),

@@ -13,13 +13,7 @@ from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUna
 from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.cluster import (
-    Cluster,
-    ClusterLostError,
-    SchedulerSilentError,
-    fan_out,
-    slots_of,
-)
+from bigcodeflow.execution.cluster import Cluster, ClusterLostError, SchedulerSilentError, fan_out, slots_of
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.planning import LONG_SECONDS, Batch, plan_batches
 from bigcodeflow.execution.verdicts import (

@@ -35,8 +35,8 @@ _REASONS = (
     ("a library", re.compile(r"ModuleNotFoundError|ImportError|cannot open shared object")),
     ("a program", re.compile(r"No such file or directory: '[\w.-]+'|is not installed or")),
 )
-
-
+#: Controls that no task may let pass.
+MUST_NOT_PASS = ("stub", "cheat")
 #: Runs inside the sandbox, as the program of an item whose only test passes.
 _IMPORTER = """
 import importlib, json
@@ -101,21 +101,12 @@ def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) ->
 
 def explain(row: dict[str, Any]) -> UnjudgeableTask:
     """What a verdict of a ground truth that does not pass says about its task; columns as in VERDICTS."""
-    traces = [row["module_trace"], *(test["trace"] for test in row["tests"])]
-    text = "\n".join(trace for trace in traces if trace)
-    if row["status"] == "timeout":
-        reason = "more time"
-    elif row["status"] == "out_of_memory":
-        reason = "more memory"
-    else:
-        reason = next((reason for reason, pattern in _REASONS if pattern.search(text)), "unknown")
-    first = next((trace for trace in traces if trace), "")
-    lines = [line for line in first.strip().splitlines() if line.strip(" *-\x1b")]
+    traces = [trace for trace in (row["module_trace"], *(test["trace"] for test in row["tests"])) if trace]
+    text = "\n".join(traces)
+    reason = next((reason for reason, pattern in _REASONS if pattern.search(text)), "unknown")
+    reason = {"timeout": "more time", "out_of_memory": "more memory"}.get(row["status"], reason)
+    lines = [line for line in "".join(traces[:1]).strip().splitlines() if line.strip(" *-\x1b")]
     return UnjudgeableTask(row["task_id"], row["status"], reason, lines[-1].strip()[:160] if lines else row["exit"])
-
-
-#: Controls that no task may let pass.
-MUST_NOT_PASS = ("stub", "cheat")
 
 
 class Offence(NamedTuple):
@@ -180,8 +171,7 @@ def check_never_passes(
     offences, vacuous = [], []
     rows = verdicts.select(["task_id", "status", "exit"]).to_pylist()
     for row in rows:
-        task_id = row["task_id"]
-        reason = reasons.get(task_id)
+        task_id, reason = row["task_id"], reasons.get(row["task_id"])
         attack = f" ({names[task_id]})" if task_id in names else ""
         if row["status"] == "pass" and reason:
             vacuous.append(Offence(task_id, f"its test {reason}"))

@@ -20,7 +20,6 @@ from bigcodeflow.environments import Environment
 from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.failure_kinds import setup_names
-from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
@@ -35,6 +34,7 @@ from bigcodeflow.execution.verdicts import (
     read_ledgers,
     renewed,
 )
+from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 
 KnownVerdicts = Callable[[Collection[str]], list[Verdict]]
@@ -79,12 +79,7 @@ def plan_ground_truths(
 
 
 def plan_solutions(
-    solutions: pa.Table,
-    tasks: pa.Table,
-    ground_truth: pa.Table,
-    *,
-    config: ExecutionConfig,
-    environment: Environment,
+    solutions: pa.Table, tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
 ) -> list[Planned]:
     """Every solution in every variant that the configuration asks for, in the order of the solutions.
 

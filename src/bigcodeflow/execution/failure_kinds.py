@@ -21,6 +21,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import message, own_frames
@@ -137,17 +138,13 @@ def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: 
     if "AssertionError" in bases:
         return "exception" if frames and frames[-1].line < first_of_test else "assertion"
     if frames and all(frame.line >= first_of_test for frame in frames):
-        return _kind_in_test(trace, bases, before_call=frames[0].function in _BEFORE_CALLS)
+        missing_name = "NameError" in bases and "UnboundLocalError" not in bases
+        is_missing = missing_name or ("AttributeError" in bases and _UNPATCHABLE.match(message(trace)))
+        kind = "exception" if frames[0].function in _BEFORE_CALLS else "unusable_result"
+        return "missing_setup" if is_missing else kind
     if frames and frames[-1].line >= first_of_test:
         return "exception"  # the program called something that the test made, which raised
     return _kind_in_program(message(trace), bases, _Texts(program, test, frozenset(setup)))
-
-
-def _kind_in_test(trace: str, bases: list[str], *, before_call: bool) -> str:
-    missing_name = "NameError" in bases and "UnboundLocalError" not in bases
-    if missing_name or ("AttributeError" in bases and _UNPATCHABLE.match(message(trace))):
-        return "missing_setup"
-    return "exception" if before_call else "unusable_result"
 
 
 def _kind_in_program(text: str, bases: list[str], texts: "_Texts") -> str:
@@ -173,15 +170,16 @@ def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
     if owner not in _PLAIN_NAMES:
         return True
     # Text and numbers have methods only: a value without a call, or a method of another type, was meant for that type.
-    return attribute["name"] not in _KNOWN_ATTRIBUTES and texts.call(attribute["name"])
+    name = attribute["name"]
+    return name not in _KNOWN_ATTRIBUTES and bool(re.search(rf"\.{name}\s*\(", texts.program))
 
 
-class _Texts:
+class _Texts(NamedTuple):
     """What the texts of program and test say of a name."""
 
-    def __init__(self, program: str, test: str, setup: frozenset[str]) -> None:
-        self._program, self._setup = program, setup
-        self._both = f"{program}\n{test}"
+    program: str
+    test: str
+    setup: frozenset[str]
 
     def define(self, callee: str) -> bool:
         """Whether a function, or a method's class, is written in one of the texts."""
@@ -189,18 +187,14 @@ class _Texts:
             return True
         owner = callee.partition(".")[0]
         wanted = f"class +{owner}" if "." in callee else f"(?:def|class) +{owner}"
-        return bool(owner and re.search(rf"\b{wanted}\b", self._both))
-
-    def call(self, method: str) -> bool:
-        """Whether the program calls a method of this name."""
-        return bool(re.search(rf"\.{method}\s*\(", self._program))
+        return bool(owner and re.search(rf"\b{wanted}\b", f"{self.program}\n{self.test}"))
 
     def lacks_setup(self, name: str) -> bool:
         """Whether a name that the program uses unbound is one of code_prompt, a module's, a class or a constant."""
-        if name in self._setup:
+        if name in self.setup:
             return True
-        if any(name in _bound_by(node) for part in _parsed(self._program) for node in ast.walk(part)):
+        if any(name in _bound_by(node) for part in _parsed(self.program) for node in ast.walk(part)):
             return False
         module = name in _ALIASES or name in sys.stdlib_module_names
-        member = bool(name in _STDLIB_MEMBERS and re.search(rf"(?<![\w.]){name}\s*[(.\[]", self._program))
+        member = bool(name in _STDLIB_MEMBERS and re.search(rf"(?<![\w.]){name}\s*[(.\[]", self.program))
         return module or member or bool(_CAPITALIZED.fullmatch(name))

@@ -4,9 +4,9 @@
 that file on, so that an interrupted check goes on where it stopped and a finished one is counted once, whatever dies.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,18 +29,8 @@ _STAGE = "quarantine"
 Row = dict[str, Any]
 
 
-class Identity(NamedTuple):
-    """What a row of the list is about."""
-
-    task_id: str
-    test_sha256: str
-
-
-class _Repetitions(NamedTuple):
-    """What one task's ground truth is to be executed, and how many executions were counted before."""
-
-    before: Row
-    items: tuple[WorkItem, ...]
+_Identity = tuple[str, str]
+"""Of a row: task_id and test_sha256."""
 
 
 def quarantine_path(store: Store, environment_sha: str) -> Path:
@@ -92,80 +82,58 @@ def repeat_ground_truths(
         ArtifactError: the list cannot be read.
     """
     sha = environment.environment_sha
-    planned = _plan(tasks, times, config, environment, store)
-    items = [item for repetitions in planned.values() for item in repetitions.items]
-    ledger_folder = store.workspace(_STAGE, sha)
-    with store.synchronized(ledger_folder, LogFiles.VERDICTS):
-        found = verdicts_of(
-            items, config=config, environment=environment, ledger_folder=ledger_folder, progress=progress
-        )
-    final = {key: verdict for key, verdict in found.items() if verdict["status"] != "infra_error"}
-    counted = {identity: _counted(identity, repetitions, final) for identity, repetitions in planned.items()}
+    truths = plan_ground_truths(tasks, config=config, environment=environment, costs=VerdictIndex(store).costs())
+    known, planned = _rows(store, sha), dict[_Identity, tuple[Row, list[WorkItem]]]()
+    for task, truth in zip(tasks.to_pylist(), truths, strict=True):
+        identity = task["task_id"], sha256_of_test(task)
+        row = known.get(identity)
+        if row is None or row["harness_version"] != HARNESS_VERSION:
+            row = {"task_id": identity[0], "test_sha256": identity[1], "harness_version": HARNESS_VERSION}
+            row |= {"executions": 0, "passes": 0, "statuses": [], "reason": "", "evidence": ""}
+        numbers = range(row["executions"], row["executions"] + times)
+        planned[identity] = row, [numbered(truth.item, number) for number in numbers]
+    items = [item for _, repetitions in planned.values() for item in repetitions]
+    folder = store.workspace(_STAGE, sha)
+    with store.synchronized(folder, LogFiles.VERDICTS):
+        found = verdicts_of(items, config=config, environment=environment, ledger_folder=folder, progress=progress)
     # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
     with locked(store.root / _STAGE / ".lock"):
-        rows = _merged({_identity(row): row for row in read_quarantine(store, sha)}, planned, counted)
-        _write(store, sha, rows.values())
-    store.discard(ledger_folder)
+        rows = _rows(store, sha)
+        for identity, (before, repetitions) in planned.items():
+            counted = _counted(before, [found[item.verdict_key] for item in repetitions])
+            current = rows.get(identity)
+            # Unless a twin of this check has counted meanwhile.
+            is_ours = current is None or current["harness_version"] != HARNESS_VERSION or current == before
+            if counted["executions"] and is_ours:
+                rows[identity] = counted
+        table = table_of(rows.values(), schema=QUARANTINE)
+        sink = pa.BufferOutputStream()
+        ordered = table.sort_by([("task_id", "ascending"), ("test_sha256", "ascending")])
+        pq.write_table(ordered, sink, compression="zstd")
+        store.write(_name(sha), sink.getvalue().to_pybytes())
+    store.discard(folder)
     return [rows[identity] for identity in planned if identity in rows]
 
 
-def _plan(
-    tasks: pa.Table, times: int, config: ExecutionConfig, environment: Environment, store: Store
-) -> dict[Identity, _Repetitions]:
-    before = {_identity(row): row for row in read_quarantine(store, environment.environment_sha)}
-    costs = VerdictIndex(store).costs()
-    truths = plan_ground_truths(tasks, config=config, environment=environment, costs=costs)
-    planned = {}
-    for task, truth in zip(tasks.to_pylist(), truths, strict=True):
-        identity = Identity(task["task_id"], sha256_of_test(task))
-        row = before.get(identity)
-        if row is None or row["harness_version"] != HARNESS_VERSION:
-            counts = {"harness_version": HARNESS_VERSION, "executions": 0, "passes": 0}
-            row = {**identity._asdict(), **counts, "statuses": [], "reason": "", "evidence": ""}
-        numbers = range(row["executions"], row["executions"] + times)
-        planned[identity] = _Repetitions(row, tuple(numbered(truth.item, number) for number in numbers))
-    return planned
-
-
-def _counted(identity: Identity, repetitions: _Repetitions, lines: Mapping[str, Row]) -> Row:
-    """The task's row with the new executions added."""
-    mine = [lines[item.verdict_key] for item in repetitions.items if item.verdict_key in lines]
-    statuses = [line["status"] for line in mine]
-    row = repetitions.before | {
-        "executions": repetitions.before["executions"] + len(mine),
-        "passes": repetitions.before["passes"] + statuses.count("pass"),
-        "statuses": sorted({*repetitions.before["statuses"], *statuses}),
+def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
+    """A task's row with new executions added."""
+    final = [verdict for verdict in verdicts if verdict["status"] != "infra_error"]
+    statuses = [verdict["status"] for verdict in final]
+    row = before | {
+        "executions": before["executions"] + len(final),
+        "passes": before["passes"] + statuses.count("pass"),
+        "statuses": sorted({*before["statuses"], *statuses}),
     }
-    failures = [line for line in mine if line["status"] != "pass"]
+    failures = [verdict for verdict in final if verdict["status"] != "pass"]
     if failures:
-        why = explain(failures[-1] | {"task_id": identity.task_id})
+        why = explain(failures[-1] | {"task_id": before["task_id"]})
         row |= {"reason": why.reason, "evidence": why.evidence}
     return row
 
 
-def _merged(
-    now: Mapping[Identity, Row], planned: Mapping[Identity, _Repetitions], counted: Mapping[Identity, Row]
-) -> dict[Identity, Row]:
-    """The list with the counted rows in it, but for those that a twin of this check has counted meanwhile."""
-    merged = dict(now)
-    for identity, row in counted.items():
-        current = now.get(identity)
-        is_ours = current is None or current["harness_version"] != HARNESS_VERSION
-        if row["executions"] and (is_ours or current == planned[identity].before):
-            merged[identity] = row
-    return merged
-
-
-def _write(store: Store, environment_sha: str, rows: Iterable[Row]) -> None:
-    table = table_of(list(rows), schema=QUARANTINE).sort_by([("task_id", "ascending"), ("test_sha256", "ascending")])
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    store.write(_name(environment_sha), sink.getvalue().to_pybytes())
+def _rows(store: Store, environment_sha: str) -> dict[_Identity, Row]:
+    return {(row["task_id"], row["test_sha256"]): row for row in read_quarantine(store, environment_sha)}
 
 
 def _name(environment_sha: str) -> str:
     return f"{_STAGE}/{environment_sha}.parquet"
-
-
-def _identity(row: Row) -> Identity:
-    return Identity(row["task_id"], row["test_sha256"])

@@ -8,7 +8,7 @@ a lookup costs the same whatever the number of recorded runs.
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -73,7 +73,9 @@ class VerdictIndex:
 
     def costs(self) -> dict[str, Cost]:
         """Mean wall time and peak memory of each task's measured executions, by task_id."""
-        return self._query(_costs)
+        sql = "SELECT task_id, wall_seconds / executions, max_rss_mib FROM cost"
+        rows = self._query(lambda database: database.execute(sql).fetchall())
+        return {task_id: Cost(seconds, memory_mib) for task_id, seconds, memory_mib in rows}
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """The result of a query over the index with every artifact that is published now."""
@@ -109,18 +111,15 @@ class VerdictIndex:
                 database.execute("DELETE FROM verdict WHERE artifact = (SELECT id FROM artifact WHERE key = ?)", [key])
                 database.execute("DELETE FROM artifact WHERE key = ?", [key])
             new = [key for key in published if indexed.get(key) != published[key]]
-            for key, table in self._read(new):
-                _add(database, key, published[key], table)
+            with ThreadPoolExecutor(_READS_AT_ONCE, "bigcodeflow-index") as pool:
+                tables = pool.map(lambda key: self._store.columns(_STAGE, key, _COLUMNS), new)
+                for key, table in zip(new, tables, strict=True):
+                    if table is not None:  # it is gone meanwhile
+                        _add(database, key, published[key], table)
             database.execute("COMMIT")
         except BaseException:
             database.execute("ROLLBACK")
             raise
-
-    def _read(self, keys: list[str]) -> Iterator[tuple[str, pa.Table]]:
-        """Columns _COLUMNS of artifacts, those that are gone meanwhile left out."""
-        with ThreadPoolExecutor(_READS_AT_ONCE, "bigcodeflow-index") as pool:
-            tables = pool.map(lambda key: self._store.columns(_STAGE, key, _COLUMNS), keys)
-            yield from ((key, table) for key, table in zip(keys, tables, strict=True) if table is not None)
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str] | None:
@@ -128,11 +127,6 @@ def _indexed(database: sqlite3.Connection) -> dict[str, str] | None:
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'artifact'").fetchone():
         return None
     return dict(database.execute("SELECT key, version FROM artifact"))
-
-
-def _costs(database: sqlite3.Connection) -> dict[str, Cost]:
-    rows = database.execute("SELECT task_id, wall_seconds / executions, max_rss_mib FROM cost")
-    return {task_id: Cost(seconds, memory_mib) for task_id, seconds, memory_mib in rows}
 
 
 def _artifacts_of(database: sqlite3.Connection, keys: list[bytes]) -> list[str]:

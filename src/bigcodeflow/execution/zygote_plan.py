@@ -1,4 +1,4 @@
-"""Prepares items for warm execution: what each preloads, and the zygote that it is forked from.
+"""Prepares items for warm execution: what each preloads, read from its texts, and the zygote that it is forked from.
 
 A zygote serves an item only if everything it has loaded is what the item's own first imports load: the item then
 starts as if it had started cold, and no library is there that it did not ask for. What importing a module costs and
@@ -6,20 +6,23 @@ loads is measured once in each environment. The measurements lie in the environm
 machine where that cannot be written measures again in every run.
 """
 
+import ast
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, reduce
+from importlib.machinery import EXTENSION_SUFFIXES
 from operator import or_
 from pathlib import Path
+from typing import NamedTuple
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.imports import ModuleFiles, leading_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.sandbox import protocol
 from bigcodeflow.store import write_atomically
@@ -27,6 +30,147 @@ from bigcodeflow.store import write_atomically
 logger = logging.getLogger(__name__)
 
 Modules = tuple[str, ...]
+
+_EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it is that of the sandbox's Python, not of this one
+#: Names of a text that are looked up; one that begins with more has degenerated, and starts cold.
+_MOST_NAMES = 1_000
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+class ModuleFiles:
+    """Which dotted names are modules of an environment, by its files alone.
+
+    Names are looked up in listings of folders that exist. No path is made of a name, which is a model's text and may be
+    longer than a file's name can be.
+    """
+
+    def __init__(self, environment: InstalledEnvironment) -> None:
+        libraries = [*environment.root.glob("venv/lib/python3.*/site-packages")]
+        versions = {path.parent.name for path in libraries}
+        libraries += [folder / "lib" / version for folder in environment.mounts for version in sorted(versions)]
+        self._folders = tuple(dict.fromkeys(libraries))
+        self._listing = cache(_listing)
+
+    def has(self, name: str) -> bool:
+        """Whether a dotted name is a module's."""
+        return any(self._holds(folder, name) for folder in self._folders)
+
+    def _holds(self, folder: Path, name: str) -> bool:
+        top, _, below = name.partition(".")
+        while below:
+            if top not in self._listing(folder)[1]:
+                return False
+            folder /= top
+            top, _, below = below.partition(".")
+        modules, folders = self._listing(folder)
+        return top in modules or (top in folders and "__init__" in self._listing(folder / top)[0])
+
+
+def _listing(folder: Path) -> tuple[set[str], set[str]]:
+    """Names of the modules, and of the folders, that a folder offers to an import."""
+    try:
+        entries = list(folder.iterdir())
+    except OSError:  # a mount that is not there
+        entries = []
+    files = [entry.name for entry in entries if entry.suffix in {".py", _EXTENSION_MARK} and entry.is_file()]
+    modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+    modules |= {name.partition(".")[0] for name in files if name.endswith(_EXTENSION_MARK) and name.count(".") > 1}
+    return modules, {entry.name for entry in entries if entry.is_dir()}
+
+
+class _Imports(NamedTuple):
+    """What a text imports, as far as its statements tell."""
+
+    everywhere: frozenset[str]
+    """Top-level modules, wherever in the text."""
+    leading: tuple[str, ...]
+    """Dotted names at its beginning that may be modules, in order."""
+    whole: bool
+    """Nothing in the text can change what a later import does."""
+
+
+_UNKNOWN = _Imports(frozenset(), (), whole=False)
+
+
+def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, ...]:
+    """Modules that the two texts import, in order, before a statement that might change what an import does.
+
+    Importing them earlier is then the same as importing them where the texts do. What the environment does not hold
+    is left out, and so is everything where a text has a syntax error, is too large or begins with thousands of imports.
+    """
+    found: dict[str, None] = {}
+    for text in (program, test):
+        imports = _imports(text)
+        found.update(dict.fromkeys(name for name in imports.leading if files.has(name)))
+        if not imports.whole:
+            break
+    return tuple(found)
+
+
+def imported_modules(*texts: str) -> frozenset[str]:
+    """Top-level modules that the texts import anywhere; none of a text with a syntax error."""
+    return frozenset().union(*(_imports(text).everywhere for text in texts))
+
+
+@untrusted_text.remembered  # a task's test stands beside every sample of it
+@untrusted_text.fails_alone(lambda _text: _UNKNOWN)
+def _imports(text: str) -> _Imports:
+    try:
+        body = untrusted_text.parse(text).body
+    except untrusted_text.REFUSALS:
+        return _UNKNOWN
+    leading: list[str] = []
+    whole = True
+    for statement in body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            leading += _dotted_names(statement)
+            if len(leading) > _MOST_NAMES:
+                leading, whole = [], False
+                break
+        elif not _is_harmless(statement):
+            whole = False
+            break
+    return _Imports(frozenset(_top_modules(body)), tuple(leading), whole)
+
+
+def _dotted_names(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    names = [alias.name for alias in statement.names[: _MOST_NAMES + 1]]
+    if isinstance(statement, ast.Import):
+        return names
+    module = "" if statement.level or statement.module == "__future__" else statement.module
+    return [module, *(f"{module}.{name}" for name in names)] if module else []
+
+
+def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Modules imported by any of the statements or by one inside them; expressions hold none and are not entered."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, _HOLDERS):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _is_harmless(statement: ast.stmt) -> bool:
+    """Whether a statement of a module's top level can change nothing that an import depends on."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(ast.Constant()):
+            return True
+        case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")])):
+            return True
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AnnAssign(target=target, value=value):
+            targets = [target]
+        case _:
+            return False
+    calls = (ast.Call, ast.Await, ast.Yield, ast.NamedExpr)
+    acts = value is not None and any(isinstance(node, calls) for node in ast.walk(value))
+    return not acts and all(isinstance(target, ast.Name) for target in targets)
+
 
 #: Limits of the backend that imports are measured with: the measurements are its output.
 SURVEY_LIMITS = LimitsConfig(output_kib=65_536)
@@ -49,9 +193,8 @@ _EXECUTIONS_PER_ITEM = 2
 def warmed(items: Sequence[WorkItem], environment: InstalledEnvironment, surveyor: Backend) -> list[WorkItem]:
     """The same items with ``preload`` and ``zygote`` filled in."""
     starts = starts_of([(item.program, item.test) for item in items], environment, surveyor)
-    return [
-        replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in zip(items, starts, strict=True)
-    ]
+    pairs = zip(items, starts, strict=True)
+    return [replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in pairs]
 
 
 def starts_of(
@@ -79,14 +222,6 @@ class ImportSurvey:
     seconds: dict[str, float]
     """Module → CPU seconds of its own part of an import."""
 
-    def closure(self, names: Iterable[str]) -> frozenset[str]:
-        """Everything that is loaded once these are imported; names that were not surveyed count for nothing."""
-        return frozenset().union(*(self.loads.get(name, frozenset()) for name in names))
-
-    def cost_seconds(self, modules: Iterable[str]) -> float:
-        """CPU seconds to load the modules."""
-        return sum(self.seconds.get(module, 0.0) for module in modules)
-
 
 def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surveyor: Backend) -> ImportSurvey:
     """The survey of at least these installed modules, measuring those that are not in the environment's yet."""
@@ -95,12 +230,22 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
     if not missing:
         return survey
     logger.warning("measuring the imports of %d modules, once in this environment", len(missing))
-    measured = _measure(surveyor, missing)
+    program = Path(protocol.__file__).with_name("survey.py").read_text()
+    program = f"NAMES = {missing!r}\n{program}"
+    outcome = surveyor.execute(WorkItem("", program, _TEST, ("test_nothing",), _SURVEY_SECONDS, frozenset()))
+    loads = survey.loads | dict.fromkeys(missing, frozenset[str]())
     seconds = dict(survey.seconds)
-    for module, found in measured.seconds.items():
-        seconds[module] = min(found, seconds.get(module, found))
-    survey = ImportSurvey(survey.loads | measured.loads, seconds)
-    _write(environment, survey)
+    for line in outcome.stdout.splitlines():
+        with suppress(ValueError, TypeError, AttributeError):  # a library printed a line of its own
+            name, found, costs = json.loads(line)
+            loads[name] = frozenset(found)
+            for module, cost in costs.items():
+                seconds[module] = min(cost, seconds.get(module, cost))
+    survey = ImportSurvey(loads, seconds)
+    try:
+        _write(environment, survey)
+    except OSError as error:
+        logger.warning("the survey of imports cannot be kept (%s): it will be made again in the next run", error)
     return survey
 
 
@@ -124,25 +269,7 @@ def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
         "seconds": [round(survey.seconds.get(module, 0.0), 5) for module in modules],
         "loads": {name: sorted(index[module] for module in found) for name, found in sorted(survey.loads.items())},
     }
-    try:
-        write_atomically(environment.root / FILE, json.dumps(stored).encode())
-    except OSError as error:
-        logger.warning("the survey of imports cannot be kept (%s): it will be made again in the next run", error)
-
-
-def _measure(surveyor: Backend, names: list[str]) -> ImportSurvey:
-    program = Path(protocol.__file__).with_name("survey.py").read_text()
-    program = f"NAMES = {names!r}\n{program}"
-    outcome = surveyor.execute(WorkItem("", program, _TEST, ("test_nothing",), _SURVEY_SECONDS, frozenset()))
-    loads: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
-    seconds: dict[str, float] = {}
-    for line in outcome.stdout.splitlines():
-        with suppress(ValueError, TypeError, AttributeError):  # a library printed a line of its own
-            name, found, costs = json.loads(line)
-            loads[name] = frozenset(found)
-            for module, cost in costs.items():
-                seconds[module] = min(cost, seconds.get(module, cost))
-    return ImportSurvey(loads, seconds)
+    write_atomically(environment.root / FILE, json.dumps(stored).encode())
 
 
 _TEST = """import unittest
@@ -157,12 +284,9 @@ def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modu
 
     The zygotes are chosen one by one, each the one that saves most CPU time after those before it.
     """
-    wanted = Counter(preloads)
-    sets = _ModuleSets(survey)
-    closures = {preload: sets.closure(with_packages(preload)) for preload in wanted}
-    demand: Counter[int] = Counter()
-    for preload, times in wanted.items():
-        demand[closures[preload]] += _EXECUTIONS_PER_ITEM * times
+    preloads, sets = list(preloads), _ModuleSets(survey)
+    closures = {preload: sets.closure(with_packages(preload)) for preload in dict.fromkeys(preloads)}
+    demand = Counter(closures[preload] for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
     chosen = _choose(demand, sets)
     best = {
         closure: max((one for one in chosen if not one & ~closure), key=sets.cost_seconds, default=0)
@@ -183,9 +307,14 @@ class _ModuleSets:
     def __init__(self, survey: ImportSurvey) -> None:
         modules = sorted(frozenset().union(*survey.loads.values()))
         self._bits = {module: 1 << number for number, module in enumerate(modules)}
-        self._seconds = [survey.seconds.get(module, 0.0) for module in modules]
         self._loads = {name: sum(self._bits[module] for module in found) for name, found in survey.loads.items()}
-        self.cost_seconds = cache(self._cost_seconds)
+        costs = [survey.seconds.get(module, 0.0) for module in modules]
+
+        @cache
+        def cost_seconds(closure: int) -> float:
+            return sum(cost for cost, digit in zip(costs, bin(closure)[:1:-1], strict=False) if digit == "1")
+
+        self.cost_seconds = cost_seconds
 
     def closure(self, names: Iterable[str]) -> int:
         """Everything that is loaded once these are imported."""
@@ -193,21 +322,18 @@ class _ModuleSets:
 
     def importable(self, closure: int) -> list[str]:
         """Surveyed names in the set whose import loads nothing beyond it."""
-        return [
-            name
-            for name, loaded in self._loads.items()
-            if loaded and self._bits.get(name, 0) & closure and not loaded & ~closure
-        ]
-
-    def _cost_seconds(self, closure: int) -> float:
-        digits = bin(closure)[:1:-1]
-        return sum(seconds for seconds, digit in zip(self._seconds, digits, strict=False) if digit == "1")
+        found = [name for name, loaded in self._loads.items() if loaded and not loaded & ~closure]
+        return [name for name in found if self._bits.get(name, 0) & closure]
 
 
 def _choose(demand: Mapping[int, int], sets: _ModuleSets) -> list[int]:
     cost = sets.cost_seconds
     weighty = sorted(demand, key=lambda closure: -demand[closure] * cost(closure))[:_MOST_CANDIDATES]
-    candidates = _candidates(weighty, sets)
+    # What the weightiest items load, and what pairs of them have in common, as far as it can be imported by name.
+    top = weighty[:_MOST_PAIRS]
+    shared = sorted({one & other for number, one in enumerate(top) for other in top[:number]})
+    found = dict.fromkeys([*weighty, *(sets.closure(sets.importable(common)) for common in shared)])
+    candidates = [candidate for candidate in found if candidate]
     serves = {candidate: [one for one in weighty if not candidate & ~one] for candidate in candidates}
     saved = dict.fromkeys(weighty, 0.0)
     chosen: list[int] = []
@@ -227,12 +353,3 @@ def _choose(demand: Mapping[int, int], sets: _ModuleSets) -> list[int]:
         for one in serves[best]:
             saved[one] = max(saved[one], cost(best))
     return chosen
-
-
-def _candidates(closures: Sequence[int], sets: _ModuleSets) -> list[int]:
-    """What the weightiest items load, and what pairs of them have in common, as far as it can be imported by name."""
-    found = dict.fromkeys(closures)
-    top = closures[:_MOST_PAIRS]
-    shared = {one & other for number, one in enumerate(top) for other in top[:number]}
-    found.update(dict.fromkeys(sets.closure(sets.importable(common)) for common in sorted(shared)))
-    return [candidate for candidate in found if candidate]

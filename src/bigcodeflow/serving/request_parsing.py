@@ -13,11 +13,11 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, REFUSALS
 from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.execution.imports import imported_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode
 from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareRequest, RequestedLimits
+from bigcodeflow.execution.zygote_plan import imported_modules
 
 _MAX_LINES = 20
 #: When a client may try again that found no room.
