@@ -135,15 +135,12 @@ class OneLength:
         await app(scope, receive, send)
 
 
-def _retry_after() -> dict[str, Any]:
-    return {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
-
-
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 _AMBIGUOUS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request states its length in two ways."}
 }
-_BUSY: dict[str, Any] = {"model": Problem, "description": "No room now.", "headers": _retry_after()}
-_STOPPING: dict[str, Any] = {"model": Problem, "description": "The service is stopping.", "headers": _retry_after()}
+_BUSY: dict[str, Any] = {"model": Problem, "description": "No room now.", "headers": _RETRY_AFTER}
+_STOPPING: dict[str, Any] = {"model": Problem, "description": "The service is stopping.", "headers": _RETRY_AFTER}
 _WITH_BODY: dict[int | str, dict[str, Any]] = {
     408: {"model": Problem, "description": "The body did not arrive in time."},
     413: {"model": Problem, "description": "The request, or its batch, is too large."},

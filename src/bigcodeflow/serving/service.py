@@ -92,7 +92,14 @@ class Service:
         request, batch = await loop.run_in_executor(
             self._reading, parse_batch, body, self.settings, self._environment_sha
         )
-        self._require_same(request)
+        own = (self._description["code_version"], self._environment_sha)
+        wanted = (request.code_version or own[0], request.environment_sha or own[1])
+        if own != wanted:  # planned for another service, such as this address's former one
+            raise RequestRefusedError(
+                HTTPStatus.CONFLICT,
+                f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
+                f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
+            )
         return await loop.run_in_executor(self._reading, self._with_absent_imports, batch)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
@@ -171,17 +178,6 @@ class Service:
             attempts=finished.attempts,
         )
         return row | {"integrity": UNCHECKED if row["status"] == "pass" else None}
-
-    def _require_same(self, request: protocol.BatchRequest) -> None:
-        """Refuse work that was planned for another service, such as this address's former one."""
-        own = (self._description["code_version"], self._environment_sha)
-        wanted = (request.code_version or own[0], request.environment_sha or own[1])
-        if own != wanted:
-            raise RequestRefusedError(
-                HTTPStatus.CONFLICT,
-                f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
-                f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
-            )
 
     def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> CheckResult:
         """Execute a program that passed against contradictions of its test; what is learned of the test is kept."""

@@ -93,23 +93,19 @@ class ExecutorPool:
             backend.close()
 
     def _execute(self, item: WorkItem, mode: ExecutionMode) -> Outcome:
-        backend = self._acquire(mode)
-        try:
-            return backend.execute(item)
-        finally:
-            with self._lock:
-                self._users[mode] -= 1
-
-    def _acquire(self, mode: ExecutionMode) -> Backend:
         with self._lock:
             backend = self._backends.pop(mode, None) or self._make_backend(mode)
             self._backends[mode] = backend  # the one used last stands last
             self._users[mode] = self._users.get(mode, 0) + 1
             idle = [one for one in self._backends if not self._users.get(one)]
             ended = [self._backends.pop(one) for one in idle[: max(0, len(self._backends) - _MAX_BACKENDS)]]
-        for one in ended:
-            one.close()
-        return backend
+        try:
+            for one in ended:
+                one.close()
+            return backend.execute(item)
+        finally:
+            with self._lock:
+                self._users[mode] -= 1
 
     def _make_backend(self, mode: ExecutionMode) -> Backend:
         return LocalBackend(self.environment, mode.limits, warm=mode.start == "warm", admission=self._admission)
