@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +20,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image
 from bigcodeflow.execution.remote import docker as ours
+from tests.serving.services import until
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def _own() -> DockerEngine | str:
         daemon = subprocess.Popen([*command, f"--pidfile={folder}/pid"], stdout=log, stderr=log)
     atexit.register(_end, daemon, folder)
     found = DockerEngine(f"unix://{socket}")
-    if not _answers(found, daemon):
+    if not until(lambda: _answers(found) or daemon.poll() is not None, _START_SECONDS) or daemon.poll() is not None:
         return f"dockerd does not start here: {(folder / 'dockerd.log').read_text()[-300:]}"
     try:
         base_image = import_base(found)
@@ -120,17 +120,13 @@ def _own() -> DockerEngine | str:
     return found
 
 
-def _answers(found: DockerEngine, daemon: "subprocess.Popen[bytes]") -> bool:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and daemon.poll() is None:
-        try:
-            ours._probe(found.url)  # Docker's client leaves a socket open where nothing answers
-            found.client().close()
-        except (OSError, docker.errors.DockerException):
-            time.sleep(0.2)
-        else:
-            return True
-    return False
+def _answers(found: DockerEngine) -> bool:
+    try:
+        ours._probe(found.url)  # Docker's client leaves a socket open where nothing answers
+        found.client().close()
+    except (OSError, docker.errors.DockerException):
+        return False
+    return True
 
 
 @_debian_first()

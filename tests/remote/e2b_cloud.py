@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -66,14 +65,6 @@ def executed(backend: Backend, programs: Sequence[str]) -> list[Outcome]:
     """Outcomes of programs, asked for by many threads at once."""
     with ThreadPoolExecutor(32) as pool:
         return list(pool.map(backend.execute, work_items(programs)))
-
-
-def soon(true: Callable[[], object], seconds: float = 10.0) -> bool:
-    """Whether something becomes true in time."""
-    deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def answers(count: int) -> list[str]:

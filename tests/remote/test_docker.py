@@ -20,6 +20,7 @@ from bigcodeflow.execution.remote.transports import HostLostError
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import Exhibit, work
 from tests.remote.docker_engine import DockerEngine, engine
+from tests.serving.services import until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -69,15 +70,7 @@ def opened(lab: DockerEngine) -> Iterator[Callable[..., Backend]]:
     yield make
     for one in made:
         one.close()
-    assert not _left(lab, seconds=20)
-
-
-def _left(lab: DockerEngine, *, seconds: float) -> list[str]:
-    """What containers are still there after a while at most."""
-    deadline = time.monotonic() + seconds
-    while (found := lab.containers()) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    return found
+    assert until(lambda: not lab.containers(), 20)
 
 
 def _item(program: str = "def task_func():\n    return 42") -> WorkItem:
@@ -131,7 +124,7 @@ def test_a_client_that_is_killed_leaves_no_container(lab: DockerEngine) -> None:
         assert client.stdout.readline() == b"ready\n"
         assert len(lab.containers()) == 1
         client.send_signal(signal.SIGKILL)
-    assert not _left(lab, seconds=30)
+    assert until(lambda: not lab.containers(), 30)
 
 
 def test_a_container_that_never_started_is_removed_once_its_owner_is_gone(
@@ -160,9 +153,8 @@ def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, open
     item = _item("import time\ndef task_func():\n    time.sleep(4)\n    return 42")
     with ThreadPoolExecutor(8) as pool:
         running = [pool.submit(backend.execute, item) for _ in range(8)]
-        deadline = time.monotonic() + 30
-        while len(found := lab.containers()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        assert until(lambda: len(lab.containers()) == 2, 30)
+        found = lab.containers()
         time.sleep(1)
         client = lab.client()
         client.kill(found[0])

@@ -12,7 +12,8 @@ from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, own_metadata
 from bigcodeflow.execution.remote.transports import HostLostError
 from tests.doubles.e2b import E2BDouble, Fault
-from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, soon, work_items
+from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, work_items
+from tests.serving.services import until
 
 pytestmark = pytest.mark.sandbox
 __all__ = ["backend_with", "double"]  # fixtures
@@ -124,7 +125,7 @@ def test_a_sandbox_that_is_lost_costs_no_item(
     programs = [*answers(10), *["sleep 0.6"] * 10]
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(executed, backend, programs)
-        assert soon(lambda: len(double.sandboxes) == 2 and double.calls("SendInput") >= 4)
+        assert until(lambda: len(double.sandboxes) == 2 and double.calls("SendInput") >= 4)
         time.sleep(0.2)  # what sleeps is under way in both
         first = double.created[0]
         if broken == "stream":
@@ -142,7 +143,7 @@ def test_a_sandbox_that_is_lost_costs_no_item(
     assert [outcome.stdout for outcome in outcomes] == programs
     assert {outcome.stderr for outcome in outcomes} == {"1"}
     assert len(double.created) == 3
-    assert soon(lambda: len(double.sandboxes) == 2)
+    assert until(lambda: len(double.sandboxes) == 2)
 
 
 def test_a_rate_limit_within_a_sandbox_repeats_no_item(

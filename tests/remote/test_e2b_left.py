@@ -12,7 +12,8 @@ import pytest
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.remote.e2b import E2BBackend, own_metadata, remove_orphans
 from tests.doubles.e2b import E2BDouble, Fault
-from tests.remote.e2b_cloud import STARTER, backend_with, cloud, double, e2b_config, executed, quick_launcher, soon
+from tests.remote.e2b_cloud import STARTER, backend_with, cloud, double, e2b_config, executed, quick_launcher
+from tests.serving.services import until
 
 pytestmark = pytest.mark.sandbox
 __all__ = ["backend_with", "double"]  # fixtures
@@ -67,12 +68,12 @@ def test_a_killed_client_leaves_nothing_for_long(
     with cloud(monkeypatch, tmp_path, script=quick_launcher(), pace=30 if ended_by == "time-out" else 1) as double:
         client = subprocess.Popen([sys.executable, "-c", _CLIENT], cwd=Path(__file__).parents[2])
         try:
-            assert soon(lambda: len(double.sandboxes) == 2 and len(double.created) == 3, 60)
+            assert until(lambda: len(double.sandboxes) == 2 and len(double.created) == 3, 60)
         finally:
             client.send_signal(signal.SIGKILL)
             client.wait()
         if ended_by == "time-out":
-            assert soon(lambda: not double.sandboxes, 10)
+            assert until(lambda: not double.sandboxes, 10)
         else:
             left = set(double.sandboxes)
             assert len(left) == 2

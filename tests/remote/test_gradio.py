@@ -15,6 +15,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.remote.http import HttpBackend
 from tests.execution.conftest import LIMITS, RIGHT, item
+from tests.serving.services import until
 from tests.serving.space_process import SpaceProcess
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -49,11 +50,6 @@ def backend(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ht
     made.close()
 
 
-def _gone(processes: list[psutil.Process], seconds: float) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=seconds)
-    return not alive
-
-
 def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: HttpBackend) -> None:
     """Killed with work under way and started again: every item has its outcome, and no sandbox is left behind."""
     assert backend.check().isolated
@@ -65,7 +61,7 @@ def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: Http
         offspring = space.offspring()
         assert not all(one.done() for one in outcomes)
         space.kill()
-        assert _gone(offspring, seconds=10)
+        assert not psutil.wait_procs(offspring, timeout=10)[1]
         space.start()
         found = [one.result() for one in outcomes]
     assert [one.exit for one in found] == ["exit 0"] * _ITEMS
@@ -143,10 +139,9 @@ def test_a_space_ends_when_it_is_told_to(starter_environment: InstalledEnvironme
     made = HttpBackend(_config(space.url), starter_environment)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(made.execute, item("import time\ntime.sleep(60)\n" + RIGHT))
-        deadline = time.monotonic() + 30
-        while not (offspring := space.offspring()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        assert until(space.offspring, 30)
+        offspring = space.offspring()
         assert space.stop() == 0
-        assert _gone(offspring, seconds=10)
+        assert not psutil.wait_procs(offspring, timeout=10)[1]
         made.close()
         assert running.result().exit

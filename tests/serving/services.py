@@ -96,7 +96,7 @@ class ServiceProcess:
         return str(told)
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> bool:
+def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
     """Wait until something holds; whether it does in time."""
     deadline = time.monotonic() + seconds
     while not true():
