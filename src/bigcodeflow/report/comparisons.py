@@ -18,18 +18,7 @@ from bigcodeflow.report.sections import (
     score_point,
     slice_chart,
 )
-from bigcodeflow.results.comparison import (
-    By,
-    ComparedRun,
-    Comparison,
-    Grid,
-    GridRun,
-    Method,
-    Pair,
-    RunRef,
-    compare,
-    load_runs,
-)
+from bigcodeflow.results.comparison import By, ComparedRun, Comparison, Grid, Method, Pair, RunRef, compare, load_runs
 from bigcodeflow.results.comparison.common_tasks import slices_of
 from bigcodeflow.results.comparison.pairs import compare_pairs, pair_verdict
 from bigcodeflow.results.comparison.run_metrics import Rates, Score, rates_of, scores_of
@@ -340,20 +329,14 @@ def _grid_curve(grid: Grid, k: int) -> Spec | None:
         return None
     drawn: list[ScorePoint] = []
     for setting in grid.settings:
+        pairs = zip(grid.parameters, setting.values, strict=True)
+        named = [f"{name.replace('_', ' ')} {setting_value(value)}" for name, value in pairs]
+        line = ", ".join(named[:varied] + named[varied + 1 :]) or grid.model
         x = setting.values[varied]
-        for score in setting.scores:
-            if score.k == k and isinstance(x, int | float):
-                line = _other_parameters(grid, setting, varied) or grid.model
-                drawn.append({**_score_point(setting.label, line, score), "x": float(x)})
+        if isinstance(x, int | float):
+            scores = (_score_point(setting.label, line, score) for score in setting.scores if score.k == k)
+            drawn += [{**score, "x": float(x)} for score in scores]
     return charts.curve(drawn, title=f"pass@{k}, %", x_title=grid.parameters[varied].replace("_", " "))
-
-
-def _other_parameters(grid: Grid, setting: GridRun, varied: int) -> str:
-    """What tells a line of the curve apart."""
-    pairs = enumerate(zip(grid.parameters, setting.values, strict=True))
-    return ", ".join(
-        f"{name.replace('_', ' ')} {setting_value(value)}" for index, (name, value) in pairs if index != varied
-    )
 
 
 def _decided(found: Comparison) -> Iterator[Section]:

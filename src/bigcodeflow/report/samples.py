@@ -7,7 +7,7 @@ import base64
 import json
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,32 +94,23 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
     """
     # Kept in the order of the query, so that the joins are made once and every reading is a scan.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
-    texts = _task_texts(connection)
+    rows = connection.execute(sql_of("report/task_texts")).fetchall()
+    texts = {(task, dataset, split): own for task, dataset, split, *own in rows}  # by task, dataset and split
     n_tasks = connection.sql("SELECT count(*) FROM judged_tasks").fetchall()[0][0]
     step = max(1, n_tasks // _TASKS_TRIED)
     tried = list(_by_task(connection, texts, step))
     share = len(tried) / n_tasks if n_tasks else 1.0
-    for limit in TEXT_LIMITS[_first_fitting(tried, max_bytes * share) :]:
+
+    def fits(limit: TextLimit) -> bool:
+        return _pack(tried, limit).size <= max_bytes * share
+
+    # Sizes fall from limit to limit, so that halving finds the first that will do; mostly it is the very first.
+    first = 0 if fits(TEXT_LIMITS[0]) else bisect_left(TEXT_LIMITS, x=True, lo=1, hi=len(TEXT_LIMITS) - 1, key=fits)
+    for limit in TEXT_LIMITS[first:]:
         packed = _pack(tried if step == 1 else _by_task(connection, texts, 1), limit)
         if packed.size <= max_bytes:
             break
     return packed
-
-
-def _first_fitting(tried: Sequence[Task], max_bytes: float) -> int:
-    """Place of the roomiest limit that keeps these tasks within the bytes; of the tightest where none does."""
-
-    def fits(limit: TextLimit) -> bool:
-        return _pack(tried, limit).size <= max_bytes
-
-    # Sizes fall from limit to limit, so that halving finds the first that will do; mostly it is the very first.
-    return 0 if fits(TEXT_LIMITS[0]) else bisect_left(TEXT_LIMITS, x=True, lo=1, hi=len(TEXT_LIMITS) - 1, key=fits)
-
-
-def _task_texts(connection: "DuckDBPyConnection") -> dict[tuple[int, int, str], Texts]:
-    """A task's texts by task, dataset and split."""
-    rows = connection.execute(sql_of("report/task_texts")).fetchall()
-    return {(task, dataset, split): texts for task, dataset, split, *texts in rows}
 
 
 def _by_task(

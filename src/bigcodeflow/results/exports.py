@@ -81,16 +81,14 @@ def write_pass_at_k(
     scores = sorted((row["k"], row["value"]) for row in ours if row["metric"] == "pass@k")
     infra_errors = int(counts["infra_error_count"]["value"])
     excluded = counts.get("excluded_task_count")
-    next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
+    rate = next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
     content = {
         **{f"pass@{k}": _finite(value) for k, value in scores},
         "model": model,
         "split": counts["sample_count"]["split"],
         "subset": counts["sample_count"]["subset"],
         "calibrated": variant == "calibrated",
-        "gt_pass_rate": _finite(
-            next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
-        ),
+        "gt_pass_rate": _finite(rate),
         "failed_tasks": [failure.task_id for failure in ground_truth_failures(ground_truth)],
         **({"infra_error_count": infra_errors} if infra_errors else {}),
         # A score over fewer tasks than the benchmark has must not be taken for the benchmark's.

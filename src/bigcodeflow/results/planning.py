@@ -132,8 +132,16 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
             "common: variances need at least two"
         )
     rows = [[run.tasks[one] for one in tasks] for run in runs]
-    notes = [*_sources(runs, rows), *_few(len(tasks))]
-    return Basis(pair_variances(rows) if len(rows) > 1 else _single(rows[0]), len(tasks), tuple(notes))
+    notes = _sources(runs, rows)
+    if len(tasks) < _FEW_TASKS:
+        notes.append(f"Variances from {len(tasks)} tasks are rough: the true numbers may be half or twice as large.")
+    if len(rows) > 1:
+        variances = pair_variances(rows)
+    else:
+        noise = _within(rows[0]) * fmean(1 / task.n_judged for task in rows[0])
+        between = max(0.0, variance([task.share for task in rows[0]]) - noise)
+        variances = _of_two_alike(between, _within(rows[0]))
+    return Basis(variances, len(tasks), tuple(notes))
 
 
 def _spread(variances: Variances, difference: float, n_samples: float) -> float:
@@ -154,11 +162,6 @@ def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
     if any(map(_is_assumed, rows)) and math.fsum(noises) > total:
         within *= total / math.fsum(noises)  # an assumption must not exceed what was seen
     return Variances(max(0.0, total - math.fsum(noises)), within)
-
-
-def _single(tasks: Sequence[TaskCounts]) -> Variances:
-    noise = _within(tasks) * fmean(1 / task.n_judged for task in tasks)
-    return _of_two_alike(max(0.0, variance([task.share for task in tasks]) - noise), _within(tasks))
 
 
 def _of_two_alike(between: float, within: float) -> Variances:
@@ -202,9 +205,3 @@ def _sources(runs: Sequence[ComparedRun], rows: Sequence[Sequence[TaskCounts]]) 
             f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to know."
         )
     return notes
-
-
-def _few(n_tasks: int) -> list[str]:
-    if n_tasks >= _FEW_TASKS:
-        return []
-    return [f"Variances from {n_tasks} tasks are rough: the true numbers may be half or twice as large."]

@@ -1,9 +1,7 @@
 """Which tasks can be compared, which slices they are compared on, and how the runs differ beside the model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
@@ -65,8 +63,8 @@ def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
             "every task that the runs have in common is in quarantine and left out by one of them: compare runs with "
             "execution.quarantine=flag"
         )
-    notes = (*_restrictions(runs, everywhere, same), *_quarantine(runs, same, reliable), *_differences(runs))
-    return CommonTasks(reliable, (*notes, *_own_notes(runs)))
+    notes = (*_left_out_notes(runs, everywhere, same, reliable), *_differences(runs))
+    return CommonTasks(reliable, (*notes, *(note for run in runs for note in _own_notes(run))))
 
 
 def left_out(runs: Sequence[ComparedRun], task_ids: Sequence[str], k: int) -> list[str]:
@@ -92,19 +90,21 @@ def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Se
 
 def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]]:
     """Name of each slice with the ids of its tasks, by name."""
-    if by is By.length:
-        return _quartiles(tasks)
-    places: dict[By, Callable[[TaskCounts], Iterable[str]]] = {
-        By.domain: lambda task: task.domains,
-        By.library: lambda task: task.libs,
-        By.libraries: lambda task: [
-            str(len(task.libs)) if len(task.libs) < _MANY_LIBRARIES else f"{_MANY_LIBRARIES} or more"
-        ],
-        By.subset: lambda task: ["hard" if task.hard else "not hard"],
-    }
+    if by is By.length:  # four parts of equal size, up to one task; of equal lengths the earlier task comes first
+        ordered = sorted(tasks, key=lambda task: (task.prompt_characters, task.position))
+        cuts = [len(ordered) * part // 4 for part in range(5)]
+        parts = zip(_QUARTILES, cuts[:-1], cuts[1:], strict=True)
+        return [(name, [task.task_id for task in ordered[low:high]]) for name, low, high in parts if high > low]
     parted: dict[str, list[str]] = {}
     for task in tasks:
-        for name in places[by](task):
+        count = len(task.libs)
+        names = {
+            By.domain: task.domains,
+            By.library: task.libs,
+            By.libraries: (str(count) if count < _MANY_LIBRARIES else f"{_MANY_LIBRARIES} or more",),
+            By.subset: ("hard" if task.hard else "not hard",),
+        }[by]
+        for name in names:
             parted.setdefault(name, []).append(task.task_id)
     return sorted(parted.items())
 
@@ -115,65 +115,57 @@ def named(task_ids: Sequence[str]) -> str:
     return ", ".join(task_ids[:_MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _restrictions(runs: Sequence[ComparedRun], everywhere: Sequence[str], same: Sequence[str]) -> list[str]:
-    notes = []
-    kept = set(everywhere)
-    lost = [run for run in runs if run.tasks.keys() - kept]
+def _left_out_notes(
+    runs: Sequence[ComparedRun], everywhere: Sequence[str], same: Sequence[str], reliable: Sequence[str]
+) -> Iterator[str]:
+    """Which tasks are not compared, and which are although they are in quarantine."""
+    lost = [run for run in runs if run.tasks.keys() - set(everywhere)]
     if lost:
-        numbers = [f"{len(run.tasks.keys() - kept):,}" for run in lost]
-        notes.append(
+        numbers = [f"{len(run.tasks.keys() - set(everywhere)):,}" for run in lost]
+        yield (
             f"Compared on the {len(same):,} tasks that all runs have; left out, as not every run has them: "
             f"{_shared_out(lost, numbers)}."
         )
-    other = [task_id for task_id in everywhere if task_id not in set(same)]
-    if other:
-        notes.append(
+    if other := [task_id for task_id in everywhere if task_id not in set(same)]:
+        yield (
             f"Left out, as their test text is not the same in all runs: {len(other):,} tasks ({named(other)}). The "
             "datasets are of different versions."
         )
-    return notes
-
-
-def _quarantine(runs: Sequence[ComparedRun], same: Sequence[str], reliable: Sequence[str]) -> list[str]:
-    notes = []
-    lost = [task_id for task_id in same if task_id not in set(reliable)]
-    if lost:
+    if quarantined := [task_id for task_id in same if task_id not in set(reliable)]:
         leaving = ", ".join(run.label for run in runs if run.recorded.excluded)
-        notes.append(
-            f"Left out for all runs, as {leaving} leaves them out of its score: {len(lost):,} quarantined tasks "
-            f"({named(lost)})."
+        yield (
+            f"Left out for all runs, as {leaving} leaves them out of its score: {len(quarantined):,} quarantined tasks "
+            f"({named(quarantined)})."
         )
-    suspects = [task_id for task_id in reliable if any(task_id in run.recorded.quarantined for run in runs)]
-    if suspects:
-        notes.append(
+    if suspects := [task_id for task_id in reliable if any(task_id in run.recorded.quarantined for run in runs)]:
+        yield (
             f"{len(suspects):,} of the compared tasks are in quarantine ({named(suspects)}): their own solutions do "
             "not always pass, so that a difference on them may be chance."
         )
-    return notes
 
 
-def _differences(runs: Sequence[ComparedRun]) -> list[str]:
+def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """What else than the model may have made a difference."""
-    traits: list[tuple[str, Callable[[ComparedRun], str]]] = [
-        (
-            "Warning: judged in different environments",
-            lambda run: ", ".join(sha[:12] for sha in run.environment_shas),
-        ),
-        (
-            "Warning: judged by different harness versions",
-            lambda run: str(run.settings.get("harness_version", "unknown")),
-        ),
-        ("Warning: judged on different backends", lambda run: ", ".join(run.backends)),
-        *_limits(runs),
-        ("The runs are of different subsets and are not ranked", lambda run: run.recorded.board),
-        ("The runs differ in variant", lambda run: run.variant),
-        ("The runs differ in sanitizer", lambda run: run.sanitizer),
-    ]
-    return [
-        f"{title}: {_shared_out(runs, [trait(run) for run in runs])}."
-        for title, trait in traits
-        if any(trait(a) != trait(b) for a, b in pairwise(runs))
-    ]
+    limits = [run.settings.get("limits", {}) for run in runs]
+    traits = {
+        "Warning: judged in different environments": [
+            ", ".join(sha[:12] for sha in run.environment_shas) for run in runs
+        ],
+        "Warning: judged by different harness versions": [
+            str(run.settings.get("harness_version", "unknown")) for run in runs
+        ],
+        "Warning: judged on different backends": [", ".join(run.backends) for run in runs],
+        **{
+            f"Warning: judged under different limits, {name}": [str(found.get(name, "unknown")) for found in limits]
+            for name in sorted({name for found in limits for name in found})
+        },
+        "The runs are of different subsets and are not ranked": [run.recorded.board for run in runs],
+        "The runs differ in variant": [run.variant for run in runs],
+        "The runs differ in sanitizer": [run.sanitizer for run in runs],
+    }
+    for title, values in traits.items():
+        if len(set(values)) > 1:
+            yield f"{title}: {_shared_out(runs, values)}."
 
 
 def _shared_out(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
@@ -183,40 +175,15 @@ def _shared_out(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
         having.setdefault(value, []).append(run.label)
     most = max(having, key=lambda value: len(having[value]))
     rest = [f"the others: {most}"] if len(having) > 1 and len(having[most]) > 1 else []
-    told = [f"{', '.join(labels)}: {value}" for value, labels in having.items() if not rest or value != most]
-    return "; ".join([*told, *rest])
+    parts = [f"{', '.join(labels)}: {value}" for value, labels in having.items() if not rest or value != most]
+    return "; ".join([*parts, *rest])
 
 
-def _limits(runs: Sequence[ComparedRun]) -> list[tuple[str, Callable[[ComparedRun], str]]]:
-    names = sorted({name for run in runs for name in run.settings.get("limits", {})})
-    return [(f"Warning: judged under different limits, {name}", partial(_limit, name)) for name in names]
-
-
-def _limit(name: str, run: ComparedRun) -> str:
-    return str(run.settings.get("limits", {}).get(name, "unknown"))
-
-
-def _own_notes(runs: Sequence[ComparedRun]) -> list[str]:
-    notes = []
-    for run in runs:
-        mismatch = split_mismatch(run.recorded)
-        if mismatch:
-            notes.append(f"Warning: {run.label}: {mismatch}; its numbers are not those of its split: run it again.")
-        lost = sum(task.n_given - task.n_judged for task in run.tasks.values())
-        if lost:
-            notes.append(
-                f"Warning: {lost:,} samples of {run.label} were not judged for reasons outside the samples and count "
-                "neither way; its numbers are provisional: run it again to judge them."
-            )
-    return notes
-
-
-def _quartiles(tasks: Sequence[TaskCounts]) -> list[tuple[str, list[str]]]:
-    """Four parts of equal size, up to one task; of equal lengths the earlier task comes first."""
-    ordered = sorted(tasks, key=lambda task: (task.prompt_characters, task.position))
-    cuts = [len(ordered) * part // 4 for part in range(5)]
-    parts = [
-        (name, [task.task_id for task in ordered[low:high]])
-        for name, low, high in zip(_QUARTILES, cuts[:-1], cuts[1:], strict=True)
-    ]
-    return [part for part in parts if part[1]]
+def _own_notes(run: ComparedRun) -> Iterator[str]:
+    if mismatch := split_mismatch(run.recorded):
+        yield f"Warning: {run.label}: {mismatch}; its numbers are not those of its split: run it again."
+    if lost := sum(task.n_given - task.n_judged for task in run.tasks.values()):
+        yield (
+            f"Warning: {lost:,} samples of {run.label} were not judged for reasons outside the samples and count "
+            "neither way; its numbers are provisional: run it again to judge them."
+        )

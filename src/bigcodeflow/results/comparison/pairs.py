@@ -145,7 +145,15 @@ def _on_slice(
         alike = [(first, second) for first, second in pairs if short[first] | short[second] == lost]
         kept = [one for one in tasks if one not in lost]
         rows = {place: _task_scores(runs[place], kept, k) for place in sorted({one for pair in alike for one in pair})}
-        drawn = _resampled(rows, alike, method) if kept else {}
+        several = [pair for pair in alike if kept and not all(rows[one].single for one in pair)]
+        drawn: dict[tuple[int, int], tuple[Interval, float]] = {}
+        if several:
+            row_of = {place: number for number, place in enumerate(rows)}
+            scores = [row.scores for row in rows.values()]
+            numbered = [(row_of[first], row_of[second]) for first, second in several]
+            intervals = difference_intervals(scores, numbered, rounds=method.rounds, seed=method.seed)
+            ps = sign_flip_ps(scores, numbered, rounds=method.rounds, seed=method.seed)
+            drawn = dict(zip(several, zip(intervals, ps, strict=True), strict=True))
         for first, second in alike:
             tested = _tested(rows[first], rows[second], drawn.get((first, second)), method)
             pairs[first, second] = Pair(
@@ -158,21 +166,6 @@ def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScor
     tasks = [run.tasks[task_id] for task_id in task_ids]
     scores = [pass_at_k(task.n_judged, task.n_passed, k) for task in tasks]
     return _TaskScores(run.label, scores, all(task.n_judged == 1 for task in tasks))
-
-
-def _resampled(
-    rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
-) -> dict[tuple[int, int], tuple[Interval, float]]:
-    """The bootstrap's interval and the sign-flip p of the pairs that have several samples of some task."""
-    several = [(first, second) for first, second in pairs if not (rows[first].single and rows[second].single)]
-    if not several:
-        return {}
-    row_of = {place: number for number, place in enumerate(rows)}
-    scores = [row.scores for row in rows.values()]
-    numbered = [(row_of[first], row_of[second]) for first, second in several]
-    intervals = difference_intervals(scores, numbered, rounds=method.rounds, seed=method.seed)
-    ps = sign_flip_ps(scores, numbered, rounds=method.rounds, seed=method.seed)
-    return dict(zip(several, zip(intervals, ps, strict=True), strict=True))
 
 
 def _tested(

@@ -128,6 +128,11 @@ def _load(ref: RunRef, tasks: Sequence[Row], tables: Reader) -> ComparedRun:
         kind = _kind(rows_of(connection, "comparison_kinds"), ref)
         chosen = {"variant": ref.variant, "sanitizer": kind["sanitizer"]}
         counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}
+    try:
+        manifest = ref.run.store.folder(STAGE_FOLDERS["execution"], ref.run.keys["execution"]) / "manifest.json"
+        settings = json.loads(manifest.read_text()).get("settings", {})
+    except (OSError, ValueError, AttributeError):
+        settings = {}  # the manifest is gone: what cannot be known is then said to be unknown
     facts = [{**row, "libs": tuple(row["libs"]), "domains": tuple(row["domains"])} for row in tasks]
     return ComparedRun(
         label=ref.label,
@@ -136,7 +141,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], tables: Reader) -> ComparedRun:
         sanitizer=kind["sanitizer"],
         backends=tuple(kind["backends"]),
         environment_shas=tuple(kind["environment_shas"]),
-        settings=_manifest_settings(ref.run),
+        settings=settings if isinstance(settings, dict) else {},
         tasks={row["task_id"]: TaskCounts(**{**row, **counted.get(row["task_id"], _NOTHING)}) for row in facts},
     )
 
@@ -164,13 +169,3 @@ def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
         f"run {ref.run.record}: has no verdicts of {wanted}; it has: {known}. Choose with --variant and --sanitizer, "
         "or for one run as in RUN@raw"
     )
-
-
-def _manifest_settings(run: RecordedRun) -> Mapping[str, Any]:
-    """Empty where the manifest is gone: what cannot be known is then said to be unknown."""
-    try:
-        manifest = run.store.folder(STAGE_FOLDERS["execution"], run.keys["execution"]) / "manifest.json"
-        settings = json.loads(manifest.read_text()).get("settings", {})
-    except (OSError, ValueError, AttributeError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
