@@ -16,14 +16,8 @@ from bigcodeflow.results.statistics import clustered_interval
 
 def find(metrics, metric, slice_kind="all", slice_="all", *, k=None, variant="calibrated", sanitizer="parity"):
     """The one row of that identity."""
-    wanted = {
-        "metric": metric,
-        "slice_kind": slice_kind,
-        "slice": slice_,
-        "k": k,
-        "variant": variant,
-        "sanitizer": sanitizer,
-    }
+    wanted = {"metric": metric, "slice_kind": slice_kind, "slice": slice_, "k": k}
+    wanted |= {"variant": variant, "sanitizer": sanitizer}
     [row] = [row for row in metrics.to_pylist() if {name: row[name] for name in wanted} == wanted]
     return row
 
@@ -46,18 +40,17 @@ def test_every_row_has_its_own_identity(three_tasks):
     assert len(identities) == len(rows)
 
 
-def test_pass_at_1_counts_every_task(three_tasks):
-    """Two of three pass: the score is 2/3 over three tasks with its interval."""
-    row = find(three_tasks.metrics(), "pass@k", k=1)
-    assert row["value"] == 2 / 3
+def test_scores_over_all_and_over_judgeable_tasks(three_tasks):
+    """Two of three pass; the task whose own solution fails here is in pass@k and not in pass@k_judgeable."""
+    metrics = three_tasks.metrics()
+    row = find(metrics, "pass@k", k=1)
+    assert (row["value"], row["n_tasks"], row["n_samples"]) == (2 / 3, 3, 3)
     assert (row["ci_low"], row["ci_high"]) == clustered_interval([1.0, 1.0, 0.0])
-    assert (row["n_tasks"], row["n_samples"]) == (3, 3)
-
-
-def test_judgeable_score_leaves_out_tasks_whose_ground_truth_fails(three_tasks):
-    """The task whose own solution fails here is in pass@k and not in pass@k_judgeable."""
-    row = find(three_tasks.metrics(), "pass@k_judgeable", k=1)
+    row = find(metrics, "pass@k_judgeable", k=1)
     assert (row["value"], row["n_tasks"], row["n_samples"]) == (0.5, 2, 2)
+    rate = find(metrics, "ground_truth_rate", sanitizer="none")
+    assert (rate["value"], rate["n_tasks"]) == (2 / 3, 3)
+    assert rate["ci_low"] < 2 / 3 < rate["ci_high"]
 
 
 def test_a_task_counts_in_each_of_its_domains_and_libraries(three_tasks):
@@ -76,13 +69,6 @@ def test_a_slice_without_judgeable_tasks_has_no_score(tables):
     row = find(tables.metrics(), "pass@k_judgeable", k=1)
     assert math.isnan(row["value"])
     assert (row["n_tasks"], row["standard_error"], row["ci_low"]) == (0, None, None)
-
-
-def test_ground_truth_rate_is_over_all_tasks(three_tasks):
-    """The rate has the number of tasks beside it and an interval."""
-    row = find(three_tasks.metrics(), "ground_truth_rate", sanitizer="none")
-    assert (row["value"], row["n_tasks"]) == (2 / 3, 3)
-    assert row["ci_low"] < 2 / 3 < row["ci_high"]
 
 
 def test_ground_truth_failures_come_in_the_order_of_numbers(tables):
@@ -201,15 +187,11 @@ def test_an_infra_error_among_several_samples_shrinks_n(tables):
     assert math.isnan(find(metrics, "pass@k", k=3)["value"])
 
 
-def test_a_run_without_infra_errors_says_zero(three_tasks):
-    """The count is there even when it is 0, so that its absence cannot be read as 0."""
-    assert find(three_tasks.metrics(), "infra_error_count")["value"] == 0.0
-
-
 def test_outcomes_are_counted_and_shared(three_tasks):
     """Each status, failure kind and solution flag has its count and its share of all samples."""
     metrics = three_tasks.metrics()
     assert find(metrics, "sample_count")["value"] == 3.0
+    assert find(metrics, "infra_error_count")["value"] == 0.0  # its absence could be read as 0
     assert find(metrics, "sample_count", "status", "pass")["value"] == 2.0
     assert find(metrics, "sample_share", "status", "fail")["value"] == 1 / 3
     assert find(metrics, "sample_count", "failure_kind", "assertion")["value"] == 1.0
@@ -266,56 +248,38 @@ def test_the_same_verdicts_give_the_same_table_in_any_order(three_tasks):
 class TestIncomplete:
     """Tables from which a score would be wrong are refused, naming the first problem."""
 
-    def test_a_solution_without_verdict(self, three_tasks):
-        """A sample that was never executed is an error, not a smaller n."""
-        del three_tasks.rows["verdicts"][1]
-        expected = r"Demo/10, sample_index 0, variant calibrated, sanitizer parity has no verdict: run the execution"
-        with pytest.raises(ExecutionError, match=expected):
-            three_tasks.metrics()
-
-    def test_a_variant_that_covers_a_part(self, tables):
-        """A variant with verdicts for one task only lacks the others'."""
-        tables.task("Demo/1")
-        tables.task("Demo/2")
-        tables.sample("Demo/1", variants=("calibrated", "raw"))
-        tables.sample("Demo/2")
-        with pytest.raises(
-            ExecutionError, match="Demo/2, sample_index 0, variant raw, sanitizer parity has no verdict"
-        ):
-            tables.metrics()
-
-    def test_a_task_without_solution(self, three_tasks):
-        """A task that nobody answered is an error, not a smaller number of tasks."""
-        three_tasks.task("Demo/99")
-        with pytest.raises(ExecutionError, match="task Demo/99 has no solution"):
-            three_tasks.metrics()
-
-    def test_a_verdict_without_solution(self, three_tasks):
-        """Verdicts of other samples than the solutions are refused."""
-        three_tasks.verdict("Demo/2", "pass", index=7)
-        with pytest.raises(ExecutionError, match=r"sample_index 7, .* has a verdict but no solution"):
-            three_tasks.metrics()
-
-    def test_a_doubled_verdict(self, three_tasks):
-        """The same sample twice would count twice."""
-        three_tasks.verdict("Demo/2", "pass")
-        with pytest.raises(ExecutionError, match=r"Demo/2, .* has 2 verdicts"):
-            three_tasks.metrics()
-
-    def test_no_verdict_at_all(self, three_tasks):
-        """An empty table of verdicts is unfinished work; the message says how much is missing and in which file."""
-        three_tasks.rows["verdicts"].clear()
-        with pytest.raises(ExecutionError, match=r"verdicts\.parquet: task .* has no verdict and 2 more like it"):
-            three_tasks.metrics()
-
-    @pytest.mark.parametrize(("status", "problem"), [(None, "has no ground-truth"), ("pass", "has 2 ground-truth")])
-    def test_ground_truths_that_do_not_fit(self, three_tasks, status, problem):
-        """Each task needs exactly one verdict of its own solution."""
-        if status:
-            three_tasks.verdict("Demo/2", status, sanitizer="none", table="ground_truth")
-        else:
-            del three_tasks.rows["ground_truth"][0]
-        with pytest.raises(ExecutionError, match=f"task Demo/2 {problem} verdict"):
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            (
+                lambda tables: tables.rows["verdicts"].pop(1),
+                r"Demo/10, sample_index 0, variant calibrated, sanitizer parity has no verdict: run the execution",
+            ),
+            (
+                lambda tables: tables.verdict("Demo/3", "pass", variant="raw"),
+                r"Demo/(2|10), sample_index 0, variant raw, sanitizer parity has no verdict",
+            ),
+            (lambda tables: tables.task("Demo/99"), "task Demo/99 has no solution"),
+            (
+                lambda tables: tables.verdict("Demo/2", "pass", index=7),
+                r"sample_index 7, .* has a verdict but no solution",
+            ),
+            (lambda tables: tables.verdict("Demo/2", "pass"), r"Demo/2, .* has 2 verdicts"),
+            (
+                lambda tables: tables.rows["verdicts"].clear(),
+                r"verdicts\.parquet: task .* has no verdict and 2 more like it",
+            ),
+            (lambda tables: tables.rows["ground_truth"].pop(0), "task Demo/2 has no ground-truth verdict"),
+            (
+                lambda tables: tables.verdict("Demo/2", "pass", sanitizer="none", table="ground_truth"),
+                "task Demo/2 has 2 ground-truth verdict",
+            ),
+        ],
+    )
+    def test_a_row_too_few_or_too_many(self, three_tasks, change, problem):
+        """A sample that was never executed, a variant that covers a part, a doubled verdict: no smaller n instead."""
+        change(three_tasks)
+        with pytest.raises(ExecutionError, match=problem):
             three_tasks.metrics()
 
     def test_a_missing_file(self, three_tasks):

@@ -38,6 +38,7 @@ def test_pass_at_k_equals_the_exact_fraction(given_counts):
     n_samples, n_passed, k = given_counts
     exact = 1 - Fraction(math.comb(n_samples - n_passed, k), math.comb(n_samples, k))
     assert abs(Fraction(pass_at_k(n_samples, n_passed, k)) - exact) < Fraction(1, 10**12)
+    assert pass_at_k(n_samples, n_passed, 1) == pytest.approx(n_passed / n_samples, abs=1e-12)
 
 
 @given(counts(most=8))
@@ -88,13 +89,6 @@ def test_a_threshold_outside_0_to_1_is_refused(threshold):
     """A threshold that no share can reach, or that every draw reaches, is an error."""
     with pytest.raises(ValueError, match="needs 0 < threshold <= 1"):
         g_pass_at_k(10, 5, 5, threshold)
-
-
-@given(counts())
-def test_pass_at_1_is_the_share_that_passes(given_counts):
-    """With k = 1 the estimator is the plain share."""
-    n_samples, n_passed, _ = given_counts
-    assert pass_at_k(n_samples, n_passed, 1) == pytest.approx(n_passed / n_samples, abs=1e-12)
 
 
 @given(st.integers(0, 20), st.integers(1, 20))
@@ -181,11 +175,6 @@ def test_a_solved_task_more_moves_no_end_down(n_tasks):
         assert after.high >= before.high
 
 
-def test_no_task_has_no_interval():
-    """Without tasks there is no interval rather than 0 to 1."""
-    assert clustered_interval([]) is None
-
-
 def test_students_quantile_is_scipys():
     """For every number of degrees of freedom; without any it has no bound."""
     stats = pytest.importorskip("scipy.stats")
@@ -200,12 +189,6 @@ def test_standard_error_equals_exact_arithmetic(scores):
     mean = sum(scores) / len(scores)
     exact = sum((score - mean) ** 2 for score in scores) / (len(scores) - 1) / len(scores)
     assert standard_error([float(score) for score in scores]) ** 2 == pytest.approx(float(exact), abs=1e-12)
-
-
-@pytest.mark.parametrize("scores", [[], [0.5]])
-def test_one_task_has_no_standard_error(scores):
-    """A single task says nothing about the spread of tasks."""
-    assert standard_error(scores) is None
 
 
 def test_samples_of_a_task_are_not_independent_evidence():
@@ -235,6 +218,8 @@ def test_no_task_has_no_value():
     result = estimate([])
     assert math.isnan(result.value)
     assert result[1:] == (None, None, 0)
+    assert clustered_interval([]) is None
+    assert standard_error([]) is standard_error([0.5]) is None  # one task says nothing about the spread of tasks
 
 
 @pytest.mark.parametrize(("n_tasks", "least", "most"), [(5, 93, 99.6), (10, 94, 98.6), (27, 94, 97.2), (148, 94, 96)])

@@ -11,7 +11,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import overall
-from bigcodeflow.results.models import Row, reader
+from bigcodeflow.results.models import Row, database, views
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
             )
         chosen |= {run.record: run for run in fitting}
     found = []
-    with reader() as tables:
+    with database() as connection:
         for run in chosen.values():
-            with tables.of(metrics=run.path("aggregation")) as connection:
+            with views(connection, metrics=run.path("aggregation")):
                 rows = connection.sql("SELECT * FROM source_metrics").to_arrow_table().to_pylist()
             kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
             if not kinds:

@@ -16,50 +16,39 @@ if TYPE_CHECKING:
 _SQL = Path(__file__).with_name("sql")
 
 
-class Reader:
-    """A database whose views are of one run at a time; opening one anew for each run costs 30 ms."""
-
-    def __init__(self, connection: "DuckDBPyConnection") -> None:
-        """Made by `reader`."""
-        self._connection = connection
-
-    @contextmanager
-    def of(self, **paths: Path) -> Iterator["DuckDBPyConnection"]:
-        """The database with a view over each Parquet file, named ``source_{keyword}``, in place of earlier ones.
-
-        Raises:
-            ArtifactError: a file is missing, is not Parquet, or lacks a column that a model reads.
-        """
-        import duckdb
-
-        try:
-            for name, path in paths.items():
-                self._connection.read_parquet(pattern_of(path)).create_view(f"source_{name}", replace=True)
-            yield self._connection
-        except duckdb.Error as error:
-            files = ", ".join(str(path) for path in paths.values())
-            raise ArtifactError(
-                f"tables cannot be read ({' '.join(str(error).split())}): run the stages that wrote {files} again"
-            ) from error
-
-
 @contextmanager
-def reader() -> Iterator[Reader]:
-    """An in-memory database to read run after run in."""
+def database() -> Iterator["DuckDBPyConnection"]:
+    """An in-memory database to read run after run in: opening one for each run costs 30 ms."""
     import duckdb  # costs 0.15 s, which a cached run need not pay
 
     with duckdb.connect() as connection:
-        yield Reader(connection)
+        yield connection
 
 
 @contextmanager
-def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """An in-memory database with one view over each Parquet file, named ``source_{keyword}``.
+def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPyConnection"]:
+    """The database with a view over each Parquet file, named ``source_{keyword}``, in place of earlier ones.
 
     Raises:
         ArtifactError: a file is missing, is not Parquet, or lacks a column that a model reads.
     """
-    with reader() as tables, tables.of(**paths) as connection:
+    import duckdb
+
+    try:
+        for name, path in paths.items():
+            connection.read_parquet(pattern_of(path)).create_view(f"source_{name}", replace=True)
+        yield connection
+    except duckdb.Error as error:
+        files = ", ".join(str(path) for path in paths.values())
+        raise ArtifactError(
+            f"tables cannot be read ({' '.join(str(error).split())}): run the stages that wrote {files} again"
+        ) from error
+
+
+@contextmanager
+def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
+    """An in-memory database with ``views`` over the files; the same errors."""
+    with database() as connection, views(connection, **paths):
         yield connection
 
 

@@ -31,15 +31,9 @@ def test_one_sample_a_task_is_tested_by_mcnemar(runs, outcomes):
     assert found.discordant[0].only_second == ("Demo/5",)
     assert found.solved_by_all == ("Demo/6", "Demo/7")
     assert found.unsolved_by_all == ("Demo/8", "Demo/9")
-    assert [one.rate for one in found.solve_rates] == [0.5] * 6 + [1.0] * 2 + [0.0] * 2
-
-
-def test_mid_p_can_be_asked_for(runs, outcomes):
-    """The method's mid_p gives McNemar's mid-p, named as such."""
-    runs.add("a", outcomes("+++-"))
-    runs.add("b", outcomes("---+"))
     [pair] = runs.compare("a", "b", method=Method(rounds=200, mid_p=True)).pairs
-    assert (pair.test, pair.p) == ("mcnemar mid-p", mcnemar(3, 1, mid_p=True))
+    assert (pair.test, pair.p) == ("mcnemar mid-p", mcnemar(5, 1, mid_p=True))
+    assert [one.rate for one in found.solve_rates] == [0.5] * 6 + [1.0] * 2 + [0.0] * 2
 
 
 def test_several_samples_are_compared_by_pass_at_k(runs):
@@ -78,21 +72,22 @@ def test_runs_are_restricted_to_common_tasks(runs, outcomes):
     assert any("test text is not the same" in note and "Demo/1" in note for note in found.notes)
 
 
-def test_runs_without_common_tasks_are_refused(runs, outcomes):
-    """No task in common is one clear error."""
+@pytest.mark.parametrize(
+    ("statuses", "split", "problem"),
+    [
+        ({"Other/1": "pass"}, "complete", r"no task in common.*a · full · complete 2, b · full · complete 1"),
+        (
+            {"Demo/0": "pass"},
+            "instruct",
+            "a · full · complete answers complete prompts, b · full · instruct instruct ones",
+        ),
+    ],
+)
+def test_runs_without_common_tasks_or_of_two_splits_are_refused(runs, outcomes, statuses, split, problem):
+    """Other tasks, and other prompts, are different questions."""
     runs.add("a", outcomes("++"))
-    runs.add("b", {"Other/1": "pass"})
-    with pytest.raises(ArtifactError, match=r"no task in common.*a · full · complete 2, b · full · complete 1"):
-        runs.compare("a", "b")
-
-
-def test_runs_of_two_splits_are_refused(runs, outcomes):
-    """Complete and instruct prompts are different questions."""
-    runs.add("a", outcomes("++"))
-    runs.add("b", outcomes("++"), split="instruct")
-    with pytest.raises(
-        ArtifactError, match="a · full · complete answers complete prompts, b · full · instruct instruct ones"
-    ):
+    runs.add("b", statuses, split=split)
+    with pytest.raises(ArtifactError, match=problem):
         runs.compare("a", "b")
 
 
@@ -275,26 +270,20 @@ def test_seconds_that_nobody_measured_are_unknown(runs, outcomes):
     assert [row[-1] for row in spent.rows] == ["-", "2"]
 
 
-def test_quarantined_tasks_that_a_run_leaves_out_are_left_out_of_all(runs, outcomes):
-    """Both compared are then compared on the tasks that both scores count; the note names tasks and run."""
-    exclude = {"execution": {"quarantine": "exclude"}}
-    runs.add("a", outcomes("+++-"), config=exclude, quarantine=["Demo/0"])
+@pytest.mark.parametrize(
+    ("mode", "task_ids", "note"),
+    [
+        ("exclude", TEN[1:4], "as a · full · complete leaves them out of its score: 1 quarantined tasks (Demo/0)"),
+        ("flag", TEN[:4], "1 of the compared tasks are in quarantine (Demo/0)"),
+    ],
+)
+def test_quarantined_tasks_are_left_out_of_all_or_named(runs, outcomes, mode, task_ids, note):
+    """What one score leaves out is compared for none; a difference on the others may be chance, as the note says."""
+    runs.add("a", outcomes("+++-"), config={"execution": {"quarantine": mode}}, quarantine=["Demo/0"])
     runs.add("b", outcomes("-+--"))
     found = runs.compare("a", "b", method=QUICK)
-    assert found.task_ids == ("Demo/1", "Demo/2", "Demo/3")
-    assert any(
-        "as a · full · complete leaves them out of its score: 1 quarantined tasks (Demo/0)" in note
-        for note in found.notes
-    )
-
-
-def test_quarantined_tasks_that_count_are_named(runs, outcomes):
-    """A difference on a task whose own solution does not always pass may be chance, so the reader is told."""
-    runs.add("a", outcomes("+++-"), quarantine=["Demo/2"])
-    runs.add("b", outcomes("-+--"))
-    found = runs.compare("a", "b", method=QUICK)
-    assert len(found.task_ids) == 4
-    assert any("1 of the compared tasks are in quarantine (Demo/2)" in note for note in found.notes)
+    assert found.task_ids == tuple(task_ids)
+    assert any(note in one for one in found.notes)
 
 
 def test_only_quarantined_tasks_in_common_are_refused(runs, outcomes):

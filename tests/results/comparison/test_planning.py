@@ -97,26 +97,21 @@ def test_one_sample_a_task_says_what_is_assumed(recorded):
     assert any("there is one sample a task" in note for note in basis.notes)
 
 
-def test_a_run_of_one_sample_a_task_is_named_beside_one_of_several(recorded):
-    """The part of the one is estimated, that of the other assumed, and the note tells which."""
-    basis = basis_of(open_runs(recorded.root, ["first", "single"]))
-    assert basis.variances.within == pytest.approx(1 / 6 + 0.25 * 0.5 * 0.5)
-    assert any(note.startswith("Assumed, as single") for note in basis.notes)
-
-
-def test_two_runs_of_several_samples_assume_nothing(recorded):
-    """Both parts are estimated, and no note speaks of an assumption."""
-    basis = basis_of(open_runs(recorded.root, ["first", "second"]))
-    # Counts 0 to 4 of 4 occur equally often: the mean of c (4 - c) / 12 is 1/6 on either run.
-    assert basis.variances.within == pytest.approx(2 / 6)
-    assert not any("ssumed" in note for note in basis.notes)
-
-
-def test_one_run_stands_for_both(recorded):
-    """Its own variance within tasks counts twice; how far the models differ on tasks is assumed."""
-    basis = basis_of(open_runs(recorded.root, ["first"], fewest=1))
-    assert basis.variances.within == pytest.approx(2 / 6)
-    assert any("the other model is like it" in note for note in basis.notes)
+@pytest.mark.parametrize(
+    ("names", "within", "assumption"),
+    [
+        (["first", "single"], 1 / 6 + 0.25 * 0.5 * 0.5, "Assumed, as single"),
+        # Counts 0 to 4 of 4 occur equally often: the mean of c (4 - c) / 12 is 1/6 on either run.
+        (["first", "second"], 2 / 6, ""),
+        (["first"], 2 / 6, "the other model is like it"),
+    ],
+)
+def test_what_runs_do_not_show_is_assumed_and_said(recorded, names, within, assumption):
+    """One sample a task of one run, nothing, and how far a model differs on tasks from one that is not given."""
+    basis = basis_of(open_runs(recorded.root, names, fewest=1))
+    assert basis.variances.within == pytest.approx(within)
+    assumed = [note for note in basis.notes if "ssumed" in note]
+    assert [assumption in note for note in assumed] == ([True] if assumption else [])
 
 
 def test_without_runs_the_assumption_is_stated():

@@ -7,7 +7,7 @@ from typing import Any
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import Row, reader, rows_of
+from bigcodeflow.results.models import Row, database, rows_of, views
 from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
 
 _LONGEST_VALUE = 40
@@ -90,12 +90,12 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
         ArtifactError: a table of a run cannot be read.
     """
     found = []
-    with reader() as tables:
+    with database() as connection:
         for run in runs:
             # Answers that are gone cost columns and no comparison.
             samples = run.recorded.path_if_kept("generation")
             known = {"samples": samples} if samples else {}
-            with tables.of(verdicts=run.recorded.path("execution"), **known) as connection:
+            with views(connection, verdicts=run.recorded.path("execution"), **known):
                 kind = {"variant": run.variant, "sanitizer": run.sanitizer}
                 [outcomes] = rows_of(connection, "comparison_outcomes", kind)
                 [usage] = rows_of(connection, "comparison_usage") if known else [_NO_USAGE]

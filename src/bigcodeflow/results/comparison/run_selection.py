@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
-from bigcodeflow.results.models import Reader, Row, reader, rows_of
+from bigcodeflow.results.models import Row, database, rows_of, views
 from bigcodeflow.results.runs import RecordedRun, find_run, titles
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _VARIANTS = get_args(Variant)
 _SANITIZERS = get_args(Sanitizer)
@@ -113,18 +116,18 @@ def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
     """
     datasets: dict[tuple[Path, str], list[Row]] = {}
     runs = []
-    with reader() as tables:
+    with database() as connection:
         for ref in refs:
             place = ref.run.path("dataset"), ref.run.split
             if place not in datasets:
-                with tables.of(tasks=place[0]) as connection:
+                with views(connection, tasks=place[0]):
                     datasets[place] = rows_of(connection, "comparison_tasks", {"split": ref.run.split})
-            runs.append(_load(ref, datasets[place], tables))
+            runs.append(_load(ref, datasets[place], connection))
     return runs
 
 
-def _load(ref: RunRef, tasks: Sequence[Row], tables: Reader) -> ComparedRun:
-    with tables.of(verdicts=ref.run.path("execution")) as connection:
+def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -> ComparedRun:
+    with views(connection, verdicts=ref.run.path("execution")):
         kind = _kind(rows_of(connection, "comparison_kinds"), ref)
         chosen = {"variant": ref.variant, "sanitizer": kind["sanitizer"]}
         counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}

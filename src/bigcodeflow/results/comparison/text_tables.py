@@ -37,7 +37,14 @@ def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) 
     names = {subject.label: f"#{number}" for number, subject in enumerate(comparison.subjects, start=1)}
     # A matrix of two says no more than the pair.
     matrix = [matrix_table(comparison, names)] if len(names) > 2 and comparison.ranked else []  # noqa: PLR2004
-    records = records_table(comparison, names)
+    records = Table.of(
+        (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), _RECORD),
+        [
+            (names[one.label], one.variant, one.sanitizer, one.subset, one.split, one.started_at[:10], one.record)
+            for one in comparison.subjects
+        ],
+        title="Records",
+    )
     rated, sliced = list(_ratings(comparison, names)), list(_by_slice(comparison, names))
     if brief:
         differences = matrix if matrix and len(names) <= _MOST_COLUMNS else [_brief_pairs(comparison, names)]
@@ -64,21 +71,6 @@ def short_names(comparison: Comparison) -> Names:
     return {one.label: without_board(one.label, one.subset, one.split) for one in comparison.subjects}
 
 
-def records_table(comparison: Comparison, names: Names = _OWN) -> Table:
-    """Which record each run is, and in which variant and sanitizer it was taken."""
-    rows = [
-        (
-            names.get(one.label, one.label),
-            *(one.variant, one.sanitizer, one.subset, one.split),
-            one.started_at[:10],
-            one.record,
-        )
-        for one in comparison.subjects
-    ]
-    headings = (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), _RECORD)
-    return Table.of(headings, rows, title="Records")
-
-
 def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
     """Differences of every pair in pass@k for the smallest k."""
     k = comparison.k[0]
@@ -100,15 +92,11 @@ def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
         (
             _numbered(row.label, names),
             row.n_samples,
-            *(
-                "-" if share is None else percent(share)
-                for share in (
-                    row.truncated_rate, row.refusal_rate, row.timeout_rate, row.tampered_rate, row.infra_error_rate
-                )
-            ),
+            *("-" if share is None else percent(share) for share in (row.truncated_rate, row.refusal_rate)),
+            *(percent(share) for share in (row.timeout_rate, row.tampered_rate, row.infra_error_rate)),
         )
         for row in rates
-    ]  # fmt: skip
+    ]
     counted = ("samples", "truncated", "refused", "timeout", "tampered", "not judged")
     headings = (_RUN, *(Column(heading, "right") for heading in counted))
     return Table.of(headings, rows, title="Samples of each run, over all its tasks; - is not known")
@@ -222,17 +210,14 @@ def _ratings(comparison: Comparison, names: Names) -> Iterator[Table]:
         ("Bradley-Terry ratings, ties left out", comparison.ratings_without_ties),
     ):
         if found:
+            remark = ""
+            if found.regularised:
+                remark = "; no finite rating fits a model that never lost, so one tie was added to each pair"
+            elif found.regularised_rounds:
+                remark = f"; in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
             rows = [(row.rank, labels[place], *rating_cells(found, place)) for place, row in enumerate(found.rows)]
             headings = (Column("rating", "right"), Column("95 % interval", "right"), Column("ranks", "right"))
-            yield Table.of(("rank", _RUN, *headings), sorted(rows), title=title + _regularised(found))
-
-
-def _regularised(found: Ratings) -> str:
-    if found.regularised:
-        return "; no finite rating fits a model that never lost, so one tie was added to each pair"
-    if found.regularised_rounds:
-        return f"; in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
-    return ""
+            yield Table.of(("rank", _RUN, *headings), sorted(rows), title=title + remark)
 
 
 def _by_slice(comparison: Comparison, names: Names) -> Iterator[Table]:
@@ -300,14 +285,10 @@ def _usage(rates: Sequence[Rates], names: Names) -> Table:
 
 
 def _tasks(comparison: Comparison, names: Names) -> Iterator[Table]:
-    lists = [
-        named
-        for one in comparison.discordant
-        for named in (
-            (f"Solved by {names[one.first]}, not by {names[one.second]}", one.only_first),
-            (f"Solved by {names[one.second]}, not by {names[one.first]}", one.only_second),
-        )
-    ]
+    lists = []
+    for one in comparison.discordant:
+        lists.append((f"Solved by {names[one.first]}, not by {names[one.second]}", one.only_first))
+        lists.append((f"Solved by {names[one.second]}, not by {names[one.first]}", one.only_second))
     lists += [("Solved by all runs", comparison.solved_by_all), ("Solved by no run", comparison.unsolved_by_all)]
     for title, ids in lists:
         yield Table.of(("task",), [(one,) for one in ids], title=f"{title}: {len(ids):,}")
