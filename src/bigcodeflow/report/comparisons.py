@@ -340,7 +340,7 @@ def _grid_curve(grid: Grid, k: int) -> Spec | None:
 
 
 def _decided(found: Comparison) -> Iterator[Section]:
-    """The tasks that tell no run from another, those that all solve apart from those that none does."""
+    """Tasks that do not distinguish the runs: those that all solve, and those that none solves."""
     solved = "Every run solves these tasks in at least one judged sample: they tell none from another."
     unsolved = "No run solves these tasks in any judged sample: they are hard for all, or their tests are wrong."
     for name, title, task_ids, words in (

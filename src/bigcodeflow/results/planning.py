@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison.common_tasks import common_tasks
 from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
 
-#: Assumed where no run tells: the score of both models, how much of the variance of one sample's outcome lies between
+#: Assumed without a run: the score of both models, how much of the variance of one sample's outcome lies between
 #: tasks, and the correlation of two models' pass rates over tasks. Together they make 27.5 % of tasks with one sample
 #: fall to one model alone; of the two recorded models whose answers to all 1,140 tasks are known, 27.3 % do.
 ASSUMED_SCORE = 0.5
@@ -104,7 +104,7 @@ def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> f
 
 
 def basis_of(runs: Sequence[ComparedRun]) -> Basis:
-    """Variances as far as recorded runs tell them: of a pair of runs, of one run and a model like it, or assumed.
+    """Variances as far as recorded runs show them: of a pair of runs, of one run and a model like it, or assumed.
 
     The difference of the shares D has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
     unbiased estimate of p (1 - p), the within part of one model's task; the variance of D less what the recorded

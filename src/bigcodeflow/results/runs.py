@@ -148,7 +148,7 @@ def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
 
 
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
-    """A title for each run; those that share one are followed by what differs, until they are told apart.
+    """A title for each run; those that share one are followed by what differs, until they differ.
 
     That is what the model was asked with, then the given kinds, environment, day and time, name, and last the record.
 
@@ -201,7 +201,7 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
 
 
 def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """The latest record of each run, told by its name, model or control, and board; in the order of time."""
+    """The latest record of each run, identified by its name, model or control, and board; in the order of time."""
     found: dict[tuple[str, ...], RecordedRun] = {}
     for run in reversed(list(runs)):
         found.setdefault((run.run, run.model, run.control, run.board), run)
@@ -263,13 +263,13 @@ def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_mismatched(run: RecordedRun, templates: Iterable[str]) -> bool | None:
-    """Whether some answers of the run are to prompts of another split; None where no request tells."""
+    """Whether some answers of the run are to prompts of another split; None where no request shows it."""
     asked = asked_splits(run, templates)
     return bool(set(asked) - {run.split}) if asked else None
 
 
 def split_mismatch(run: RecordedRun) -> str:
-    """What is wrong with the split of a run, as half a sentence; empty where nothing is, or no request tells."""
+    """What is wrong with the split of a run, as half a sentence; empty where nothing is, or no request shows it."""
     try:
         column = pq.read_table(run.path("generation"), columns=["template_sha"])["template_sha"]
     except (OSError, KeyError, pa.ArrowException, ArtifactError):  # not a model's samples, or the table is gone

@@ -17,7 +17,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over tasks with its uncertainty; NaN and None where the tasks cannot tell."""
+    """A mean over tasks with its uncertainty; NaN and None where there are too few tasks."""
 
     value: float
     standard_error: float | None

@@ -290,7 +290,7 @@ def _keys_of(run: RecordedRun) -> dict[str, str]:
 
 
 def _owner(run: RecordedRun) -> dict[str, str | None]:
-    """What every view says of a run; null where its record does not tell."""
+    """What every view says of a run; null where its record does not state it."""
     return dict(zip(_OWNER, (run.record, run.run, run.model, run.split or None, run.subset or None), strict=True))
 
 
@@ -341,7 +341,7 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
 
 
 def _nulls(schema: pa.Schema) -> list[str]:
-    """Expressions of the columns that may hold NaN, or stand for what an imported run does not tell."""
+    """Expressions of the columns that may hold NaN, or stand for what an imported run does not state."""
     made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
     made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
     origin = next((name for name in ("provider", "backend") if name in made), None)

@@ -1,4 +1,4 @@
-"""Inspection of recorded samples: which ones failed and why, one sample in detail, and folders to take along."""
+"""Inspection of recorded samples: which ones failed and why, one sample in detail, and exported folders."""
 
 from bigcodeflow.results.inspection.output import (
     detail_markdown,

@@ -13,7 +13,7 @@ verdicts as (
     from source_verdicts
 ),
 
-told as (
+described as (
     select
         *,
         coalesce(nullif(module_trace, ''), nullif(failing[1].trace, ''), '') as first_trace,
@@ -40,7 +40,7 @@ select
     first_trace,
     exit,
     wall_seconds
-from told
+from described
 where
     ($task_id::varchar is null or task_id = $task_id)
     and ($sample_index::integer is null or sample_index = $sample_index)

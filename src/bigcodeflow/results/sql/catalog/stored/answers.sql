@@ -12,7 +12,7 @@ select
     fsum(cost_usd) as cost_usd,
     count(cost_usd) as n_cost_known,
     median(latency_seconds) as median_latency_seconds,
-    -- What of the prompts tells the split that was asked.
+    -- The templates identify the split that was asked.
     coalesce(list(distinct template_sha) filter (template_sha is not null), []) as templates
 from fresh
 group by artifact

@@ -1,3 +1,3 @@
--- Grain: one row a dataset artifact and task: what tells tasks apart, without their texts.
+-- Grain: one row a dataset artifact and task: its facts, without its texts.
 select artifact, task_id, position, hard, libs, domains
 from fresh
