@@ -6,7 +6,7 @@ import re
 import pytest
 import vl_convert
 
-from bigcodeflow.report import comparisons, overview, select_runs, write_report
+from bigcodeflow.report import comparisons, select_runs, write_report
 from bigcodeflow.results.comparison import Method, compare
 
 
@@ -110,32 +110,21 @@ def test_no_section_mixes_two_boards(recorded):
         others = set("abcd") - boards[section["board"]]
         shown = json.dumps([section["rows"], section["chart"], section["notes"]], ensure_ascii=False)
         assert not [name for name in others if f'"{name} · ' in shown or f'"{name} vs' in shown]
+    headings, rows = next((one["columns"], one["rows"]) for one in content["sections"] if one["name"] == "records")
+    places = [[heading for heading, _ in headings].index(name) for name in ("record", "split")]
+    assert [[row[place] for place in places] for row in rows] == [
+        [run.recorded.record, run.recorded.split] for run in runs
+    ]
     pairs = {section["board"]: section["rows"][0][0] for section in of_boards if section["title"] == "Differences"}
     assert pairs == {"full · complete": "a vs b", "full · instruct": "c vs d"}
     solved = {section["board"]: section["lead"] for section in of_boards if section["title"] == "Solved by none"}
     assert ["1 of 4" in lead for lead in solved.values()] == [True, False]
 
 
-def test_records_are_named(recorded):
-    """Every run stands with its record, split and subset, which compare and inspect take as names."""
-    runs = record(recorded, {"a": "+-", "b": "++"})
-    rows = cells(overview.records(runs))
-    assert [row["record"] for row in rows] == [run.recorded.record for run in runs]
-    assert {(row["subset"], row["split"]) for row in rows} == {("full", "complete")}
-
-
 def test_runs_without_a_common_task_stand_beside_one_another(recorded):
     """The report is written all the same, and says why it compares nothing."""
     runs = record(recorded, {"a": "+-"}, texts={"test": "one"}) + record(recorded, {"b": "+-"}, texts={"test": "two"})
     assert "Not compared: the runs have no task in common" in sections(runs)["differences"].lead
-
-
-def test_what_a_comparison_must_say_stands_above_it(recorded):
-    """Unjudged samples and other shortcomings become notes of the page."""
-    runs = record(recorded, {"a": "+-+!", "b": "--++"})
-    assert any(
-        "1 samples of a · full · complete were not judged" in note for note in sections(runs)["differences"].table.notes
-    )
 
 
 @pytest.mark.parametrize(
@@ -180,6 +169,8 @@ def test_a_grid_of_words_has_a_table_and_no_curve(recorded):
 def test_rates_are_those_of_all_samples(recorded):
     """A run that was compared and one that was not have the same row; what is not known is a dash."""
     runs = record(recorded, {"a": "+-!-", "b": "++++"})
+    notes = sections(runs)["differences"].table.notes
+    assert any("1 samples of a · full · complete were not judged" in note for note in notes)
     sides = comparisons.lead_runs(runs)
     alone = comparisons.rates(sides, None)
     assert cells(alone)[0]["not judged"] == "25.0 %"

@@ -85,10 +85,12 @@ def test_every_task_has_its_solve_rate(recorded):
     assert "solve rate" in _drawn(section)
 
 
-def test_one_sample_of_one_run_has_no_solve_rates(one_run):
-    """A rate that can only be 0 or 1 says no more than the score."""
-    with opened(select_runs(one_run.root, ["first"])) as connection:
+def test_one_sample_of_one_run_has_neither_solve_rates_nor_reliability(one_run):
+    """A rate that can only be 0 or 1 says no more than the score; other metrics need several samples."""
+    runs = select_runs(one_run.root, ["first"])
+    with opened(runs) as connection:
         assert overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": [0]})) is None
+    assert overview.reliability(runs) is None
 
 
 def test_more_samples_make_a_curve_over_k(recorded):
@@ -105,11 +107,6 @@ def test_more_samples_make_a_curve_over_k(recorded):
     assert [row[0] for row in overview.reliability(runs).table.rows] == [
         "avg@N", "Bayes@N, credible interval", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
     ]  # fmt: skip
-
-
-def test_one_sample_a_task_has_no_reliability(one_run):
-    """Metrics that need several samples have no section where there is one sample a task."""
-    assert overview.reliability(select_runs(one_run.root, ["first"])) is None
 
 
 def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):

@@ -78,7 +78,18 @@ def test_a_board_that_stands_above_is_left_out():
     assert without_board("a · hard · instruct · raw", "hard", "instruct") == "a · raw"
 
 
-def test_a_revision_is_none_where_it_is_the_main_one():
-    """The file name form of the original says 'main' for whatever nobody pinned."""
-    assert named_model("org--model--main") == ("org/model", None)
-    assert str(named_model("org--model--v2")) == "org/model@v2"
+@pytest.mark.parametrize(
+    ("name", "model", "revision"),
+    [
+        ("Qwen2.5-Coder-7B-Instruct--main", "Qwen2.5-Coder-7B-Instruct", None),
+        ("google--gemma-3-4b-it--main", "google/gemma-3-4b-it", None),
+        ("google--gemma-3-4b-it--v2", "google/gemma-3-4b-it", "v2"),
+        ("nova--0123abc", "nova", "0123abc"),
+        ("meta-llama--Llama-3-8B", "meta-llama/Llama-3-8B", None),
+        ("mymodel", "mymodel", None),
+    ],
+)
+def test_names_of_models(name, model, revision):
+    """Organisation, name and revision are read from the original's file name form; 'main' is no revision."""
+    assert named_model(name) == (model, revision)
+    assert str(named_model(name)) == (f"{model}@{revision}" if revision else model)
