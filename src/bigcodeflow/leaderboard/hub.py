@@ -93,7 +93,12 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
 
     for number in range(_TRIES):
         parent, there = _content(api, repository)
-        pending = [path for path, content in wanted.items() if there.get(path) not in _identities(content)]
+        pending = []
+        for path, content in wanted.items():
+            # What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file.
+            blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+            if there.get(path) not in (blob, hashlib.sha256(content).hexdigest()):
+                pending.append(path)
         if not pending:
             return Published(parent, (), number)
         operations = [CommitOperationAdd(path, wanted[path]) for path in pending]
@@ -120,12 +125,6 @@ def _content(api: "HfApi", repository: str) -> tuple[str, dict[str, str]]:
     tree = api.list_repo_tree(repository, recursive=True, revision=info.sha, repo_type="dataset")
     files_there = [item for item in tree if isinstance(item, RepoFile)]
     return info.sha, {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files_there}
-
-
-def _identities(content: bytes) -> tuple[str, str]:
-    """What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file."""
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    return blob, hashlib.sha256(content).hexdigest()
 
 
 def _api() -> "HfApi":

@@ -190,24 +190,20 @@ def card(entry: LeaderboardEntry, card_format: CardFormat = "eval-results") -> s
         )
         content = {"model-index": eval_results_to_model_index(entry.model, [result])}
     else:
+        rate = UNKNOWN if entry.ground_truth_rate is None else f"{score(entry.ground_truth_rate)} %"
+        notes = (
+            "calibrated pass@1",
+            f"95 % interval {interval_of(entry)}",
+            entry.setting,
+            f"sanitizer {entry.sanitizer or UNKNOWN}",
+            f"ground truths {rate}",
+            f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
+            entry.source,
+            *entry.remarks,
+        )
         date = f"{entry.evaluated_at:%Y-%m-%dT%H:%M:%SZ}" if entry.evaluated_at else None
         evaluated = EvalResultEntry(
-            dataset, entry.split, value, dataset_revision=revision, date=date, notes=_notes(entry)
+            dataset, entry.split, value, dataset_revision=revision, date=date, notes="; ".join(notes)
         )
         content = eval_result_entries_to_yaml([evaluated])
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
-
-
-def _notes(entry: LeaderboardEntry) -> str:
-    rate = UNKNOWN if entry.ground_truth_rate is None else f"{score(entry.ground_truth_rate)} %"
-    notes = (
-        "calibrated pass@1",
-        f"95 % interval {interval_of(entry)}",
-        entry.setting,
-        f"sanitizer {entry.sanitizer or UNKNOWN}",
-        f"ground truths {rate}",
-        f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
-        entry.source,
-        *entry.remarks,
-    )
-    return "; ".join(notes)

@@ -29,12 +29,9 @@ def _elided(length: str, text: str = "datum.label") -> str:
     return f"(length({text}) > {length} ? slice({text}, 0, {head}) + '…' + slice({text}, -{tail}) : {text})"
 
 
-def _elided_pair() -> str:
-    """The same for each side of 'A vs B'."""
-    first, second = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{side}]") for side in (0, 1))
-    return f"length(split(datum.label, ' vs ')) == 2 ? {first} + ' vs ' + {second} : {_elided('nameLength')}"
-
-
+#: The same for each side of 'A vs B'.
+_FIRST, _SECOND = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{side}]") for side in (0, 1))
+_ELIDED_PAIR = f"length(split(datum.label, ' vs ')) == 2 ? {_FIRST} + ' vs ' + {_SECOND} : {_elided('nameLength')}"
 _LABELS: Spec = {
     "title": None, "labelPadding": 8, "ticks": False, "domain": False, "grid": False,
     "labelExpr": _elided("nameLength"),
@@ -130,7 +127,7 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
 
     Points with different notes differ in colour and in form.
     """
-    rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _elided_pair()})
+    rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _ELIDED_PAIR})
     ends = (_number("low", "95 % from"), _number("high", "to"))
     tooltip = [_nominal("name"), _number("value", title), *ends, _nominal("note")]
     layers = _dots_with_whiskers(title, {"zero": zero, "nice": True}, y=rows, tooltip=tooltip)

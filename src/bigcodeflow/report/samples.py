@@ -138,13 +138,12 @@ def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
                 columns[name].append(row[name])
             columns["cause"].append(cause_of(row))
         packs.append(pack(_task_content(rows, limit)))
-    return PackedSamples(pack({name: _coded(values) for name, values in columns.items()}), packs, limit)
-
-
-def _coded(values: list[Any]) -> dict[str, Any]:
-    """Distinct values and each row's place among them: statuses and causes recur thousands of times."""
-    distinct = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    return {"values": list(distinct), "rows": [distinct[value] for value in values]}
+    listed = {}
+    for name, values in columns.items():
+        # Distinct values and each row's place among them: statuses and causes recur thousands of times.
+        distinct = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        listed[name] = {"values": list(distinct), "rows": [distinct[value] for value in values]}
+    return PackedSamples(pack(listed), packs, limit)
 
 
 def _task_content(rows: Task, limit: TextLimit) -> dict[str, Any]:

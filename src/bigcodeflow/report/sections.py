@@ -31,14 +31,19 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         """The section as the page reads it; a cell is text, or text with 'href' (a place in the page) and 'tone'."""
-        columns = self.table.columns
-        cells = (zip(columns, row, strict=True) for row in self.table.rows)
+        columns, rows = self.table.columns, []
+        for cells, texts in zip(self.table.rows, self.table.texts(), strict=True):
+            row: list[str | dict[str, str]] = []
+            for cell, text in zip(cells, texts, strict=True):
+                more = {"href": cell.href, "tone": cell.tone} if isinstance(cell, Cell) else None
+                row.append(text if more is None else {"text": text} | {name: at for name, at in more.items() if at})
+            rows.append(row)
         return {
             "name": self.name,
             "title": self.title,
             "lead": self.lead,
             "columns": [(column.heading, "number" if column.align == "right" else "text") for column in columns],
-            "rows": [[_cell(*pair) for pair in row] for row in cells],
+            "rows": rows,
             "chart": self.chart,
             "notes": self.table.notes,
             "board": self.board,
@@ -47,13 +52,6 @@ class Section:
     def of_board(self, board: str) -> Self:
         """The same section as one of those about a board."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
-
-
-def _cell(column: Column, cell: Any) -> str | dict[str, str]:
-    text = column.text(cell)
-    if not isinstance(cell, Cell):
-        return text
-    return {"text": text} | {name: value for name, value in (("href", cell.href), ("tone", cell.tone)) if value}
 
 
 def numbers(*headings: str) -> list[Column]:

@@ -83,7 +83,6 @@ def aggregate(
         ExecutionError: a sample without verdict, a doubled one, or a task without ground truth.
         ArtifactError: a table that cannot be read.
     """
-    quarantine_metric = "excluded_task_count" if exclude_quarantined else "quarantined_task_count"
     paths = {"tasks": tasks, "verdicts": verdicts, "ground_truth": ground_truth, "solutions": solutions}
     with models.sources(**paths) as connection:
         _require_complete(connection, verdicts)
@@ -100,11 +99,7 @@ def aggregate(
             ),
             *(made for row in models.rows_of(connection, "slice_counts") for made in _several_sample_rows(row, k)),
             *(made for row in models.rows_of(connection, "outcomes") for made in _outcome_rows(row)),
-            *(
-                {**_place(row), "metric": quarantine_metric, "value": float(row["n_quarantined"]), **_behind(row)}
-                for row in models.rows_of(connection, "quarantine_counts")
-                if row["n_quarantined"]
-            ),
+            *_quarantine_rows(connection, exclude=exclude_quarantined),
         ]
     return pa.Table.from_pylist([{"split": split, "subset": subset, **row} for row in rows], schema=METRICS)
 
@@ -148,6 +143,15 @@ def _create_quarantine(connection: "DuckDBPyConnection", task_ids: Sequence[str]
         "CREATE TEMP TABLE score_metrics (metric VARCHAR, judgeable_only BOOLEAN, unquarantined_only BOOLEAN)"
     )
     connection.executemany("INSERT INTO score_metrics VALUES (?, ?, ?)", metrics)
+
+
+def _quarantine_rows(connection: "DuckDBPyConnection", *, exclude: bool) -> list[Row]:
+    metric = "excluded_task_count" if exclude else "quarantined_task_count"
+    return [
+        {**_place(row), "metric": metric, "value": float(row["n_quarantined"]), **_behind(row)}
+        for row in models.rows_of(connection, "quarantine_counts")
+        if row["n_quarantined"]
+    ]
 
 
 def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:

@@ -163,7 +163,13 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
     comment_on(connection)
     connection.commit()
     if left_out:
-        _warn(store, left_out)
+        # One line for all of them: a store with a lost folder would else fill the end of every run.
+        first, lost = left_out[0], {row["record"] for row in left_out} - {None}
+        logger.warning(
+            "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s "
+            "%s): `bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
+            store.location, f"{len(lost):,}", first["artifact"], first["key"], first["reason"], store.location,
+        )  # fmt: skip
 
 
 def _create_views(connection: "DuckDBPyConnection", stages: Mapping[str, str]) -> None:
@@ -308,16 +314,6 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
 def _utc(moment: datetime | None) -> str | None:
     """UTC without zone: DuckDB's Python client cannot hand out zoned times without a further package."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment else None
-
-
-def _warn(store: Store, left_out: Sequence[Mapping[str, Any]]) -> None:
-    """One line for all of them: a store with a lost folder would else fill the end of every run."""
-    first, runs = left_out[0], {row["record"] for row in left_out} - {None}
-    logger.warning(
-        "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s %s): "
-        "`bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
-        store.location, f"{len(runs):,}", first["artifact"], first["key"], first["reason"], store.location,
-    )  # fmt: skip
 
 
 def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
