@@ -40,7 +40,7 @@ _NOT_TAKEN = {
     "vllm": ("reasoning_effort", "reasoning_tokens"),
     "transformers": ("reasoning_effort", "reasoning_tokens", "frequency_penalty", "presence_penalty"),
 }
-_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+_FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 _REMEDIES = {
     "engine_missing": "build its environment again: bigcodeflow env build NAME --rebuild",
     "out_of_memory": "lower generation.offline.batch_size, max_model_tokens or memory_share, take a smaller dtype, "
@@ -55,8 +55,6 @@ _REMEDIES = {
     "bad_settings": "mend generation.sampling, generation.extra_body or generation.offline",
     "other": "what it printed before stands in the log",
 }
-
-
 _CHUNK_BYTES = 1 << 16
 _ENDING_SECONDS = 30.0
 _TAIL_BYTES = 20_000
@@ -68,22 +66,23 @@ _PASSED_ON = re.compile(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
 
-class WorkerProcess:
+class _Worker:
     """One worker and its process group. Used as a context: nothing of it is left behind when the block ends."""
 
-    def __init__(self, program: Path, environment: InstalledEnvironment, *, allow_download: bool) -> None:
-        self.may_download = allow_download
+    def __init__(self, config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> None:
+        """Start the worker; its program is by default that of the model's provider."""
+        self._config, self._environment = config, environment
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the process
         self._events, theirs = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [str(environment.python), "-s", "-u", str(program), str(theirs)],
+                [str(environment.python), "-s", "-u", str(program or WORKERS[_model(config)[0]]), str(theirs)],
                 stdin=subprocess.PIPE,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs,),
                 process_group=0,  # of its own: engines start further processes
-                env=_variables(environment, allow_download=allow_download),
+                env=_variables(environment, allow_download=config.offline.download),
             )
         except OSError as error:
             os.close(self._events)
@@ -94,6 +93,7 @@ class WorkerProcess:
             ) from None
         finally:
             os.close(theirs)
+        self._stdin: Any = self._process.stdin
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +110,7 @@ class WorkerProcess:
         self._log.close()
 
     def send(self, messages: Iterable[Any]) -> None:
-        """Write messages to the worker; one that died has its reasons given by `events` or `end_report`."""
+        """Write messages to the worker; one that died has its reasons given by `events` or `death`."""
         with suppress(BrokenPipeError):
             for message in messages:
                 self._stdin.write(json.dumps(message).encode() + b"\n")
@@ -136,32 +136,41 @@ class WorkerProcess:
         finally:
             os.close(exited)
 
-    def let_end(self) -> None:
+    def wait(self) -> None:
         """Give an engine that has done its work the time to give back what it shares with others."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_SECONDS)
 
-    def end_report(self) -> str:
-        """How the process ended, and the last line that it printed."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_ENDING_SECONDS)
+    def failure(self, event: Mapping[str, Any]) -> GenerationError:
+        """What a worker's last word means, and what to do."""
+        kind = event["kind"] if event["kind"] in _REMEDIES else "other"
+        logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", self._printed())
+        message = event["message"]
+        if kind == "model_missing" and not self._config.offline.download:
+            message = "it is neither a folder here nor in the hub's cache, at the revision that is asked for"
+        remedy = _REMEDIES[kind].replace("NAME", self._environment.name)
+        return GenerationError(f"{self._config.model}: {message} — {remedy}")
+
+    def death(self, left: int = 0) -> GenerationError:
+        """How the process ended without a last word, and the last line that it printed."""
+        logger.warning("the worker printed:\n%s", self._printed())
+        self.wait()
         status = self._process.returncode
         if status is not None and status < 0:
             end = f"was killed by {signal.Signals(-status).name}"
             end += ", as the kernel does where memory runs out" if -status == signal.SIGKILL else ""
         else:
             end = "fell silent" if status is None else f"ended with status {status}"
-        lines = self.printed().splitlines()
-        return f"{end}; its last line: {lines[-1][:300]}" if lines else end
+        if lines := self._printed().splitlines():
+            end += f"; its last line: {lines[-1][:300]}"
+        if left:
+            end += f"; {left:,} requests have no answer yet, what came is kept: the same command goes on there"
+        return GenerationError(f"{self._config.model}: the worker {end}")
 
-    def printed(self) -> str:
+    def _printed(self) -> str:
         """The end of what the worker and its engine printed."""
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - _TAIL_BYTES))
         return self._log.read().decode(errors="replace").strip()
-
-    @property
-    def _stdin(self) -> Any:
-        return self._process.stdin
 
 
 def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
@@ -220,25 +229,21 @@ def body(request: Request) -> dict[str, Any]:
 
 
 def has_chat_template(
-    config: GenerationConfig,
-    environment: InstalledEnvironment,
-    *,
-    worker: Path | None = None,
+    config: GenerationConfig, environment: InstalledEnvironment, *, worker: Path | None = None
 ) -> bool:
     """Whether the model's tokenizer can render a conversation; takes seconds, and no model is loaded.
 
     Raises:
         GenerationError: the tokenizer cannot be loaded.
     """
-    provider, _ = _model(config)
-    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=config.offline.download) as process:
+    with _Worker(config, environment, worker) as process:
         process.send([_job(config, "describe"), None])
         for event in process.events():
             if event["event"] == "described":
                 return bool(event["chat_template"])
             if event["event"] == "failed":
-                raise _failure(config, environment, event, process)
-        raise _death(config, process)
+                raise process.failure(event)
+        raise process.death()
 
 
 def generate_offline(
@@ -271,7 +276,7 @@ def generate_offline(
     if found:
         raise GenerationError("\n".join(sorted(found)))
     bodies = [{"id": number, **body(request)} for number, request in waiting.items()]
-    with WorkerProcess(worker or WORKERS[provider], environment, allow_download=config.offline.download) as process:
+    with _Worker(config, environment, worker) as process:
         process.send([_job(config, "generate"), *bodies, None])
         for event in process.events():
             match event["event"]:
@@ -287,11 +292,11 @@ def generate_offline(
                     else:
                         record(request, _reply(config, request, event, served_model), event["seconds"])
                 case "failed":
-                    raise _failure(config, environment, event, process)
+                    raise process.failure(event)
                 case "ended" if not waiting:
-                    process.let_end()
+                    process.wait()
                     return
-        raise _death(config, process, len(waiting))
+        raise process.death(len(waiting))
 
 
 def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any], served_model: str) -> Reply:
@@ -301,7 +306,7 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
         raise GenerationError(f"{config.model}: the worker gave {given}")
     answers = tuple(
         # As the original does with what open models write here; its published scores have it.
-        Answer(one["text"].replace("\t", "    "), _REASONS.get(one["finish_reason"], "other"))
+        Answer(one["text"].replace("\t", "    "), _FINISH_REASONS.get(one["finish_reason"], "other"))
         for one in samples
     )
     usage = TokenUsage(event["prompt_tokens"], sum(one["tokens"] for one in samples))
@@ -319,11 +324,10 @@ def _model(config: GenerationConfig) -> tuple[str, str]:
 
 
 def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
-    _, name = _model(config)
     settings = config.offline.model_dump(mode="json")
     for key in ("tokenizer", "lora"):
         settings[key] = _place(settings[key], f"generation.offline.{key}")
-    return {"task": task, "model": _place(name, "generation.model"), "settings": settings}
+    return {"task": task, "model": _place(_model(config)[1], "generation.model"), "settings": settings}
 
 
 def _place(name: str, setting: str) -> str:
@@ -336,22 +340,3 @@ def _place(name: str, setting: str) -> str:
             f"{setting}: {name} is no folder: name one that holds a model, or a repository of the hub"
         )
     return name
-
-
-def _failure(
-    config: GenerationConfig, environment: InstalledEnvironment, event: Mapping[str, Any], process: WorkerProcess
-) -> GenerationError:
-    kind = event["kind"] if event["kind"] in _REMEDIES else "other"
-    logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", process.printed())
-    message = event["message"]
-    if kind == "model_missing" and not process.may_download:
-        message = "it is neither a folder here nor in the hub's cache, at the revision that is asked for"
-    return GenerationError(f"{config.model}: {message} — {_REMEDIES[kind].replace('NAME', environment.name)}")
-
-
-def _death(config: GenerationConfig, process: WorkerProcess, left: int = 0) -> GenerationError:
-    logger.warning("the worker printed:\n%s", process.printed())
-    missing = (
-        f"; {left:,} requests have no answer yet, what came is kept: the same command goes on there" if left else ""
-    )
-    return GenerationError(f"{config.model}: the worker {process.end_report()}{missing}")

@@ -63,20 +63,22 @@ class TransformersEngine:
             room = self._context_tokens - len(prompt)
             if not prompt or room < 1:
                 most = self._context_tokens - 1
-                told = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
-                yield protocol.Rejected(asked.id, told)
+                problem = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
+                yield protocol.Rejected(asked.id, problem)
                 continue
             limit = min(room, asked.sampling.get("max_tokens") or room)
             rows += [_SampleRow(asked, sample, prompt, limit) for sample in range(len(asked.seeds))]
-        began, missing = time.monotonic(), {row.asked.id: len(row.asked.seeds) for row in rows}
-        written: dict[int, list[_SampleRow]] = {number: [] for number in missing}
+        began = time.monotonic()
+        written: dict[int, list[_SampleRow]] = {row.asked.id: [] for row in rows}
         for batch in self._batches(rows):
             self._write(batch)
             for row in batch:
                 mine = written[row.asked.id]
                 mine.append(row)
-                if len(mine) == missing[row.asked.id]:
-                    yield _finished(mine, time.monotonic() - began)
+                if len(mine) == len(row.asked.seeds):
+                    mine.sort(key=lambda row: row.sample)
+                    answers = [protocol.WorkerSample(row.text, row.finish_reason, len(row.tokens)) for row in mine]
+                    yield protocol.Answered(row.asked.id, len(row.prompt), time.monotonic() - began, answers)
             began = time.monotonic()
 
     def _batches(self, rows: list[_SampleRow]) -> Iterator[list[_SampleRow]]:
@@ -92,8 +94,10 @@ class TransformersEngine:
     def _write(self, rows: list[_SampleRow]) -> None:
         """Fill the rows of one batch, which agree in all but prompts and seeds."""
         torch, asked = self._torch, rows[0].asked
+        own = self._model.generation_config.eos_token_id
+        known = {*(own if isinstance(own, list) else [own]), self._tokenizer.eos_token_id}
+        ends = sorted(end for end in known if end is not None)
         pad = self._tokenizer.pad_token_id
-        ends = self._end_tokens()
         pad = pad if pad is not None else next(iter(ends), 0)
         width = max(len(row.prompt) for row in rows)
         ids = [[pad] * (width - len(row.prompt)) + row.prompt for row in rows]
@@ -114,11 +118,6 @@ class TransformersEngine:
                 )
         except ValueError as error:
             raise protocol.WorkerError("bad_settings", str(error)) from error
-
-    def _end_tokens(self) -> list[int]:
-        told = self._model.generation_config.eos_token_id
-        ends = set(told if isinstance(told, list) else [told]) | {self._tokenizer.eos_token_id}
-        return sorted(end for end in ends if end is not None)
 
     def _choosing(self, rows: list[_SampleRow]) -> list[Any]:
         """What turns scores into choices; nothing where the likeliest word is taken."""
@@ -218,12 +217,6 @@ class _StopWatch:
         known: str = self._tokenizer.decode(before, skip_special_tokens=True)
         whole: str = self._tokenizer.decode(before + row.tokens, skip_special_tokens=True)
         return whole[len(known) :]
-
-
-def _finished(rows: list[_SampleRow], seconds: float) -> protocol.Answered:
-    rows = sorted(rows, key=lambda row: row.sample)
-    answers = [protocol.WorkerSample(row.text, row.finish_reason, len(row.tokens)) for row in rows]
-    return protocol.Answered(rows[0].asked.id, len(rows[0].prompt), seconds, answers)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ class VllmEngine:
             while waiting and samples < self._at_once:
                 asked = waiting.popleft()
                 prompt = protocol.token_ids(self._tokenizer, asked)
-                if problem := self._too_long(prompt):
+                if not 0 < len(prompt) < self._context_tokens:
+                    most = self._context_tokens - 1
+                    problem = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
                     yield protocol.Rejected(asked.id, problem)
                 else:
                     running[asked.id] = self._hand_over(asked, prompt)
@@ -51,11 +53,6 @@ class VllmEngine:
             for output in self._engine.step() if running else ():
                 samples -= output.finished
                 yield from _collect(output, running)
-
-    def _too_long(self, prompt: list[int]) -> str:
-        if prompt and len(prompt) < self._context_tokens:
-            return ""
-        return f"the prompt has {len(prompt):,} tokens; the model takes {self._context_tokens - 1:,} and one to answer"
 
     def _hand_over(self, asked: protocol.WorkerRequest, prompt: list[int]) -> "_RequestInProgress":
         lora = {}

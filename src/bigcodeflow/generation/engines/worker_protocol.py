@@ -108,7 +108,11 @@ def serve(
     began = time.monotonic()
     out = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
     os.set_inheritable(out.fileno(), False)  # noqa: FBT003 -- takes no keyword
-    job, requests = _read_job()
+    lines = sys.stdin.buffer
+    job = WorkerJob(**json.loads(lines.readline()))
+    requests = []
+    while (data := json.loads(lines.readline())) is not None:
+        requests.append(WorkerRequest(**data))
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
     try:
         if job.task == "describe":
@@ -154,15 +158,6 @@ def error_kind(error: BaseException) -> str:
         if names.intersection(classes) or any(part in text for part in parts):
             return kind
     return "other"
-
-
-def _read_job() -> tuple[WorkerJob, list[WorkerRequest]]:
-    lines = sys.stdin.buffer
-    job = WorkerJob(**json.loads(lines.readline()))
-    requests = []
-    while (data := json.loads(lines.readline())) is not None:
-        requests.append(WorkerRequest(**data))
-    return job, requests
 
 
 def _end_with_the_driver() -> None:
