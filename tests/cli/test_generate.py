@@ -9,7 +9,7 @@ import pytest
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.providers import PROVIDERS
 from tests.conftest import Command
-from tests.generation.providers.double import Fail, Received, Say, model_server
+from tests.generation.providers.double import Completion, Fail, Received, model_server
 from tests.generation.split_answers import solved_by_docstring
 
 STARTER = ("--dataset", "starter", "--ids", "0-2")
@@ -17,8 +17,8 @@ STARTER = ("--dataset", "starter", "--ids", "0-2")
 FILE = "m--main--bigcodebench-complete--openai-0-1-*-sanitized_calibrated"
 
 
-def _solution(_: Received) -> Say:
-    return Say("Here you are:\n```python\ndef task_func(*args):\n    return 1\n```\nEnjoy.")
+def _solution(_: Received) -> Completion:
+    return Completion("Here you are:\n```python\ndef task_func(*args):\n    return 1\n```\nEnjoy.")
 
 
 def test_samples_come_in_the_originals_format(bigcodeflow: Command, tmp_path: Path) -> None:

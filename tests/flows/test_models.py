@@ -8,13 +8,13 @@ from prefect.client.orchestration import SyncPrefectClient
 
 from bigcodeflow.config import RunConfig
 from tests.flows.observed import RunFlow, settings_in
-from tests.generation.providers.double import Received, Say, model_server
+from tests.generation.providers.double import Completion, Received, model_server
 
 pytestmark = pytest.mark.flow
 
 
-def _answer(_: Received) -> Say:
-    return Say("```python\ndef task_func(*args):\n    return 1\n```", latency_seconds=0.05)
+def _answer(_: Received) -> Completion:
+    return Completion("```python\ndef task_func(*args):\n    return 1\n```", latency_seconds=0.05)
 
 
 def _asking(folder: Path, server: Any, limit: str, *others: str) -> RunConfig:

@@ -165,17 +165,17 @@ def held_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_a_run_waits_for_another_and_a_killed_one_holds_nothing(tmp_path: Path) -> None:
     """Who waits is told once who holds the folder; kill -9 of the holder lets the next one in."""
-    told: list[str] = []
+    messages: list[str] = []
     with held_by_another_process(tmp_path) as holder:
 
         def waiting(message: str) -> None:
-            told.append(message)
+            messages.append(message)
             os.kill(holder.pid, signal.SIGKILL)
 
         with AnswerLedger(tmp_path).writing(waiting) as writer:
             writer.append(record(1))
-        assert len(told) == 1
-        assert f"process {holder.pid} on " in told[0]
+        assert len(messages) == 1
+        assert f"process {holder.pid} on " in messages[0]
     assert AnswerLedger(tmp_path).keys() == {key(1, 0)}
 
 

@@ -241,20 +241,20 @@ def test_requests_that_wait_for_the_shared_limit_are_not_sent_after_a_stop(ledge
 
 def test_two_runs_of_one_setting_pay_once(ledger: AnswerLedger) -> None:
     """The second run waits for the first, says so once, and asks only for what the first did not."""
-    first, second, told = Model(), Model(), list[str]()
+    first, second, messages = Model(), Model(), list[str]()
 
     async def both() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(generate(requests(20), first, ledger, settings()))
             await asyncio.sleep(0.01)
             group.create_task(
-                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), waiting=told.append)
+                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), waiting=messages.append)
             )
 
     run(both())
     assert set(first.asked_ids) == every(20)
     assert set(second.asked_ids) == every(30) - every(20)
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_a_fault_of_the_program_is_raised_as_it_is_and_loses_nothing(ledger: AnswerLedger) -> None:

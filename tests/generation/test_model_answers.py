@@ -13,7 +13,7 @@ from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.costs import estimate_requests
 from bigcodeflow.generation.model_samples import model_samples
 from bigcodeflow.generation.provider_resolution import resolve_settings
-from tests.generation.providers.double import Fail, ModelServer, Received, Say, model_server
+from tests.generation.providers.double import Completion, Fail, ModelServer, Received, model_server
 
 TASKS = [
     {"task_id": f"T/{number}", "complete_prompt": f"def task_func():\n    '''{number}'''\n"} for number in range(4)
@@ -45,8 +45,8 @@ def ask(tmp_path: Path) -> Ask:
 
 def test_each_sample_is_a_row_with_what_was_sent(ask: Ask) -> None:
     """In the order of tasks and samples; the row's request is what came over the wire."""
-    with model_server(lambda _: Say("```python\nx\n```", prompt_tokens=5, completion_tokens=3)) as server:
-        table, told = ask(server, n_samples=2, sampling={"temperature": 0.5, "seed": 3})
+    with model_server(lambda _: Completion("```python\nx\n```", prompt_tokens=5, completion_tokens=3)) as server:
+        table, statistics = ask(server, n_samples=2, sampling={"temperature": 0.5, "seed": 3})
         bodies = [received.body for received in server.requests]
     assert table.schema.equals(SAMPLES)
     rows = table.to_pylist()
@@ -55,7 +55,7 @@ def test_each_sample_is_a_row_with_what_was_sent(ask: Ask) -> None:
     assert {row["seed"] for row in rows} == {3, 4}
     assert {(row["prompt_tokens"], row["completion_tokens"], row["attempts"]) for row in rows} == {(5, 3, 1)}
     assert {row["cost_usd"] for row in rows} == {None}
-    assert told["new_answers"] == 8
+    assert statistics["new_answers"] == 8
 
 
 def test_more_samples_leave_those_that_are_there(ask: Ask) -> None:
@@ -64,16 +64,16 @@ def test_more_samples_leave_those_that_are_there(ask: Ask) -> None:
         first, _ = ask(server, sampling={"temperature": 1})
         grown, _ = ask(server, n_samples=3, sampling={"temperature": 1})
         assert len(server.requests) == 12
-        again, told = ask(server, n_samples=2, tasks=TASKS[1:], sampling={"temperature": 1})
+        again, statistics = ask(server, n_samples=2, tasks=TASKS[1:], sampling={"temperature": 1})
         assert len(server.requests) == 12
     assert [row for row in grown.to_pylist() if row["sample_index"] == 0] == first.to_pylist()
     assert again.num_rows == 6
-    assert told["new_answers"] == 0
+    assert statistics["new_answers"] == 0
 
 
 def test_several_samples_of_one_request_share_its_tokens(ask: Ask) -> None:
     """The parts sum up to what the provider counted."""
-    with model_server(lambda _: Say(prompt_tokens=11, completion_tokens=7)) as server:
+    with model_server(lambda _: Completion(prompt_tokens=11, completion_tokens=7)) as server:
         table, _ = ask(server, n_samples=3, samples_per_request=3, tasks=TASKS[:1])
         assert len(server.requests) == 1
     rows = table.to_pylist()
@@ -84,34 +84,34 @@ def test_several_samples_of_one_request_share_its_tokens(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason", "counted"),
     [
-        (Say("half", finish="length"), "length", "cut_off"),
-        (Say("no", finish="refusal"), "refusal", "refused"),
-        (Say(" \n"), "empty", "empty"),
+        (Completion("half", finish="length"), "length", "cut_off"),
+        (Completion("no", finish="refusal"), "refusal", "refused"),
+        (Completion(" \n"), "empty", "empty"),
     ],
 )
-def test_poor_answers_are_kept_and_marked(ask: Ask, answer: Say, reason: str, counted: str) -> None:
+def test_poor_answers_are_kept_and_marked(ask: Ask, answer: Completion, reason: str, counted: str) -> None:
     """They are the model's answers: asked again, nothing is sent."""
     with model_server(lambda _: answer) as server:
-        table, told = ask(server)
+        table, statistics = ask(server)
         ask(server)
         assert len(server.requests) == len(TASKS)
     assert set(table["finish_reason"].to_pylist()) == {reason}
-    assert told[counted] == len(TASKS)
+    assert statistics[counted] == len(TASKS)
 
 
 def test_what_is_missing_is_an_error_that_keeps_the_rest(ask: Ask) -> None:
     """The message counts and names; the next run asks for the missing one alone."""
 
-    def script(received: Received) -> Say | Fail:
+    def script(received: Received) -> Completion | Fail:
         refused = "'''2'''" in received.raw.decode() and len(server.requests) <= len(TASKS)
-        return Fail(400, "too long for me") if refused else Say()
+        return Fail(400, "too long for me") if refused else Completion()
 
     with model_server(script) as server:
         with pytest.raises(GenerationError, match=r"1 of 4 samples have no answer: T/2 sample 0: .*too long for me"):
             ask(server)
-        table, told = ask(server)
+        table, statistics = ask(server)
         assert len(server.requests) == len(TASKS) + 1
-    assert (table.num_rows, told["new_answers"]) == (4, 1)
+    assert (table.num_rows, statistics["new_answers"]) == (4, 1)
 
 
 def test_a_wrong_key_stops_at_once(ask: Ask) -> None:
@@ -125,19 +125,19 @@ def test_a_wrong_key_stops_at_once(ask: Ask) -> None:
 def test_what_a_model_does_not_take_is_told_before_anything_is_sent(ask: Ask) -> None:
     """Every problem at once, each naming its setting."""
     with model_server() as server:
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as raised:
             ask(server, "anthropic", sampling={"seed": 1, "frequency_penalty": 0.5}, samples_per_request=2, n_samples=2)
         assert not server.requests
     for name in ("seed", "frequency_penalty", "samples_per_request"):
-        assert name in str(told.value)
+        assert name in str(raised.value)
 
 
 def test_the_originals_defaults_give_way(ask: Ask) -> None:
     """A model that takes no temperature is asked without the original's 0, and a line says so."""
     with model_server() as server:
-        _, told = ask(server, "anthropic", model="anthropic:claude-opus-4-8")
+        _, statistics = ask(server, "anthropic", model="anthropic:claude-opus-4-8")
         assert "temperature" not in server.last.body
-    assert any("temperature" in line for line in told["lines"])
+    assert any("temperature" in line for line in statistics["lines"])
 
 
 def test_batches_only_where_there_are_any(ask: Ask) -> None:
@@ -152,16 +152,16 @@ def test_a_canary_key_is_nowhere(
     """Neither in what is stored, nor in what is logged, nor in an error, though the server sends it back."""
     caplog.set_level("DEBUG")
     monkeypatch.setenv("CANARY_KEY", "canary-4711")
-    with model_server(lambda received: Say(received.headers["authorization"][:6])) as server:
+    with model_server(lambda received: Completion(received.headers["authorization"][:6])) as server:
         table, _ = ask(server, api_key_variable="CANARY_KEY")
         assert "canary-4711" in server.last.headers["authorization"]
     with (
         model_server(lambda _: Fail(401, "wrong key canary-4711")) as server,
-        pytest.raises(GenerationError) as told,
+        pytest.raises(GenerationError) as raised,
     ):
         ask(server, api_key_variable="CANARY_KEY", sampling={"seed": 9})
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    for text in (str(table.to_pylist()), caplog.text, str(told.value), repr(told.value.__cause__), stored.decode()):
+    for text in (str(table.to_pylist()), caplog.text, str(raised.value), repr(raised.value.__cause__), stored.decode()):
         assert "canary-4711" not in text
 
 
@@ -177,9 +177,7 @@ def test_an_estimate_counts_what_is_still_to_be_asked(ask: Ask, tmp_path: Path) 
             "sampling": {"max_tokens": 10},
         }
         config = load_settings({"samples": {"source": "model"}, "generation": generation}, "test").generation
-        found = estimate_requests(
-            resolve_settings(config, "complete", sends=False).settings, TASKS, tmp_path / "answers"
-        )
+        found = estimate_requests(resolve_settings(config, "complete", sends=False), TASKS, tmp_path / "answers")
         assert len(server.requests) == sent
     assert (found.samples, found.known, found.requests, found.most_completion_tokens) == (8, 1, 7, 70)
     assert found.most_cost_usd is None

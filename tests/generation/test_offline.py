@@ -146,16 +146,16 @@ def test_a_child_that_outlives_the_worker_holds_nothing_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "told"),
+    ("order", "message"),
     [
         ("twice one", "answered request 0 twice"),
         ("too_few", "0 answers for 1 samples of too_few"),
         ("forget", "ended with status 0; .*1 requests have no answer"),
     ],
 )
-def test_a_worker_that_miscounts_is_stopped(order: str, told: str) -> None:
+def test_a_worker_that_miscounts_is_stopped(order: str, message: str) -> None:
     """No answer is counted double, and none is missing without a word."""
-    with pytest.raises(GenerationError, match=told):
+    with pytest.raises(GenerationError, match=message):
         Kept().ask(_request(order))
 
 
@@ -204,16 +204,16 @@ def test_an_environment_without_the_engine_is_told(provider: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (_config("openai:gpt-4o"), "does not run here"),
         (_config("vllm:./nothing"), "generation.model: ./nothing is no folder"),
         (_config(lora="~/nothing"), "generation.offline.lora: ~/nothing is no folder"),
     ],
 )
-def test_settings_that_cannot_work_are_told_before_anything_starts(config: GenerationConfig, told: str) -> None:
+def test_settings_that_cannot_work_are_told_before_anything_starts(config: GenerationConfig, message: str) -> None:
     """Another provider, and folders that are not there."""
-    with pytest.raises(GenerationError, match=told):
+    with pytest.raises(GenerationError, match=message):
         Kept().ask(_request("say one"), config=config)
 
 
@@ -334,8 +334,8 @@ def pretend_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[
         root = environment_folder(load_definition(name))
         (root / "venv" / "bin").mkdir(parents=True)
         (root / "venv" / "bin" / "python").touch()
-        told = {"name": name, "base_prefix": "/", "variables": {}, "environment_sha": "", "missing_data": []}
-        (root / "environment.json").write_text(json.dumps(told))
+        content = {"name": name, "base_prefix": "/", "variables": {}, "environment_sha": "", "missing_data": []}
+        (root / "environment.json").write_text(json.dumps(content))
 
     return pretend
 

@@ -193,7 +193,7 @@ def test_an_adapter_changes_the_answers(engine: str, outcomes: dict[str, Outcome
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "message"),
     [
         ("mute", {}, r"no chat template — set generation\.prompt\.form to direct"),
         ("broken", {}, "header too small"),
@@ -203,11 +203,11 @@ def test_an_adapter_changes_the_answers(engine: str, outcomes: dict[str, Outcome
     ],
 )
 def test_what_cannot_be_loaded_is_one_clear_line(
-    engine: str, tiny: Path, name: str, settings: dict[str, object], told: str
+    engine: str, tiny: Path, name: str, settings: dict[str, object], message: str
 ) -> None:
     """The engine's reason and our remedy; no download is tried."""
     model = tiny / name if (tiny / name).is_dir() else Path(name)
-    with pytest.raises(GenerationError, match=told) as raised:
+    with pytest.raises(GenerationError, match=message) as raised:
         Outcome(engine, model, _requests()[:1], **settings)
     assert len(str(raised.value)) < 600
     assert "\n" not in str(raised.value)

@@ -7,8 +7,8 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_settings import check_form, prompt_of, raw_text, stops_of
 
 TASK = {
-    "complete_prompt": 'import json\ndef task_func(x):\n    """Say x.\n    """\n',
-    "instruct_prompt": "Say x.\nYou should write self-contained code starting with:\n```\nimport json\n```\n",
+    "complete_prompt": 'import json\ndef task_func(x):\n    """Completion x.\n    """\n',
+    "instruct_prompt": "Completion x.\nYou should write self-contained code starting with:\n```\nimport json\n```\n",
 }
 PREFIX = "Please provide a self-contained Python script that solves the following problem in a markdown code block:"
 BEGINNING = (
@@ -22,7 +22,7 @@ def test_complete_puts_the_code_into_a_block() -> None:
     """Instruction, block, and the prompt without white space around it."""
     (turn,) = prompt_of(TASK, "complete", "chat", ORIGINAL).messages
     assert turn.role == "user"
-    assert turn.text == f'{PREFIX}\n```\nimport json\ndef task_func(x):\n    """Say x.\n    """\n```\n'
+    assert turn.text == f'{PREFIX}\n```\nimport json\ndef task_func(x):\n    """Completion x.\n    """\n```\n'
 
 
 def test_instruct_tells_the_task_in_prose() -> None:

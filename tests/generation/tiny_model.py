@@ -73,7 +73,7 @@ def _save_adapter(model: LlamaForCausalLM, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "adapter_model.safetensors")
-    told = {
+    content = {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
         "r": rank,
@@ -81,7 +81,7 @@ def _save_adapter(model: LlamaForCausalLM, folder: Path) -> None:
         "target_modules": list(names),
         "base_model_name_or_path": "tiny",
     }
-    (folder / "adapter_config.json").write_text(json.dumps(told))
+    (folder / "adapter_config.json").write_text(json.dumps(content))
 
 
 def main() -> None:

@@ -20,15 +20,15 @@ from bigcodeflow.results import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mismatched, recorded_runs, split_mismatch
 from bigcodeflow.store import open_store
 from tests.conftest import Command
-from tests.generation.providers.double import Received, Say, model_server
+from tests.generation.providers.double import Completion, Received, model_server
 from tests.store.s3 import new_bucket
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 prompts = st.builds(PromptConfig, system=texts, instruction_prefix=texts, response_prefix=texts)
 
 
-def _answer(_: Received) -> Say:
-    return Say("```python\ndef task_func(*args):\n    return 1\n```")
+def _answer(_: Received) -> Completion:
+    return Completion("```python\ndef task_func(*args):\n    return 1\n```")
 
 
 def _run(split: str, prompt: PromptConfig, store: Path = Path("none")) -> RecordedRun:

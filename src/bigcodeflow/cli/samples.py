@@ -63,7 +63,7 @@ def _print_prompt(config: RunConfig) -> None:
     """Show what the first setting sends for the selected task."""
     settings = expand_grid(config)[0].generation
     chosen = resolve_settings(settings, config.dataset.split, sends=False)
-    request = next(chosen.settings.requests(_tasks(config)), None)
+    request = next(chosen.requests(_tasks(config)), None)
     if request is None:
         raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
     body = asyncio.run(request_body(settings, request))
@@ -83,7 +83,7 @@ def _print_estimates(config: RunConfig) -> None:
     tasks, rows = _tasks(config), []
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
-        found = estimate_requests(chosen.settings, tasks, open_store(config.store).root / "answers")
+        found = estimate_requests(chosen, tasks, open_store(config.store).root / "answers")
         most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
         rows.append((setting.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))

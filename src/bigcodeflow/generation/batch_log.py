@@ -15,9 +15,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError
 from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits
 from bigcodeflow.store.files import AppendLog, locked
@@ -40,9 +41,9 @@ class BatchEntry:
         return cls(request.task_id, request.prompt_sha, request.sample_indices, request.seed)
 
     @property
-    def samples(self) -> Iterator[tuple[str, str, int]]:
-        """Task, prompt and number of each sample that is asked for."""
-        return ((self.task_id, self.prompt_sha, index) for index in self.sample_indices)
+    def samples(self) -> list[AnswerKey]:
+        """Identities of the answers that are asked for."""
+        return [AnswerKey(self.task_id, self.prompt_sha, index) for index in self.sample_indices]
 
 
 @dataclass(slots=True)
@@ -84,7 +85,11 @@ class BatchLog:
         self.path = log.path
         self._log = log
         self.batches: dict[str, LoggedBatch] = {}
-        for number, line in enumerate(self._whole_lines(), start=1):
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):  # a kill tore the last line in two: the next one begins where it should
+            os.truncate(log.descriptor, whole)
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError):
@@ -112,14 +117,6 @@ class BatchLog:
         self._log.append(event)
         self._log.sync()
         self._apply(event)
-
-    def _whole_lines(self) -> list[bytes]:
-        """All lines; one that a kill tore in two is cut off, so that the next one begins where it should."""
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.truncate(self._log.descriptor, whole)
-        return content[:whole].splitlines()
 
     def _apply(self, event: dict[str, Any]) -> None:
         tag = event["tag"]
@@ -155,12 +152,7 @@ def open_batch_log(folder: Path) -> Iterator[BatchLog]:
         yield BatchLog(log)
 
 
-Sample = tuple[str, str, int]
-"""Task, prompt_sha and number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """A request that a batch did not answer, to be asked singly."""
 
     request: Request
@@ -172,22 +164,22 @@ class PendingSamples:
 
     def __init__(self) -> None:
         self.left: list[Left] = []
-        self._requests: dict[Sample, Request] = {}
+        self._requests: dict[AnswerKey, Request] = {}
 
-    def add(self, requests: Iterable[Request], known: frozenset[Sample]) -> list[Request]:
+    def add(self, requests: Iterable[Request], known: frozenset[AnswerKey]) -> list[Request]:
         """Want the samples of these requests, and return what is asked for of samples that are not known."""
         new = []
         for request in requests:
             samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
             self._requests.update(dict.fromkeys(samples, request))
-            fresh = tuple(sample[2] for sample in samples if sample not in known)
+            fresh = tuple(sample.sample_index for sample in samples if sample not in known)
             if fresh:
                 new.append(replace(request, sample_indices=fresh))
         return new
 
     def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
         """Whether a sample of an entry is wanted, or one of so many first ones."""
-        return any(sample in self._requests for sample in list(entry.samples)[:answers])
+        return any(sample in self._requests for sample in entry.samples[:answers])
 
     def request(self, entry: BatchEntry) -> Request:
         """The request that an entry was made of; one of its samples is wanted."""
@@ -196,7 +188,7 @@ class PendingSamples:
 
     def answer(self, entry: BatchEntry, answers: int) -> None:
         """The first samples of an entry are answered; the others are left."""
-        for sample in list(entry.samples)[:answers]:
+        for sample in entry.samples[:answers]:
             self._requests.pop(sample, None)
         self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))
 
@@ -204,7 +196,7 @@ class PendingSamples:
         """What is wanted of an entry is left."""
         rest = [sample for sample in entry.samples if sample in self._requests]
         if rest:
-            indices = tuple(sample[2] for sample in rest)
+            indices = tuple(sample.sample_index for sample in rest)
             self.left.append(Left(replace(self.request(entry), sample_indices=indices), error))
         for sample in rest:
             del self._requests[sample]

@@ -67,8 +67,7 @@ class BatchSettings:
     """Of one batch, where the provider would take more: bodies are in memory while they are sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchProgress:
+class BatchProgress(NamedTuple):
     """Counts over all batches of a run; requests unless another unit is named."""
 
     batches: int
@@ -81,8 +80,7 @@ class BatchProgress:
 OnProgress = Callable[[BatchProgress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
+class BatchOutcome(NamedTuple):
     """What became of the requests."""
 
     recorded: int
@@ -153,11 +151,8 @@ class _Driver:
     def __init__(
         self, api: BatchApi, log: BatchLog, record: Record, *, settings: BatchSettings, notify: Callable[[str], None]
     ) -> None:
-        self._api = api
-        self._log = log
-        self._record = record
-        self._settings = settings
-        self._notify = notify
+        self._api, self._log, self._record = api, log, record
+        self._settings, self._notify = settings, notify
         self._now = asyncio.get_running_loop().time
         self._wanted = PendingSamples()
         self._tracked: list[_TrackedBatch] = []
@@ -191,24 +186,21 @@ class _Driver:
 
     async def run(self, progress: OnProgress) -> BatchOutcome:
         """Poll each batch when it is due, until all are collected or given back."""
+        first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
         while under_way := [tracked for tracked in self._tracked if not tracked.over]:
             tracked = min(under_way, key=lambda one: one.due)
             await asyncio.sleep(max(0.0, tracked.due - self._now()))
-            await self._poll(tracked)
+            tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * _SLOWER))
+            try:
+                await self._step(tracked)
+                if tracked.doubted_since is None:
+                    tracked.failing_since = None
+            except RequestError as error:
+                self._bear(tracked, error)
+                tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
+            tracked.due = self._now() + tracked.pause_seconds
             progress(self._progress())
         return BatchOutcome(self._recorded, tuple(self._wanted.left))
-
-    async def _poll(self, tracked: _TrackedBatch) -> None:
-        first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
-        tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * _SLOWER))
-        try:
-            await self._step(tracked)
-            if tracked.doubted_since is None:
-                tracked.failing_since = None
-        except RequestError as error:
-            self._bear(tracked, error)
-            tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
-        tracked.due = self._now() + tracked.pause_seconds
 
     async def _step(self, tracked: _TrackedBatch) -> None:
         batch = tracked.batch
@@ -278,7 +270,11 @@ class _Driver:
             tracked.notified = True
             tracked.failing_since = None
         elif self._now() - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
-            self._start_anew(tracked, batch)
+            # It was never submitted: what is wanted of it is new.
+            again = [self._wanted.request(batch.entries[position]) for position in sorted(tracked.positions)]
+            self._log.settled(batch, range(len(batch.entries)))
+            tracked.over = True
+            self._tracked.append(_TrackedBatch(requests=again, failing_since=tracked.failing_since))
 
     def _confirm(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
         self._log.submitted(batch, batch_id)
@@ -286,13 +282,6 @@ class _Driver:
         tracked.requests = ()
         tracked.doubted_since = None
         tracked.pause_seconds = 0.0
-
-    def _start_anew(self, tracked: _TrackedBatch, batch: LoggedBatch) -> None:
-        """Take a batch for never submitted, and what is wanted of it for new."""
-        again = [self._wanted.request(batch.entries[position]) for position in sorted(tracked.positions)]
-        self._log.settled(batch, range(len(batch.entries)))
-        tracked.over = True
-        self._tracked.append(_TrackedBatch(requests=again, failing_since=tracked.failing_since))
 
     async def _collect(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
         replies: dict[int, Reply] = {}

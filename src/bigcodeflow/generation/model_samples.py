@@ -65,13 +65,13 @@ def model_samples(
         ConfigError: the provider does not take the setting.
         GenerationError: samples are left without an answer; those that came are kept.
     """
-    chosen = resolve_settings(config, split)
-    for line in chosen.notes:
+    settings = resolve_settings(config, split)
+    for line in settings.notes:
         notify(line)
     ledger = AnswerLedger(answers_folder / ledger_key(config))
     ledger.folder.mkdir(parents=True, exist_ok=True)
-    wanted = requests_by_answer(chosen.settings.requests(tasks))
-    run = _SamplesRun(chosen.settings, ledger, len(wanted), tasks, report, notify, shared_limit)
+    wanted = requests_by_answer(settings.requests(tasks))
+    run = _SamplesRun(settings, ledger, len(wanted), tasks, report, notify, shared_limit)
     provider, _ = provider_and_model(config)
     outcome = run.offline() if provider_info(provider).offline else asyncio.run(run.online())
     if outcome.stopped_because:
@@ -92,16 +92,7 @@ def model_samples(
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
         )
-    reasons = table["finish_reason"].to_pylist()
-    statistics: dict[str, Any] = {
-        "new_answers": outcome.new_samples,
-        "cut_off": reasons.count("length"),
-        "refused": reasons.count("refusal"),
-        "empty": reasons.count("empty"),
-    }
-    if costs := [cost for cost in table["cost_usd"].to_pylist() if cost is not None]:
-        statistics["cost_usd"] = round(sum(costs), 6)
-    return table, statistics
+    return table, _statistics(table, outcome)
 
 
 class _Outcome(NamedTuple):
@@ -208,6 +199,13 @@ class _SamplesRun:
             self.report(known, self.samples, "the model is being loaded")
             offline.generate_offline(missing, config, environment, record=record, reject=reject)
         return _Outcome(recorded, failures, None)
+
+
+def _statistics(table: pa.Table, outcome: _Outcome) -> dict[str, Any]:
+    reasons = table["finish_reason"].to_pylist()
+    costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
+    counts = {"cut_off": reasons.count("length"), "refused": reasons.count("refusal"), "empty": reasons.count("empty")}
+    return {"new_answers": outcome.new_samples, **counts, **({"cost_usd": round(sum(costs), 6)} if costs else {})}
 
 
 def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
@@ -89,6 +89,8 @@ class ModelSettings:
     form: PromptForm
     sampling: Sampling
     config: GenerationConfig
+    notes: tuple[str, ...] = ()
+    """What is done differently from what the configuration says, one line each."""
 
     def requests(self, tasks: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
         """The requests for every sample of the tasks, task by task.
@@ -163,12 +165,6 @@ def soft_parameters(config: SamplingConfig) -> Iterator[str]:
         yield "top_p"
     if config.temperature == 0.0:
         yield "temperature"
-
-
-def without(sampling: Sampling, name: str) -> Sampling:
-    """The same parameters with one left to the provider."""
-    left: dict[str, Any] = {name: None}
-    return replace(sampling, **left)
 
 
 #: Short names of what a grid may vary, for names of runs and folders.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, Split
@@ -15,21 +15,11 @@ from bigcodeflow.generation.model_settings import (
     provider_and_model,
     sampling_of,
     soft_parameters,
-    without,
 )
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedSettings:
-    """A setting as its provider takes it."""
-
-    settings: ModelSettings
-    notes: tuple[str, ...]
-    """What is done differently from what the configuration says, one line each."""
-
-
-def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ResolvedSettings:
+def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ModelSettings:
     """How the model can be asked; sends nothing.
 
     Args:
@@ -41,26 +31,27 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
         ConfigError: what the provider does not take, one line a setting.
         GenerationError: the model's own files cannot be read.
     """
-    provider_name, _ = provider_and_model(config)
-    info = provider_info(provider_name)
-    form = _form(config, split)
+    provider, _ = provider_and_model(config)
+    info = provider_info(provider)
+    form: PromptForm = "chat"
+    if config.prompt.form != "auto":
+        form = config.prompt.form
+    elif info.offline:
+        talks = offline.has_chat_template(config, offline.engine_environment(config))
+        form = "prefill" if talks or split == "instruct" else "direct"
     check_form(split, form)
-    sampling = sampling_of(config.sampling, form)
+    sampling, notes = sampling_of(config.sampling, form), list[str]()
     if info.offline:
-        problems = offline.problems(provider_name, sampling)
-        notes: list[str] = []
+        problems = offline.problems(provider, sampling)
     else:
-        sampling, problems, notes = asyncio.run(_asked_about(config, sampling, form, sends=sends))
+        sampling, problems, notes = asyncio.run(_ask_provider(config, sampling, form, sends=sends))
     if config.samples_per_request > 1 and not info.several_answers:
-        problems = [
-            *problems,
-            f"generation.samples_per_request: {provider_name} gives one answer a request; set it to 1",
-        ]
+        problems.append(f"generation.samples_per_request: {provider} gives one answer a request; set it to 1")
     if config.requests.batch and not info.batches:
-        problems = [*problems, f"generation.requests.batch: {provider_name} has no batch API that is known here"]
+        problems.append(f"generation.requests.batch: {provider} has no batch API that is known here")
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
-    return ResolvedSettings(ModelSettings(split, form, sampling, config), tuple(notes))
+    return ModelSettings(split, form, sampling, config, tuple(notes))
 
 
 def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
@@ -84,17 +75,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
     )
 
 
-def _form(config: GenerationConfig, split: Split) -> PromptForm:
-    if config.prompt.form != "auto":
-        return config.prompt.form
-    if not provider_info(provider_and_model(config)[0]).offline:
-        return "chat"
-    environment = offline.engine_environment(config)
-    talks = offline.has_chat_template(config, environment)
-    return "prefill" if talks or split == "instruct" else "direct"
-
-
-async def _asked_about(
+async def _ask_provider(
     config: GenerationConfig, sampling: Sampling, form: PromptForm, *, sends: bool
 ) -> tuple[Sampling, list[str], list[str]]:
     """The parameters that the provider takes, what it does not take, and what is done differently."""
@@ -104,7 +85,8 @@ async def _asked_about(
         for name in soft_parameters(config.sampling):
             problems = provider.problems(sampling, form, seed=seed)
             if any(line.startswith(f"generation.sampling.{name}:") for line in problems):
-                sampling = without(sampling, name)
+                left: dict[str, Any] = {name: None}
+                sampling = replace(sampling, **left)
                 notes.append(f"{config.model} does not take {name} as the original sets it: the provider's own holds")
         problems = provider.problems(sampling, form, seed=seed)
         notes += provider.notes(sampling, form, seed=seed)

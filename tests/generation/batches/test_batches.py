@@ -115,12 +115,12 @@ def test_a_failing_look_is_repeated(account: Account, run: Run, tmp_path: Path, 
 def test_retry_after_is_honoured(account: Account, run: Run) -> None:
     """A poll that is told to wait is not repeated before."""
     moments: list[float] = []
-    told = fails_once("GET", POLL[account.dialect], StatusError(429, "later", retry_after="0.5"))
+    refused = fails_once("GET", POLL[account.dialect], StatusError(429, "later", retry_after="0.5"))
 
     def before(method: str, path: str) -> None:
         if (method, path.rpartition("_")[2]) == ("GET", "1"):
             moments.append(time.monotonic())
-        told(method, path)
+        refused(method, path)
 
     account.before = before
     run(account, [request(0)])
@@ -157,7 +157,7 @@ def test_a_submission_that_did_not_arrive_is_repeated(account: Account, run: Run
 
 def test_others_batches_are_told_from_a_lost_one(anthropic_account: Account, run: Run, tmp_path: Path) -> None:
     """Batches of the same size and time are waited for, since only their results say whose they are."""
-    account, told = anthropic_account, []
+    account, messages = anthropic_account, []
     seven = [(f"other-{number}", {"model": "m", "messages": [{"content": "x"}]}) for number in range(7)]
     stranger = account.add(seven)
     smaller = account.add([("other-0", {"model": "m", "messages": [{"content": "x"}]})], polls=10**6)
@@ -168,11 +168,11 @@ def test_others_batches_are_told_from_a_lost_one(anthropic_account: Account, run
             raise DroppedError
 
     account.after = after
-    assert run(account, TWENTY[:7], notify=told.append).left == ()
+    assert run(account, TWENTY[:7], notify=messages.append).left == ()
     assert recorded(tmp_path) == _expected(TWENTY[:7])
     assert len(account.batches) == 4
-    assert stranger.id in told[0]
-    assert smaller.id not in told[0]
+    assert stranger.id in messages[0]
+    assert smaller.id not in messages[0]
 
 
 def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tmp_path: Path) -> None:
@@ -236,16 +236,16 @@ def test_a_server_without_batches_is_named(account: Account, run: Run) -> None:
 
 def _interrupted(account: Account, folder: Path, requests: list[Request]) -> list[str]:
     """What a user is told when a run is cancelled while its batches are worked on."""
-    told: list[str] = []
+    messages: list[str] = []
 
     async def work(api: BatchApi) -> None:
         async with asyncio.timeout(0.5):
-            await drive(api, folder, requests, notify=told.append)
+            await drive(api, folder, requests, notify=messages.append)
 
     account.polls = 10**6
     with pytest.raises(TimeoutError):
         with_api(account, work)
-    return told
+    return messages
 
 
 def test_an_unknown_batch_is_not_silently_paid_again(account: Account, run: Run, tmp_path: Path) -> None:
@@ -259,9 +259,9 @@ def test_an_unknown_batch_is_not_silently_paid_again(account: Account, run: Run,
 
 def test_an_interruption_leaves_batches_running(account: Account, run: Run, tmp_path: Path) -> None:
     """Ctrl-C ends the run at once, names what goes on and how to collect it; the next run does."""
-    (told,) = _interrupted(account, tmp_path, TWENTY)
-    assert all(batch_id in told for batch_id in account.batches)
-    assert "run the same again" in told
+    (message,) = _interrupted(account, tmp_path, TWENTY)
+    assert all(batch_id in message for batch_id in account.batches)
+    assert "run the same again" in message
     for batch in account.batches.values():
         batch.polls_left = 1
     assert run(account, TWENTY).left == ()

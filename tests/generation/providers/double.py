@@ -1,9 +1,9 @@
-"""A model server on loopback that speaks every provider's dialect, fails as told, and remembers what it was sent.
+"""A model server on loopback that speaks every provider's dialect, fails as completion, and remembers what it was sent.
 
     with model_server(script) as server:
         Endpoint(model="m", base_url=server.url("anthropic"), api_key="k")
 
-A script is asked for each request and says what comes back: `Say` for an answer, `Fail` for an HTTP status, `Break` for
+A script is asked for each request and says what comes back: `Completion` for an answer, `Fail` for an HTTP status, `Break` for
 a broken connection or an answer that is none, `Send` for a body of its own. It runs in a thread of its own, so that the
 tests' loop is the client's alone.
 """
@@ -47,7 +47,7 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Say:
+class Completion:
     """An answer; its text is numbered where none is given."""
 
     text: str = ""
@@ -89,13 +89,13 @@ class Break:
     how: Literal["before", "head", "body", "hang", "trickle", "garbage", "empty"]
 
 
-Outcome = Say | Fail | Send | Break
+Outcome = Completion | Fail | Send | Break
 Script = Callable[[Received], Outcome]
 
 
 def say(_: Received) -> Outcome:
     """Answers every request."""
-    return Say()
+    return Completion()
 
 
 def in_turn(*outcomes: Outcome) -> Script:
@@ -152,7 +152,7 @@ class ModelServer:
         finally:
             self._in_flight -= 1
 
-    async def _held(self, outcome: Say) -> None:
+    async def _held(self, outcome: Completion) -> None:
         await asyncio.sleep(outcome.latency_seconds)
         end = time.monotonic() + _COMPANY_SECONDS
         while self.most_in_flight < outcome.together and time.monotonic() < end:  # noqa: ASYNC110 (many wait for one)
@@ -164,7 +164,7 @@ class ModelServer:
             outcome = Fail(401, "wrong key", "invalid_api_key")
         if isinstance(outcome, Break) and outcome.how in {"before", "head", "body", "hang", "trickle"}:
             return await _broken(outcome.how, writer)
-        if isinstance(outcome, Say):
+        if isinstance(outcome, Completion):
             await self._held(outcome)
         status, body, headers = _content(received, outcome)
         writer.write(_head(status, len(body), headers) + body)
@@ -258,51 +258,53 @@ def _error(dialect: str, fail: Fail) -> dict[str, Any]:
     return {"type": "error", "error": error} if dialect == "anthropic" else {"error": error}
 
 
-def _texts(received: Received, told: Say) -> list[str]:
-    return [told.text or f"answer {received.number}.{index}" for index in range(received.samples)]
+def _texts(received: Received, completion: Completion) -> list[str]:
+    return [completion.text or f"answer {received.number}.{index}" for index in range(received.samples)]
 
 
-def _openai(received: Received, told: Say) -> dict[str, Any]:
-    finish = {"refusal": "content_filter"}.get(told.finish, told.finish)
+def _openai(received: Received, completion: Completion) -> dict[str, Any]:
+    finish = {"refusal": "content_filter"}.get(completion.finish, completion.finish)
     plain = received.path.endswith("/v1/completions")
     choices = [
         {"index": index, "finish_reason": finish, "text": text}
         if plain
-        else {"index": index, "finish_reason": finish, "message": _message(text, told)}
-        for index, text in enumerate(_texts(received, told))
+        else {"index": index, "finish_reason": finish, "message": _message(text, completion)}
+        for index, text in enumerate(_texts(received, completion))
     ]
     usage = {
-        "prompt_tokens": told.prompt_tokens,
-        "completion_tokens": told.completion_tokens,
-        "total_tokens": told.prompt_tokens + told.completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": told.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": told.reasoning_tokens},
+        "prompt_tokens": completion.prompt_tokens,
+        "completion_tokens": completion.completion_tokens,
+        "total_tokens": completion.prompt_tokens + completion.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": completion.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": completion.reasoning_tokens},
     }
     # Backwards, since the order of the choices is not promised.
     return {"id": "cmpl-1", "created": 1, "model": _served(received), "choices": choices[::-1], "usage": usage}
 
 
-def _message(text: str, told: Say) -> dict[str, Any]:
+def _message(text: str, completion: Completion) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
-    return message | ({"reasoning_content": told.reasoning} if told.reasoning else {})
+    return message | ({"reasoning_content": completion.reasoning} if completion.reasoning else {})
 
 
-def _mistral(received: Received, told: Say) -> dict[str, Any]:
-    reply = _openai(received, told) | {"object": "chat.completion"}
+def _mistral(received: Received, completion: Completion) -> dict[str, Any]:
+    reply = _openai(received, completion) | {"object": "chat.completion"}
     for choice in reply["choices"]:
         text = choice["message"].pop("content")
         choice["message"].pop("reasoning_content", None)
         prefix = received.body["messages"][-1]
         text = prefix["content"] + text if prefix.get("prefix") else text
-        thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": told.reasoning}]}
-        choice["message"]["content"] = [thoughts, {"type": "text", "text": text}] if told.reasoning else text
+        thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": completion.reasoning}]}
+        choice["message"]["content"] = [thoughts, {"type": "text", "text": text}] if completion.reasoning else text
     return reply
 
 
-def _anthropic(received: Received, told: Say) -> dict[str, Any]:
-    finish = {"stop": "end_turn", "length": "max_tokens"}.get(told.finish, told.finish)
-    thoughts = [{"type": "thinking", "thinking": told.reasoning, "signature": "s"}] if told.reasoning else []
-    text = _texts(received, told)[0]
+def _anthropic(received: Received, completion: Completion) -> dict[str, Any]:
+    finish = {"stop": "end_turn", "length": "max_tokens"}.get(completion.finish, completion.finish)
+    thoughts = (
+        [{"type": "thinking", "thinking": completion.reasoning, "signature": "s"}] if completion.reasoning else []
+    )
+    text = _texts(received, completion)[0]
     return {
         "id": "msg_1",
         "type": "message",
@@ -312,40 +314,45 @@ def _anthropic(received: Received, told: Say) -> dict[str, Any]:
         "content": [*thoughts, {"type": "text", "text": text[:3]}, {"type": "text", "text": text[3:]}],
         "stop_reason": finish,
         "usage": {
-            "input_tokens": told.prompt_tokens - told.cached_tokens,
-            "cache_read_input_tokens": told.cached_tokens,
+            "input_tokens": completion.prompt_tokens - completion.cached_tokens,
+            "cache_read_input_tokens": completion.cached_tokens,
             "cache_creation_input_tokens": 0,
-            "output_tokens": told.completion_tokens,
-            "output_tokens_details": {"thinking_tokens": told.reasoning_tokens},
+            "output_tokens": completion.completion_tokens,
+            "output_tokens_details": {"thinking_tokens": completion.reasoning_tokens},
         },
     }
 
 
-def _google(received: Received, told: Say) -> dict[str, Any]:
-    finish = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}[told.finish]
-    thoughts = [{"text": told.reasoning, "thought": True}] if told.reasoning else []
+def _google(received: Received, completion: Completion) -> dict[str, Any]:
+    finish = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}[completion.finish]
+    thoughts = [{"text": completion.reasoning, "thought": True}] if completion.reasoning else []
     candidates = [
         {"index": index, "finishReason": finish, "content": {"role": "model", "parts": [*thoughts, {"text": text}]}}
-        for index, text in enumerate(_texts(received, told))
+        for index, text in enumerate(_texts(received, completion))
     ]
     usage = {
-        "promptTokenCount": told.prompt_tokens,
-        "candidatesTokenCount": told.completion_tokens - told.reasoning_tokens,
-        "thoughtsTokenCount": told.reasoning_tokens,
-        "cachedContentTokenCount": told.cached_tokens,
-        "totalTokenCount": told.prompt_tokens + told.completion_tokens,
+        "promptTokenCount": completion.prompt_tokens,
+        "candidatesTokenCount": completion.completion_tokens - completion.reasoning_tokens,
+        "thoughtsTokenCount": completion.reasoning_tokens,
+        "cachedContentTokenCount": completion.cached_tokens,
+        "totalTokenCount": completion.prompt_tokens + completion.completion_tokens,
     }
     served = _served(received)
     return {"candidates": candidates[::-1], "usageMetadata": usage, "modelVersion": served, "responseId": "resp-1"}
 
 
-def _ollama(received: Received, told: Say) -> dict[str, Any]:
-    text = _texts(received, told)[0]
-    reply = {"model": _served(received), "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": told.finish}
-    reply |= {"prompt_eval_count": told.prompt_tokens, "eval_count": told.completion_tokens}
+def _ollama(received: Received, completion: Completion) -> dict[str, Any]:
+    text = _texts(received, completion)[0]
+    reply = {
+        "model": _served(received),
+        "created_at": "2026-01-01T00:00:00Z",
+        "done": True,
+        "done_reason": completion.finish,
+    }
+    reply |= {"prompt_eval_count": completion.prompt_tokens, "eval_count": completion.completion_tokens}
     if received.path.endswith("/api/generate"):
-        return reply | {"response": text, "thinking": told.reasoning or None}
-    return reply | {"message": {"role": "assistant", "content": text, "thinking": told.reasoning or None}}
+        return reply | {"response": text, "thinking": completion.reasoning or None}
+    return reply | {"message": {"role": "assistant", "content": text, "thinking": completion.reasoning or None}}
 
 
 def _served(received: Received) -> str:
@@ -355,7 +362,7 @@ def _served(received: Received) -> str:
     return f"{asked}-0613"
 
 
-_SPEAKERS: Mapping[str, Callable[[Received, Say], dict[str, Any]]] = {
+_SPEAKERS: Mapping[str, Callable[[Received, Completion], dict[str, Any]]] = {
     "openai": _openai,
     "anthropic": _anthropic,
     "google": _google,

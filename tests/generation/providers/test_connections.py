@@ -11,7 +11,7 @@ import pytest
 from bigcodeflow.generation.model_api import RequestError
 from bigcodeflow.generation.providers import Endpoint, open_provider
 from tests.generation.providers.conftest import KEY, asked, chat, endpoint, used
-from tests.generation.providers.double import Break, Fail, Outcome, Say, model_server, wait_for
+from tests.generation.providers.double import Break, Completion, Fail, Outcome, model_server, wait_for
 
 
 def test_as_many_requests_as_connections_are_under_way(name: str):
@@ -25,7 +25,7 @@ def test_as_many_requests_as_connections_are_under_way(name: str):
             rounds += await asyncio.gather(*(provider.ask(chat()) for _ in range(connections)))
         return rounds
 
-    with model_server(lambda _: Say(together=connections)) as server:
+    with model_server(lambda _: Completion(together=connections)) as server:
         replies = used(name, endpoint(server, name, connections=connections), use)
         assert len({reply.answers[0].text for reply in replies}) == 2 * connections
         assert server.most_in_flight == connections
@@ -38,7 +38,7 @@ def test_no_more_requests_than_connections_are_under_way(name: str):
     async def use(provider: Any) -> None:
         await asyncio.gather(*(provider.ask(chat()) for _ in range(9)))
 
-    with model_server(lambda _: Say(latency_seconds=0.05)) as server:
+    with model_server(lambda _: Completion(latency_seconds=0.05)) as server:
         used(name, endpoint(server, name, connections=3), use)
         assert server.most_in_flight == 3
 
@@ -95,7 +95,7 @@ ECHO = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "inva
 @pytest.mark.parametrize(
     "outcome",
     [
-        Say(),
+        Completion(),
         Fail(401, body=ECHO),
         Fail(500, body=f"<html>{KEY}</html>".encode()),
         Fail(429, body=ECHO | {"message": KEY}),

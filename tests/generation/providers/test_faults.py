@@ -16,7 +16,7 @@ from bigcodeflow.generation.model_api import ErrorKind, Reply, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.http_client import MESSAGE_LENGTH, retry_after_seconds, status_error
 from tests.generation.providers.conftest import KEY, asked, chat, used
-from tests.generation.providers.double import Break, Fail, Outcome, Say, Send, model_server
+from tests.generation.providers.double import Break, Completion, Fail, Outcome, Send, model_server
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -113,7 +113,7 @@ def test_one_that_recovers_answers_the_next_request(name: str):
             kinds.append(caught.value.kind)
         return kinds, await provider.ask(chat())
 
-    with model_server([*faults, Say("at last")]) as server:
+    with model_server([*faults, Completion("at last")]) as server:
         kinds, reply = used(name, Endpoint("m-1", server.url(name), KEY), use)
     assert kinds == ["overloaded", "connection", "connection", "malformed", "rate_limited"]
     assert [answer.text for answer in reply.answers] == ["at last"]

@@ -13,10 +13,10 @@ from bigcodeflow.generation.providers.anthropic import message_reply
 from bigcodeflow.generation.providers.chat_completions import completion_reply, completion_usage
 from bigcodeflow.generation.providers.http_client import decoded
 from tests.generation.providers.conftest import asked, chat
-from tests.generation.providers.double import Finish, Say, Send, model_server
+from tests.generation.providers.double import Completion, Finish, Send, model_server
 from tests.generation.providers.test_faults import JSON
 
-SAID = Say(
+SAID = Completion(
     "def task_func():\n\treturn 'ü'\n",
     reasoning="Let me see.",
     prompt_tokens=120,
@@ -60,7 +60,7 @@ def test_tokens_mean_the_same(name: str):
 @pytest.mark.parametrize("finish", ["stop", "length", "refusal"])
 def test_the_end_of_an_answer_has_one_of_four_reasons(name: str, finish: Finish):
     """Cut off and refused answers are told from finished ones."""
-    with model_server([Say("x", finish=finish)]) as server:
+    with model_server([Completion("x", finish=finish)]) as server:
         reason = asked(server, name).answers[0].finish_reason
     assert reason == ("other" if (name, finish) == ("ollama", "refusal") else finish)
 

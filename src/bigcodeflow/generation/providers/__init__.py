@@ -98,7 +98,7 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
         ),
         "google": ProviderInfo("google.GoogleProvider", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), several_answers=True),
         "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
-        "ollama": ProviderInfo("ollama.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
+        "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo(
             "chat_completions.HuggingFaceProvider", ("HF_TOKEN",), no_key="hf_not-needed", several_answers=True
         ),

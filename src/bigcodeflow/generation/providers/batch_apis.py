@@ -190,7 +190,13 @@ class OpenAIBatches(BatchApi):
         batch = await self._batch(batch_id)
         state = required_text(batch, "status")
         if state == "failed":
-            return BatchStatus(ended=True, rejection=self._rejection(batch))
+            problem = ((batch.get("errors") or {}).get("data") or [{}])[0]
+            code, message = problem.get("code") or "failed", problem.get("message") or "no reason given"
+            # The queue of a model holds so many tokens; single requests do not pass through it.
+            queue_full = code == "token_limit_exceeded"
+            kind = "rate_limited" if queue_full else status_error(400, {}, json.dumps(problem)).kind
+            rejection = RequestError(kind, shown(f"batch rejected: {code}: {message}", self._key))
+            return BatchStatus(ended=True, rejection=rejection)
         counts = batch.get("request_counts") or {}
         ended = next((batch[f"{name}_at"] for name in sorted(_OPENAI_ENDED) if batch.get(f"{name}_at")), None)
         return BatchStatus(
@@ -215,13 +221,6 @@ class OpenAIBatches(BatchApi):
         body = self._provider.body(request)
         line = {"custom_id": custom_id, "method": "POST", "url": self._url(request), "body": body}
         return compact_json(line) + b"\n"
-
-    def _rejection(self, batch: Mapping[str, Any]) -> RequestError:
-        problems = (batch.get("errors") or {}).get("data") or [{}]
-        code, message = problems[0].get("code") or "failed", problems[0].get("message") or "no reason given"
-        # The queue of a model holds so many tokens; single requests do not pass through it.
-        kind = "rate_limited" if code == "token_limit_exceeded" else status_error(400, {}, json.dumps(problems[0])).kind
-        return RequestError(kind, shown(f"batch rejected: {code}: {message}", self._key))
 
     def _outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
         response, error = line.get("response"), line.get("error") or {}

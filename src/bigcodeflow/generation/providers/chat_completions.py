@@ -1,7 +1,8 @@
-"""Providers that speak OpenAI's protocol: OpenAI and compatible servers, Mistral, and Hugging Face's router.
+"""Providers that speak OpenAI's protocol: OpenAI and compatible servers, Mistral, Hugging Face's router; and Ollama.
 
 Their bodies differ in few fields, and their SDKs would send these bodies through the same HTTP client: with the SDKs'
-own retries off and the raw JSON read here, nothing of them would be used.
+own retries off and the raw JSON read here, nothing of them would be used. Ollama has an API of its own: its /v1
+address is for the provider openai, and takes neither options nor bare text.
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
@@ -51,6 +52,12 @@ _CHATTING = re.compile(r"gpt-5(\.\d+)?-chat")
 # These reason always; later ones take sampling parameters while reasoning_effort is 'none'.
 _ALWAYS_REASONING = re.compile(r"o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$")
 _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
+_OLLAMA_OPTIONS = {
+    **{name: name for name in ("temperature", "top_p", "top_k")},
+    "num_predict": "max_tokens",
+    **{name: name for name in ("stop", "seed", "frequency_penalty", "presence_penalty")},
+}
+_OLLAMA_FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
 
 
@@ -280,3 +287,57 @@ def content_parts(content: Any) -> tuple[str, str]:
     text = "".join(part["text"] for part in content if part["type"] == "text")
     thoughts = (part["thinking"] for part in content if part["type"] == "thinking")
     return text, "".join(thought if isinstance(thought, str) else content_parts(thought)[0] for thought in thoughts)
+
+
+class OllamaProvider(HttpProvider):
+    """Chats and, for 'direct', raw continuations."""
+
+    address = "http://127.0.0.1:11434"
+
+    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """What Ollama does not take."""
+        lines: list[str] = []
+        if sampling.reasoning_tokens:
+            lines += untaken(sampling, {"reasoning_tokens": "Ollama takes no budget, but 0 or reasoning_effort"})
+        if sampling.reasoning_tokens is not None and sampling.reasoning_effort is not None:
+            lines += untaken(sampling, {"reasoning_effort": "either it or reasoning_tokens is taken"})
+        return lines
+
+    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+        """Ollama shortens long prompts without a word, and continues a begun answer where the template can."""
+        lines = [
+            "Ollama cuts off prompts beyond its context length; raise it with extra_body {options: {num_ctx: 16384}}"
+        ]
+        if form == "prefill":
+            lines.append("prefill: continued where the model's template can; else a new answer is begun")
+        return lines
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """The JSON of the request."""
+        sampling = request.sampling
+        body: dict[str, Any] = {"model": self.endpoint.model, "stream": False}
+        if request.prompt.form == "direct":
+            body |= {"prompt": request.prompt.text, "raw": True}
+        else:
+            body |= {"messages": turns(request), "tools": []}
+        if sampling.reasoning_effort is not None or sampling.reasoning_tokens is not None:
+            body["think"] = sampling.reasoning_effort or False
+        return merged(body | {"options": given_fields(request, _OLLAMA_OPTIONS)}, request.extra_body)
+
+    async def ask(self, request: Request) -> Reply:
+        """Send the body as it stands."""
+        path = "/api/generate" if request.prompt.form == "direct" else "/api/chat"
+        return _ollama_reply(await self.http.json("POST", path, self.body(request)))
+
+
+def _ollama_reply(data: Mapping[str, Any]) -> Reply:
+    if not data.get("done"):
+        raise RequestError("malformed", "the answer is not marked as done")
+    try:
+        message = data["message"] if "message" in data else {**data, "content": data["response"]}
+        finish: FinishReason = _OLLAMA_FINISH_REASONS.get(data.get("done_reason") or "", "other")
+        answer = Answer(message["content"] or "", finish, message.get("thinking") or "")
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RequestError("malformed", f"the answer has not the form of Ollama's: {error!r}") from None
+    usage = TokenUsage(data.get("prompt_eval_count"), data.get("eval_count"))
+    return Reply((answer,), usage, served_model=data.get("model"))
