@@ -137,7 +137,7 @@ class AnthropicProvider(HttpProvider):
 
     async def ask(self, request: Request) -> Reply:
         """Send the body as it stands."""
-        response = await self.http.send("POST", "/v1/messages", self.body(request))
+        response = await self.send("POST", "/v1/messages", self.body(request))
         return message_reply(decoded(response.text), request_id=response.headers.get("request-id"))
 
 

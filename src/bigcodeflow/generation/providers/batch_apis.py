@@ -22,7 +22,7 @@ from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestE
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_reply
-from bigcodeflow.generation.providers.http_client import HttpClient, compact_json, shown, status_error
+from bigcodeflow.generation.providers.http_client import HttpProvider, compact_json, shown, status_error
 
 _OK = 200
 _PAGE = 100
@@ -99,8 +99,8 @@ class BatchApi(ABC):
     after: ClassVar[str]
     """Parameter of the list that names the last batch of the page before."""
 
-    def __init__(self, endpoint: Endpoint, http: HttpClient) -> None:
-        self._key, self._http = endpoint.api_key, http
+    def __init__(self, provider: HttpProvider) -> None:
+        self._key, self._http = provider.endpoint.api_key, provider
 
     @abstractmethod
     def size_bytes(self, custom_id: str, request: Request) -> int:
@@ -155,7 +155,7 @@ class OpenAIBatches(BatchApi):
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._provider = OpenAIProvider(endpoint)
-        super().__init__(endpoint, self._provider.http)
+        super().__init__(self._provider)
 
     def size_bytes(self, custom_id: str, request: Request) -> int:
         """Bytes of the request's line."""
@@ -246,7 +246,7 @@ class AnthropicBatches(BatchApi):
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._provider = AnthropicProvider(endpoint)
-        super().__init__(endpoint, self._provider.http)
+        super().__init__(self._provider)
         self._tags: dict[str, str] = {}
         """Tag of the first custom id of batches that have ended."""
 

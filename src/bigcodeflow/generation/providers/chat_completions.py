@@ -84,7 +84,7 @@ class ChatCompletions(HttpProvider):
 
     async def ask(self, request: Request) -> Reply:
         """Send the body as it stands."""
-        response = await self.http.send("POST", self.path(request), self.body(request))
+        response = await self.send("POST", self.path(request), self.body(request))
         request_id = response.headers.get(self.request_id_header) if self.request_id_header else None
         return completion_reply(decoded(response.text), request_id=request_id, secret=self.endpoint.api_key)
 
@@ -327,7 +327,7 @@ class OllamaProvider(HttpProvider):
     async def ask(self, request: Request) -> Reply:
         """Send the body as it stands."""
         path = "/api/generate" if request.prompt.form == "direct" else "/api/chat"
-        return _ollama_reply(await self.http.json("POST", path, self.body(request)))
+        return _ollama_reply(await self.json("POST", path, self.body(request)))
 
 
 def _ollama_reply(data: Mapping[str, Any]) -> Reply:

@@ -72,20 +72,23 @@ _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
 )
 
 
-class HttpClient:
-    """A connection pool to one server that takes and answers JSON; its representation holds no key."""
+class HttpProvider:
+    """A server that takes and answers JSON, with a pool of connections; its representation holds no key."""
 
-    def __init__(self, endpoint: Endpoint, address: str, headers: Mapping[str, str]) -> None:
+    address: ClassVar[str]
+    """Taken where the endpoint names none."""
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
         """Open the pool; nothing is sent yet.
 
         Args:
             endpoint: for the server's address, the deadline, and the key that no message may hold.
-            address: taken where the endpoint names none.
-            headers: sent with every request, the key among them.
+            headers: sent with every request, the key among them; None sends it as a bearer token.
         """
-        self._endpoint = endpoint
-        self._address = (endpoint.base_url or address).rstrip("/")
-        self._http = async_client(endpoint, address, headers)
+        self.endpoint = endpoint
+        self._address = (endpoint.base_url or self.address).rstrip("/")
+        bearer = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"}
+        self._http = async_client(endpoint, self.address, headers or bearer)
 
     async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         """Send a request once and read the whole response.
@@ -101,7 +104,7 @@ class HttpClient:
         """
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
-        response = await called(self._endpoint, self._http.request(method, self._address + path, **options))
+        response = await called(self.endpoint, self._http.request(method, self._address + path, **options))
         self._ensure_success(response)
         return response
 
@@ -119,13 +122,13 @@ class HttpClient:
             RequestError: the content broke off.
         """
         request = self._http.build_request("GET", self._address + path)
-        response = await called(self._endpoint, self._http.send(request, stream=True))
+        response = await called(self.endpoint, self._http.send(request, stream=True))
         try:
             if not response.is_success:
-                await called(self._endpoint, response.aread())
+                await called(self.endpoint, response.aread())
                 self._ensure_success(response)
             pieces, rest = response.aiter_bytes(), b""
-            while piece := await called(self._endpoint, anext(pieces, b"")):
+            while piece := await called(self.endpoint, anext(pieces, b"")):
                 *lines, rest = (rest + piece).split(b"\n")
                 for result in filter(None, map(_batch_result, lines)):
                     yield result
@@ -141,25 +144,8 @@ class HttpClient:
     def _ensure_success(self, response: httpx2.Response) -> None:
         if not response.is_success:
             raise status_error(
-                response.status_code, response.headers, response.text, secret=self._endpoint.api_key
+                response.status_code, response.headers, response.text, secret=self.endpoint.api_key
             ) from None
-
-
-class HttpProvider:
-    """What providers share that are asked over HTTP."""
-
-    address: ClassVar[str]
-    """Taken where the endpoint names none."""
-
-    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
-        """Open the pool of connections; the headers are by default those of a bearer token."""
-        self.endpoint = endpoint
-        key = endpoint.api_key or NO_KEY
-        self.http = HttpClient(endpoint, self.address, headers or {"authorization": f"Bearer {key}"})
-
-    async def close(self) -> None:
-        """Give connections back."""
-        await self.http.close()
 
 
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
