@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +16,12 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.leaderboard.entries import N_TASKS
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import comparison as library
-from bigcodeflow.results.comparison import By, open_runs
+from bigcodeflow.results.comparison import By, Comparison, open_runs
 from bigcodeflow.results.comparison.comparison import to_csv, to_json
 from bigcodeflow.results.comparison.text_tables import tables, to_markdown
 from bigcodeflow.results.planning import (
     MOST_SAMPLES,
+    Basis,
     Question,
     basis_of,
     samples_needed,
@@ -88,6 +90,10 @@ def compare(
         recorded = select_runs(store, [subject.record for subject in found.subjects])
         written = write_report(recorded, html, comparison=found)
         notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
+    _print_comparison(found, output, tasks=tasks, everything=everything)
+
+
+def _print_comparison(found: Comparison, output: TableFormat, *, tasks: bool, everything: bool) -> None:
     if output == "json":
         typer.echo(to_json(found))
     elif output == "markdown":
@@ -153,41 +159,44 @@ def plan(
     basis = basis_of(compared)
     question = Question(basis.variances, power, alpha)
     benchmarks = {"given": tasks} if tasks else {str(name): number for name, number in N_TASKS.items()}
-    found: dict[str, Any] = {
-        "difference_points": None if share is None else 100 * share,
-        "power": power,
-        "alpha": alpha,
-        "variance_between_tasks": question.variances.between,
-        "variance_within_tasks": question.variances.within,
-        "estimated_from_tasks": basis.n_tasks,
-        "notes": list(basis.notes),
-        # Infinitely many samples are the best that any number can do.
-        "rows": [_plan_row(question, share, benchmarks, n_samples) for n_samples in (*numbers, math.inf)],
-    }
-    if share is not None:
-        found["fewest_tasks"] = tasks_needed(question, share, math.inf)
-        found["benchmarks"] = [
-            {"name": name, "tasks": n_tasks, "samples": samples_needed(question, share, n_tasks)}
-            for name, n_tasks in benchmarks.items()
-        ]
+    found = _plan_figures(question, basis, share, benchmarks, [*numbers, math.inf])
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
         _show_plan(found, benchmarks)
 
 
-def _plan_row(
-    question: Question, difference: float | None, benchmarks: dict[str, int], n_samples: float
+def _plan_figures(
+    question: Question, basis: Basis, difference: float | None, benchmarks: dict[str, int], sizes: Sequence[float]
 ) -> dict[str, Any]:
-    """What n samples a task need and find; unlimited samples and what cannot be reached are None."""
-    limited = math.isfinite(n_samples)
-    row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
+    """All that follows, as `--json` prints it: unlimited samples and what cannot be reached are None."""
+    rows = []
+    for n_samples in sizes:  # infinitely many are the best that any number can do
+        limited = math.isfinite(n_samples)
+        row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
+        if difference is not None:
+            row["tasks"] = tasks_needed(question, difference, n_samples)
+            row["samples_in_all"] = row["tasks"] * int(n_samples) if limited else None
+        smallest = {name: smallest_difference(question, n_tasks, n_samples) for name, n_tasks in benchmarks.items()}
+        row["smallest_difference_points"] = {name: share and 100 * share for name, share in smallest.items()}
+        rows.append(row)
+    found: dict[str, Any] = {
+        "difference_points": None if difference is None else 100 * difference,
+        "power": question.power,
+        "alpha": question.alpha,
+        "variance_between_tasks": question.variances.between,
+        "variance_within_tasks": question.variances.within,
+        "estimated_from_tasks": basis.n_tasks,
+        "notes": list(basis.notes),
+        "rows": rows,
+    }
     if difference is not None:
-        row["tasks"] = tasks_needed(question, difference, n_samples)
-        row["samples_in_all"] = row["tasks"] * int(n_samples) if limited else None
-    smallest = {name: smallest_difference(question, n_tasks, n_samples) for name, n_tasks in benchmarks.items()}
-    row["smallest_difference_points"] = {name: share and 100 * share for name, share in smallest.items()}
-    return row
+        found["fewest_tasks"] = tasks_needed(question, difference, math.inf)
+        found["benchmarks"] = [
+            {"name": name, "tasks": n_tasks, "samples": samples_needed(question, difference, n_tasks)}
+            for name, n_tasks in benchmarks.items()
+        ]
+    return found
 
 
 def _show_plan(found: dict[str, Any], benchmarks: dict[str, int]) -> None:
