@@ -161,7 +161,7 @@ class EnvironmentCheck:
 
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
-        from bigcodeflow.execution.quarantine import quarantine_path, quarantined, repeat_ground_truths
+        from bigcodeflow.execution.environment_check import quarantine_path, quarantined, repeat_ground_truths
 
         environment = environments.find_environment(self._run.config.execution.environment)
         rows = repeat_ground_truths(
