@@ -10,7 +10,7 @@ import pytest
 from bigcodeflow.execution.verdicts import read_ledgers
 from tests.endtoend.conftest import Config, write_samples
 from tests.endtoend.service import Processes, ServedRun, Service, wait_until
-from tests.generation.providers.double import Received, Say, model_server
+from tests.generation.providers.double import Completion, Received, model_server
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
@@ -97,9 +97,9 @@ def test_cancelled_generation_keeps_what_came_and_asks_for_the_rest_alone(servic
     """Requests in flight are dropped within 10 s, answers that came are kept, and a retry asks for the others only."""
     slow = True
 
-    def answer(_: Received) -> Say:
+    def answer(_: Received) -> Completion:
         hangs = slow and len(server.requests) > 3
-        return Say("```python\ndef task_func():\n    return 1\n```", latency_seconds=60.0 if hangs else 0.05)
+        return Completion("```python\ndef task_func():\n    return 1\n```", latency_seconds=60.0 if hangs else 0.05)
 
     with model_server(answer) as server:
         model = {"model": "openai:m", "base_url": server.url("openai"), "requests": {"concurrency": 2}}
