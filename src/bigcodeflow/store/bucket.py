@@ -176,9 +176,8 @@ def _written_at(facts: Mapping[str, Any]) -> datetime:
     written = next((facts[name] for name in _TIMES if facts.get(name)), None)
     if isinstance(written, int | float):
         return datetime.fromtimestamp(written, UTC)
-    if isinstance(written, str):
-        with suppress(ValueError):
-            written = datetime.fromisoformat(written)
-    if not isinstance(written, datetime):
+    try:
+        moment = written if isinstance(written, datetime) else datetime.fromisoformat(str(written))
+    except ValueError:
         return datetime.now(UTC)
-    return written if written.tzinfo else written.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
