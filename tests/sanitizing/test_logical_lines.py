@@ -5,7 +5,7 @@ import warnings
 
 from hypothesis import example, given, settings
 
-from bigcodeflow.sanitizing.logical_lines import logical_lines
+from bigcodeflow.sanitizing.grammar import logical_lines
 from tests.sanitizing.golden import layouts
 
 

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from bigcodeflow.sanitizing.grammar import parse_or_none
-from bigcodeflow.sanitizing.logical_lines import LogicalLine, logical_lines
+from bigcodeflow.sanitizing.grammar import LogicalLine, logical_lines, parse_or_none
 from bigcodeflow.sanitizing.statements import reachable
 
 _IMPORTS = frozenset({"import_statement", "import_from_statement"})
