@@ -311,8 +311,10 @@ def build_template(
         if entry.level != "debug" and entry.message.strip():
             on_line(entry.message.strip())
 
-    name = template_name(definition.name)
-    text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
+    name, text = (
+        template_name(definition.name),
+        dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image),
+    )
     try:
         with data_lent(context, definition, data_folder):
             built = Template.build(

@@ -48,7 +48,10 @@ class Runner:
         fixtures = [] if skipped else [names.get("setUpModule"), cls.setUpClass]
         if all(self._fixture(fixture) for fixture in fixtures):
             for case in cases:
-                self._run_case(case)
+                began, name, outcome = self._clock(), case._testMethodName, CaseOutcome()
+                outcome.run(case, getattr(case, name))
+                seconds, found = self._clock() - began, outcome.worst or "missing"
+                self._send("test", name=name, outcome=found, seconds=seconds, **outcome.details)
             if not skipped:
                 self._fixture(cls.tearDownClass)
         if getattr(cls, "_class_cleanups", None):
@@ -65,13 +68,6 @@ class Runner:
             self._send("class_failed", **describe(sys.exc_info()))
             return False
         return True
-
-    def _run_case(self, case: unittest.TestCase) -> None:
-        began, name = self._clock(), case._testMethodName
-        outcome = CaseOutcome()
-        outcome.run(case, getattr(case, name))
-        seconds = self._clock() - began
-        self._send("test", name=name, outcome=outcome.worst or "missing", seconds=seconds, **outcome.details)
 
 
 class CaseOutcome:
@@ -111,26 +107,23 @@ class CaseOutcome:
         for start in filter(None, loops):
             start()
         try:
-            self._parts(case, method, any(expecting))
+            with _Attempt(self):
+                case._callSetUp()
+            if self.success:
+                with _Attempt(self, any(expecting)):
+                    case._callTestMethod(method)
+                with _Attempt(self):
+                    case._callTearDown()
+            while case._cleanups:
+                function, args, kwargs = case._cleanups.pop()
+                with _Attempt(self):
+                    case._callCleanup(function, *args, **kwargs)
+            if self.success:
+                self.note("pass")
         finally:
             for end in filter(None, ends):
                 end()
             case._outcome = None
-
-    def _parts(self, case: Any, method: Any, expecting: bool) -> None:
-        with _Attempt(self):
-            case._callSetUp()
-        if self.success:
-            with _Attempt(self, expecting):
-                case._callTestMethod(method)
-            with _Attempt(self):
-                case._callTearDown()
-        while case._cleanups:
-            function, args, kwargs = case._cleanups.pop()
-            with _Attempt(self):
-                case._callCleanup(function, *args, **kwargs)
-        if self.success:
-            self.note("pass")
 
 
 class _Attempt:
