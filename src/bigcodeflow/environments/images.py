@@ -307,10 +307,6 @@ def build_template(
             f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
         ) from None
 
-    def pass_on(entry: Any) -> None:
-        if entry.level != "debug" and entry.message.strip():
-            on_line(entry.message.strip())
-
     name, text = (
         template_name(definition.name),
         dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image),
@@ -323,7 +319,7 @@ def build_template(
                 cpu_count=cores,
                 memory_mb=memory_mib,
                 skip_cache=rebuild,
-                on_build_logs=pass_on,
+                on_build_logs=lambda entry: _pass_on(entry, on_line),
             )
     except AuthenticationException:
         raise EnvironmentUnusableError(
@@ -335,6 +331,11 @@ def build_template(
             f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
         ) from error
     return BuiltTemplate(name, built.template_id, built.build_id)
+
+
+def _pass_on(entry: Any, on_line: OnLine) -> None:
+    if entry.level != "debug" and entry.message.strip():
+        on_line(entry.message.strip())
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
