@@ -193,8 +193,7 @@ def judge(
     earlier, published = checks.findings_of(published), [checks.unchecked(row) for row in published]
     unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
     unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
-    if policy.reruns:
-        policy = replace(policy, disputed=disputed_keys([*published, *unpublished]))
+    policy = replace(policy, disputed=disputed_keys([*published, *unpublished])) if policy.reruns else policy
     verdicts = {row["verdict_key"]: row for row in published if policy.answers(row)}
     counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
@@ -207,12 +206,11 @@ def judge(
         counts |= {"executed": len(final), "executed_twice": len(final) - len(set(final))}
         if checking:
             # Distinct executions that passed, of tasks whose own solution does.
+            checkable = [plan for plan in planned if not plan.blocked_by and plan.task_id in checking.references]
             passed = {
                 plan.item.verdict_key: checks.Pass(plan.item, checking.references[plan.task_id])
-                for plan in planned
-                if not plan.blocked_by
-                and plan.task_id in checking.references
-                and verdicts[plan.item.verdict_key]["status"] == "pass"
+                for plan in checkable
+                if verdicts[plan.item.verdict_key]["status"] == "pass"
             }
             findings = checks.check_passes(list(passed.values()), checking.known, execute, earlier)
             verdicts = checks.applied(verdicts, findings)
