@@ -216,20 +216,14 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
         VERDICTS,
         lambda: [sample_verdict(one, tasks[one.task_id], variant=matched.variant) for one in matched.entries],
     )
+    refs = {"dataset": dataset, "generation": samples, "sanitizing": solutions, "execution": verdicts}
     if truths is None:
         last = _aggregation_without_ground_truths(given, solutions, verdicts)
     else:
-        refs = {"dataset": dataset, "sanitizing": solutions, "ground_truth": truths, "execution": verdicts}
+        refs["ground_truth"] = truths
         last = stages.stage_of("aggregation", given.run, refs)
-    metrics = stages.perform(last, given.store, listener)
-    artifacts = {
-        "dataset": dataset.key,
-        "generation": samples.key,
-        "sanitizing": solutions.key,
-        "ground_truth": None if truths is None else truths.key,
-        "execution": verdicts.key,
-        "aggregation": metrics.key,
-    }
+    refs["aggregation"] = metrics = stages.perform(last, given.store, listener)
+    artifacts = {"ground_truth": None} | {name: ref.key for name, ref in refs.items()}
     origin = {
         # The file's name stands in for a model that nobody has named, which contradicts nothing.
         "model": None if given.view["model"] == given.results.stem else given.view["model"],
