@@ -6,7 +6,7 @@ from contextlib import closing
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -18,14 +18,9 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table
-from bigcodeflow.execution.environment_check import wording
-from bigcodeflow.pipeline.environment_check import (
-    EnvironmentCheck,
-    EnvironmentCheckConfig,
-    check_imports,
-    check_settings,
-)
-from bigcodeflow.pipeline.progress import progress_listener
+
+if TYPE_CHECKING:
+    from bigcodeflow.pipeline.environment_check import EnvironmentCheck
 
 app = typer.Typer(
     help="Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
@@ -181,6 +176,15 @@ def check(
 
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
+    # Not above: the image of a sandbox has only what building an environment imports.
+    from bigcodeflow.pipeline.environment_check import (
+        EnvironmentCheck,
+        EnvironmentCheckConfig,
+        check_imports,
+        check_settings,
+    )
+    from bigcodeflow.pipeline.progress import progress_listener
+
     values = {path.partition(".")[2] or path: value for path, value in given.items()}
     values["dataset"] = values.pop("source", "")
     values |= {"environment": name, "overrides": settings or ()}
@@ -195,8 +199,10 @@ def check(
         raise typer.Exit(1)
 
 
-def _report(checked: EnvironmentCheck, name: str, *, adversaries: bool, times: int) -> bool:
+def _report(checked: "EnvironmentCheck", name: str, *, adversaries: bool, times: int) -> bool:
     """Print what the environment can judge; false where a task cannot be judged or a control does not hold."""
+    from bigcodeflow.execution.environment_check import wording
+
     unjudgeable = checked.unjudgeable()
     tasks = [(task.task_id, task.status, task.reason, task.evidence) for task in unjudgeable]
     print_table(Table.of(("task", "status", "needs", "evidence"), tasks))
