@@ -122,13 +122,13 @@ def shown(client: SyncPrefectClient, run: UUID) -> dict[str, Any]:
     return {artifact.key: artifact.data for artifact in found if artifact.key}
 
 
-def prefect(*arguments: str) -> None:
-    """Prefect's command line in the checkout, on the tests' server."""
+def prefect(*arguments: str, folder: Path = ROOT) -> None:
+    """Prefect's command line in a folder, on the tests' server."""
     variables = get_settings_context().settings.to_environment_variables()
     done = subprocess.run(
         [sys.executable, "-m", "prefect", *arguments],
-        cwd=ROOT,
-        env=os.environ | variables | {"PWD": str(ROOT)},
+        cwd=folder,
+        env=os.environ | variables | {"PWD": str(folder)},
         capture_output=True,
         text=True,
         timeout=_COMMAND_SECONDS,

@@ -58,7 +58,7 @@ def test_a_retry_writes_into_the_folder_of_its_run(settings: Settings, run_flow:
     assert not Path("results/runs").exists()
     write_samples(Path("mine.jsonl"))
     for _ in range(2):
-        prefect("flow-run", "retry", str(failed.id), "--entrypoint", "flows.benchmark.benchmark")
+        prefect("flow-run", "retry", str(failed.id), "--entrypoint", "flows.benchmark.benchmark", folder=Path.cwd())
         [name] = folders()
         assert name.endswith(failed.id.hex[-8:])
 
