@@ -22,8 +22,12 @@ _SAMPLES = 16
 
 
 def verdicts_in(store: Path) -> list[str]:
-    """Keys of the verdicts that unfinished executions have recorded so far."""
-    return [line["verdict_key"] for line in read_ledgers(store.glob("execution/*.partial"))]
+    """Keys of the verdicts that unfinished executions have recorded so far.
+
+    A finished one publishes its artifact, and only then removes its ledger.
+    """
+    unfinished = (folder for folder in store.glob("execution/*.partial") if not folder.with_suffix("").exists())
+    return [line["verdict_key"] for line in read_ledgers(unfinished)]
 
 
 def executions(store: Path) -> list[dict[str, Any]]:

@@ -1,8 +1,12 @@
-"""The report in a real browser. Every test also fails on a console message, a request, or a dialog: see `read`."""
+"""The report in a real browser. Every test also fails on a console message, a request, or a dialog: see `read`.
+
+What is waited for is asked of locators: the page's policy forbids `wait_for_function`, which evaluates text in it.
+"""
 
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.report.conftest import RecordedStore, failing_test
 
@@ -91,7 +95,7 @@ def test_search_finds_tasks_causes_and_libraries(two_models, read):
     page.fill("#q", "nothing of the kind")
     assert _found(page) == "0 of 80 samples"
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.getElementById('found').textContent === '80 samples'")
+    expect(page.locator("#found")).to_have_text("80 samples")
 
 
 def test_filters_narrow_the_list_and_stay_in_the_address(two_models, read):
@@ -126,7 +130,7 @@ def test_the_keyboard_reaches_everything(two_models, read):
     """Search, move, open, step, return and help without a pointer."""
     page = read(two_models[0]).open()
     page.keyboard.press("/")
-    page.wait_for_function("document.activeElement.id === 'q'")
+    expect(page.locator("#q")).to_be_focused()
     page.keyboard.type("weak keyerror")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -137,7 +141,7 @@ def test_the_keyboard_reaches_everything(two_models, read):
     page.keyboard.press("p")
     page.locator("#detail-title", has_text="Demo/3").wait_for()
     page.keyboard.press("Escape")
-    page.wait_for_function("document.activeElement.id === 'list'")
+    expect(page.locator("#list")).to_be_focused()
     assert "q=weak+keyerror" in page.evaluate("location.hash")
     page.keyboard.press("?")
     assert page.locator("#help").is_visible()
@@ -151,7 +155,7 @@ def test_the_theme_follows_the_system_and_the_reader(two_models, read):
     colour = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(colour)
     page.keyboard.press("t")
-    page.wait_for_function(f"{colour} !== '{dark}'")
+    expect(page.locator("body")).not_to_have_css("background-color", dark)
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
     assert page.evaluate(colour) != dark
