@@ -115,7 +115,7 @@ def test_a_killed_run_goes_on_on_another_machine(s3_url: str, tmp_path: Path, mo
     assert remote is not None
 
     def segments() -> list[str]:
-        return [name for name in remote.sizes("execution") if ".partial/" in name]
+        return [name for name in remote.objects("execution") if ".partial/" in name]
 
     wait_for(lambda: len(segments()) >= 2, "two segments")
     os.killpg(process.pid, signal.SIGKILL)

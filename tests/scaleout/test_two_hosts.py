@@ -24,7 +24,7 @@ _DRIVER, _DASK = "10.231.77.1", "10.231.77.2"
 _MAKE_BUCKET = "import fsspec; fsspec.filesystem('s3').mkdir('bucket')"
 _SEGMENTS = """
 from bigcodeflow.store import open_store
-print(sum(".partial/" in name for name in open_store("s3://bucket/store").bucket.sizes("execution")))
+print(sum(".partial/" in name for name in open_store("s3://bucket/store").bucket.objects("execution")))
 """
 
 

@@ -120,7 +120,7 @@ def test_nothing_of_the_credentials_is_stored(s3_machine: Machine) -> None:
     store.write("runs/a.json", json.dumps(ref.model_dump()).encode())
     assert isinstance(store, RemoteStore)
     bucket = store.bucket
-    names = list(bucket.sizes("execution"))
+    names = list(bucket.objects("execution"))
     contents = [bucket.read(f"execution/{name}") or b"" for name in names]
     assert len(names) == 2
     assert not any(b"a-secret" in content for content in [*contents, *map(str.encode, names)])

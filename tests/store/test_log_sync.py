@@ -92,7 +92,7 @@ def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_e
         [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(s3_endpoint, tmp_path / "lost")
     )
     deadline = time.monotonic() + 90
-    while len(observer.bucket.sizes("execution/key.partial")) < 2 and time.monotonic() < deadline:
+    while len(observer.bucket.objects("execution/key.partial")) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     process.kill()
     process.wait()
@@ -133,7 +133,7 @@ def test_paid_answers_and_sent_batches_are_known_on_another_machine(s3_machine: 
     restored = other.root / "answers" / "setting" / "batches" / FILE_NAME
     assert restored.read_text() == '{"event": "x"}\n'
     _log_sync(other, LogFiles.BATCHES, restored.parent).save()
-    assert len(other.bucket.sizes("answers/setting/batches")) == 1
+    assert len(other.bucket.objects("answers/setting/batches")) == 1
 
 
 def test_a_network_that_is_down_stops_no_work(

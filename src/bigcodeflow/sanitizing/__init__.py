@@ -1,23 +1,120 @@
-"""Sanitizing: the program in a model's answer, and its syntax errors, safety findings and marks before it runs.
+"""The sanitizing stage: the program in a model's answer, with its syntax errors, safety findings and marks."""
 
-`sanitize` takes the program out of one text, `sanitize_samples` is the stage.
-"""
+from collections.abc import Callable
+from typing import Any, Literal
 
-from bigcodeflow.sanitizing.findings import BLOCKED_RULES, find_risks
+import pyarrow as pa
+
+from bigcodeflow.config import SanitizingConfig
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.schemas import SOLUTIONS, table_of
+from bigcodeflow.core.untrusted_text import (
+    MOST_PROGRAM_CHARACTERS,
+    TooLargeError,
+    fails_alone,
+    read_apart,
+    require_size,
+    storable,
+)
+from bigcodeflow.sanitizing.findings import Safety, assess, find_risks, unreadable
 from bigcodeflow.sanitizing.grammar import syntax_error
-from bigcodeflow.sanitizing.samples import sanitize, sanitize_samples
+from bigcodeflow.sanitizing.parity import parity_solution
+from bigcodeflow.sanitizing.robust import robust_solution
 from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
+
+__all__ = ["VERSION", "find_risks", "sanitize", "sanitize_samples", "syntax_error"]
 
 #: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
 VERSION: int = 3
+Progress = Callable[[int, int], None]
+# Longer answers are read in a process of their own, which takes half a second to start; few models write such.
+_MAX_READ_HERE_CHARACTERS = 100_000
 
-__all__ = [
-    "BLOCKED_RULES",
-    "VERSION",
-    "find_risks",
-    "omitted_setup",
-    "placeholder",
-    "sanitize",
-    "sanitize_samples",
-    "syntax_error",
-]
+
+@fails_alone(lambda text, **_: storable(text))
+def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
+    """The program in an answer; it can be stored as UTF-8 whatever the answer holds.
+
+    'parity' gives what the original gives, 'robust' keeps what the original loses, 'none' gives the text.
+    """
+    text = storable(text)
+    if mode == "parity":
+        return parity_solution(text, entry_point)
+    if mode == "robust":
+        return robust_solution(text, entry_point)
+    return text
+
+
+def sanitize_samples(
+    samples: pa.Table, tasks: pa.Table, config: SanitizingConfig, *, progress: Progress | None = None
+) -> pa.Table:
+    """The solutions of all samples, in the samples' order; mode 'none' takes `given_solution` where there is one.
+
+    Args:
+        samples: SAMPLES schema; raises a SamplesError for one that answers a task that is not among the tasks.
+        tasks: TASKS schema.
+        config: mode and safety policy.
+        progress: called with the samples done and the samples in all, after each.
+    """
+    known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
+    columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]
+    rows = []
+    for number, sample in enumerate(samples.select(columns).to_pylist(), start=1):
+        task = known.get(sample["task_id"])
+        if task is None:
+            raise SamplesError(
+                f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
+                "select the task, or leave the sample out"
+            )
+        text = sample["raw_text"] or ""
+        if config.mode == "none" and sample["given_solution"] is not None:
+            text = sample["given_solution"]
+        rows.append(
+            {
+                "task_id": sample["task_id"],
+                "sample_index": sample["sample_index"],
+                "sanitizer": config.mode,
+                **_read(text, config, entry_point=task["entry_point"], code_prompt=task["code_prompt"]),
+                "truncated": sample["finish_reason"] == "length",
+            }
+        )
+        if progress:
+            progress(number, samples.num_rows)
+    return table_of(rows, schema=SOLUTIONS)
+
+
+@fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
+def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    """The columns that an answer gives; one that cannot be read within limits is judged as it stands."""
+    try:
+        require_size(text, MOST_PROGRAM_CHARACTERS, "a program")
+        if len(text) > _MAX_READ_HERE_CHARACTERS:
+            return read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
+    except TooLargeError as error:
+        return _unread(text, config, str(error))
+    return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)
+
+
+def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
+    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
+    return _row(solution, syntax_error(solution), safety) | {
+        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
+        "placeholder": placeholder(solution, entry_point),
+    }
+
+
+def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
+    return _row(storable(text), reason, unreadable(reason, config.safety_policy))
+
+
+def _row(solution: str, error: str, safety: Safety) -> dict[str, Any]:
+    return {
+        "solution": solution,
+        "syntax_ok": not error,
+        "syntax_error": error,
+        "findings": [finding._asdict() for finding in safety.findings],
+        "blocked": safety.blocked,
+        "omitted_setup": False,
+        "placeholder": False,
+    }

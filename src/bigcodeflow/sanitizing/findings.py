@@ -24,12 +24,8 @@ _MAX_NAME_PARTS = 8
 _MAX_NESTED_CALLS = 20
 
 _FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
-_OS_PROCESS = (
-    *("system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile"),
-    *("posix_spawn", "posix_spawnp"),
-    *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS),
-)
-
+_OS_PROCESS = ["system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile", "posix_spawn"]
+_OS_PROCESS += ["posix_spawnp", *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS)]
 #: Dotted names by rule; a name stands for everything below it, too. The longest name decides.
 _NAMES_BY_RULE = {
     "dynamic_code": """eval exec compile __import__ importlib runpy imp code.InteractiveInterpreter
@@ -95,11 +91,8 @@ def unreadable(reason: str, policy: SafetyPolicy) -> Safety:
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
     """Findings under a policy: 'off' does not look, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
 
-    Args:
-        program: the solution; one that is no Python has no findings, as it cannot be executed either. One that is
-            merely too large or too deep to be read has the finding 'unreadable'.
-        policy: what to do.
-        setup: text that runs before it, such as a code_prompt, whose imports the program may use.
+    A program that is no Python has none, as it cannot be executed either; one that is merely too large or too deep to
+    be read has the finding 'unreadable'. `setup` is what runs before it, such as a code_prompt, with its imports.
     """
     found = [] if policy == "off" else find_risks(program, setup=setup)
     return Safety(found[:_MAX_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
@@ -128,12 +121,11 @@ class _DottedNames:
         self._bound: set[str] = set()  # by the program itself: a variable called `socket` is no module
         nodes = [node for module in (setup, tree) if module for node in ast.walk(module)]
         for node in nodes:
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                self._bound.add(node.id)
-            elif isinstance(node, ast.arg):
-                self._bound.add(node.arg)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                self._bound.add(node.name)
+            match node:
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                    self._bound.add(name)
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    self._bound.add(name)
         for node in nodes:
             self._follow(node)
         self._known = {}
@@ -246,13 +238,12 @@ def _uses(tree: ast.Module, names: _DottedNames) -> Iterator[SafetyFinding]:
 
 
 def _rule_of_attribute(node: ast.expr, dotted: str, names: _DottedNames) -> tuple[str, str]:
-    if isinstance(node, ast.Attribute):
-        changed = dotted.partition(".")[0]
-        if node.attr in _INNER_ATTRIBUTES:
-            return _INNER_ATTRIBUTES[node.attr], f".{node.attr}"
-        if not isinstance(node.ctx, ast.Load) and changed in _RULE_OF_CHANGES:
-            return _RULE_OF_CHANGES[changed], f"{dotted} = …"
-    # A method that deletes, of an object whose type the text does not tell.
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not names.dotted(node.func):
-        return ("deletion", f".{node.func.attr}()") if node.func.attr in _DELETING_METHODS else ("", "")
+    match node:
+        case ast.Attribute(attr=attribute) if attribute in _INNER_ATTRIBUTES:
+            return _INNER_ATTRIBUTES[attribute], f".{attribute}"
+        case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            return _RULE_OF_CHANGES.get(dotted.partition(".")[0], ""), f"{dotted} = …"
+        # A method that deletes, of an object whose type the text does not tell.
+        case ast.Call(func=ast.Attribute(attr=method)) if method in _DELETING_METHODS and not names.dotted(node.func):
+            return "deletion", f".{method}()"
     return "", ""

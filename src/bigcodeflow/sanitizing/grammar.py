@@ -2,11 +2,6 @@
 
 ``ast.parse`` with a feature version refuses newer statements, but not the f-strings of Python 3.12 and later, which may
 reuse their own quotes. Those are found by reading strings the way 3.10 does.
-
-Logical lines are those of a text that need not be a program, read the way Python's tokenizer reads them. A text can be
-entered at any line, and what follows depends on where it was entered: a line within a docstring is prose for one reader
-and code for another. Readers are therefore started from the last line backwards, and one that comes to a line outside
-a string goes on from what the reader that started there found out.
 """
 
 import ast
@@ -24,10 +19,11 @@ _MAX_MESSAGE_CHARACTERS = 300
 _STRING_START = re.compile(r"""#|\\.|\"\"\"|'''|"|'""", re.DOTALL)
 _WORD_END = re.compile(r"[A-Za-z_0-9]*\Z")
 _F_PREFIXES = frozenset({"f", "rf", "fr"})
-_QUOTES = ("'''", '"""', "'", '"')
+# Of a replacement field's expression as 3.10 reads it: a string, or a character outside strings.
+_FIELD_PART = re.compile(r"""((?>'''|\"\"\"|'|"))[^\\]*?\1|[^\\#'"]""")
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
-_CLAUSES = frozenset({"else", "elif", "except", "finally"})
+_CLAUSES = ("else", "elif", "except", "finally")
 _MAX_NESTING = 200  # brackets; Python's tokenizer refuses more
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _TAB_COLUMNS = 8
@@ -38,21 +34,11 @@ _FIRST_WORD = re.compile(r"(?:[ \t\f]|\\\n)*(@|\w*)")
 _INDENT = re.compile(r"[ \t\f]*")
 
 
-class FStringError(SyntaxError):
-    """An f-string that only Python 3.12 and later can read."""
-
-
 def parse(text: str) -> ast.Module:
-    """The syntax tree of a program under Python 3.10's grammar.
-
-    Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: as :func:`bigcodeflow.core.untrusted_text.parse`.
-    """
+    """The syntax tree of a program under Python 3.10's grammar; raises what `untrusted_text.parse` raises."""
     tree = untrusted_text.parse(text, feature_version=FEATURE_VERSION)
-    if sys.version_info >= (3, 12):
-        line = newer_fstring_line(text)
-        if line:
-            raise FStringError("f-string reuses its quotes, or holds a backslash or comment", ("", line, 1, None))
+    if sys.version_info >= (3, 12) and (line := newer_fstring_line(text)):
+        raise SyntaxError("f-string reuses its quotes, or holds a backslash or comment", ("", line, 1, None))
     return tree
 
 
@@ -67,8 +53,7 @@ def parse_or_none(text: str) -> ast.Module | None:
 @untrusted_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
     """Why a program does not compile under 3.10's grammar, with its line (1-based); empty: it compiles."""
-    unreadable = _UNREADABLE.search(program)
-    if unreadable:
+    if unreadable := _UNREADABLE.search(program):
         problem = "NUL byte" if unreadable[0] == "\0" else "lone surrogate, which no encoding can hold"
         line = program.count("\n", 0, unreadable.start()) + 1
         return f"line {line}: {problem}"
@@ -111,11 +96,7 @@ def newer_fstring_line(text: str) -> int:
 def _string_end(text: str, start: int, quote: str) -> int:
     """Position after the quote that closes a string for Python 3.10, where a field's quotes count as well."""
     stop = re.compile(rf"\\.|{quote}" if len(quote) > 1 else rf"\\.|{quote}|\n", re.DOTALL)
-    while match := stop.search(text, start):
-        start = match.end()
-        if match[0][0] != "\\":
-            return start
-    return len(text)
+    return next((match.end() for match in stop.finditer(text, start) if match[0][0] != "\\"), len(text))
 
 
 def _readable_by_310(content: str) -> bool:
@@ -123,43 +104,28 @@ def _readable_by_310(content: str) -> bool:
     position = 0
     while position < len(content):
         char = content[position]
-        if char == "{" and not formats and content[position + 1 : position + 2] == "{":
-            position += 2
+        position += 1
+        if char == "{" and not formats and content[position : position + 1] == "{":
+            position += 1
         elif char == "{":
-            end = _expression_end(content, position + 1)
+            end = _expression_end(content, position)
             if end < 0:
                 return False
             formats += content[end] == ":"
             position = end + 1
         elif char == "}" and formats:
             formats -= 1
-            position += 1
-        else:
-            position += 1
     return not formats
 
 
 def _expression_end(content: str, position: int) -> int:
     """Position of the colon or brace that ends a field's expression; -1 where 3.10 refuses the expression."""
     depth = 0
-    quote = ""
-    while position < len(content):
-        char = content[position]
-        if char == "\\" or (char == "#" and not quote):
-            break
-        if quote:
-            closes = content.startswith(quote, position)
-            position += len(quote) if closes else 1
-            quote = "" if closes else quote
-            continue
-        quote = next((mark for mark in _QUOTES if content.startswith(mark, position)), "")
-        if quote:
-            position += len(quote)
-            continue
-        if not depth and char in ":}":
+    while part := _FIELD_PART.match(content, position):
+        if not depth and part[0] in ":}":
             return position
-        depth += (char in "([{") - (char in ")]}")
-        position += 1
+        depth += (part[0] in "([{") - (part[0] in ")]}")
+        position = part.end()
     return -1
 
 
@@ -205,7 +171,12 @@ class _LineState(NamedTuple):
 
 
 def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
-    """For every line the logical line that starts there; None where it is never complete or cannot be read."""
+    """For every line the logical line that starts there; None where it is never complete or cannot be read.
+
+    The text need not be a program. What follows a line depends on where reading begins: a line within a docstring is
+    prose for one reader and code for another. So readers start from the last line backwards, and one that comes to a
+    line outside a string takes over what the reader that started there has found.
+    """
     results = [_INCOMPLETE] * len(lines)
     for start in range(len(lines) - 1, -1, -1):
         results[start] = _read_from(lines, start, results) if lines[start] else _ReadResult("complete", start)
@@ -245,7 +216,8 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState:
     position, depth = 0, 0
     while True:
         if quote:
-            end = _quote_end(line, position, quote)
+            marks = _STRING_STOP[quote].finditer(line, position)
+            end = next((mark.end() for mark in marks if mark[0][0] != "\\"), -1)
             if end < 0:
                 tail = line[position:]
                 goes_on = len(quote) > 1 or (len(tail) - len(tail.rstrip("\\"))) % 2 == 1  # ends in a backslash
@@ -271,13 +243,6 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState:
             return _LineState("unreadable" if brackets else "closes_foreign")
 
 
-def _quote_end(line: str, position: int, quote: str) -> int:
-    for match in _STRING_STOP[quote].finditer(line, position):
-        if match[0][0] != "\\":
-            return match.end()
-    return -1
-
-
 def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalLine | None:
     if result.kind != "complete":
         return None
@@ -293,9 +258,8 @@ def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalL
     if text.lstrip(" \t\f").startswith("\\"):
         text = "\n".join(lines[start : result.line + 1])
     word = _FIRST_WORD.match(text)
-    return LogicalLine(
-        start, result.line, indent, len(indent.expandtabs(_TAB_COLUMNS)), word[1] if word else "", result.last
-    )
+    column = len(indent.expandtabs(_TAB_COLUMNS))
+    return LogicalLine(start, result.line, indent, column, word[1] if word else "", result.last)
 
 
 def _indent(line: str) -> str:

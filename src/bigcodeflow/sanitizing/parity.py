@@ -1,18 +1,16 @@
-"""What the original takes out of an answer, byte for byte: of its longest program what the entry point reaches.
+"""Parity mode: what the original takes out of an answer, byte for byte.
 
-The longest program is defined as in the original: of all ranges of at least two lines that parse, the one with the most
-non-blank lines, then the first start, then the first end. It tries every pair of lines; here the work grows with the
-text instead:
+The longest program is that of the original: of all ranges of at least two lines that parse, the one with the most
+non-blank lines, then the first start, then the first end. The original tries every pair of lines; here the work grows
+with the text:
 
-- A range parses when it is a row of top-level statements that each parse, because neither layout nor grammar carries
-  anything from one top-level statement to the next. So each statement is parsed once, and from a start the furthest
-  end is known from the furthest end of the line after its first statement.
+- A range parses when it is a row of top-level statements that each parse, so each statement is parsed once, and the
+  furthest end from a start follows from the furthest end of the line after its first statement.
 - A statement that does not parse may have a beginning that does. A beginning that can still be completed (an open
   header by a body, an open ``try`` by a handler) has only beginnings that can, too: the longest is found by bisection.
 
-Kept are the direct children of the syntax tree's root that are imports, or definitions that the entry point reaches by
-name: any identifier counts, be it a parameter or an attribute. The tree is tree-sitter's, whose nodes say where a
-statement's bytes end; Python's own parser ends some elsewhere.
+Kept are imports, and definitions that the entry point reaches by name: any identifier counts, be it a parameter or an
+attribute. The tree is tree-sitter's; Python's own parser ends some statements at other bytes.
 """
 
 import re
@@ -201,10 +199,7 @@ class _ProgramEnds:
         return end
 
     def _statement_at(self, start: int) -> _StatementEnd:
-        """The statement that starts at a line of code.
-
-        Decorators are judged apart from what they decorate, or a tower of them would be parsed once per storey.
-        """
+        """The statement at a line of code; decorators are parsed apart, or a tower of them would be once per storey."""
         decorators: list[int] = []
         while start not in self._statements:
             line = self._logical[start]

@@ -1,10 +1,8 @@
-"""A program out of an answer without what the original's method loses.
+"""Robust mode: the program of an answer, with what the original's method loses.
 
-The original takes one unbroken stretch of the answer and of that only plain definitions. Here the answer is first
-freed of thinking and split at its fences, the last passage that defines the entry point is the program, what it lacks
-is looked for in the other passages, and every kind of statement that the entry point needs is kept: all imports, and
-whatever binds or changes an object that it comes to use, in the program's own order. Left out is what only shows the
-entry point at work: calls, prints, asserts, ``__main__`` blocks.
+The answer without its thoughts is split at its fences. The last passage that defines the entry point is the program;
+what it lacks comes from the other passages. Kept are all imports, and whatever binds or changes an object that the
+entry point uses. Left out is what only shows the entry point at work: calls, prints, asserts, ``__main__`` blocks.
 """
 
 import ast
@@ -42,9 +40,8 @@ class _Passage(NamedTuple):
     whole: bool  # the passage is a program as it stands
 
     def defines(self, entry_point: str) -> bool:
-        return any(
-            entry_point in item.binds and not item.is_import and not item.is_main_guard for item in self.statements
-        )
+        definitions = (item for item in self.statements if not item.is_import and not item.is_main_guard)
+        return any(entry_point in item.binds for item in definitions)
 
 
 def robust_solution(text: str, entry_point: str) -> str:
@@ -139,27 +136,24 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
         parts = supply.kept + parts
         missing -= {name for item in supply.kept for name in item.binds}
         missing |= supply.unresolved()
-    ordered = sorted([*parts, *selection.kept], key=lambda item: not item.is_future)
+    # Imports from __future__ must stand first.
+    ordered = sorted([*parts, *selection.kept], key=lambda item: getattr(item.node, "module", "") != "__future__")
     return "\n".join(item.text for item in ordered)
 
 
 def without_thinking(text: str) -> str:
-    """An answer without its thoughts.
+    """An answer without its thoughts; a closing tag alone ends one that began with the answer.
 
-    A closed thought is removed; a closing tag alone ends a thought that began with the answer, and an
-    opening tag alone begins one that the token limit cut off.
+    An opening tag alone begins one that the token limit cut off.
     """
     spoken: list[str] = []
     depth, position = 0, 0
     for tag in _TAG.finditer(text):
-        if not tag[1]:
-            if depth == 0:
-                spoken.append(text[position : tag.start()])
-            depth += 1
-        else:
-            if depth == 0:
-                spoken.clear()
-            depth = max(0, depth - 1)
+        if depth == 0 and tag[1]:
+            spoken.clear()
+        elif depth == 0:
+            spoken.append(text[position : tag.start()])
+        depth = max(0, depth - 1) if tag[1] else depth + 1
         position = tag.end()
     if depth == 0:
         spoken.append(text[position:])
@@ -169,8 +163,7 @@ def without_thinking(text: str) -> str:
 def fenced_texts(text: str) -> list[str]:
     """The texts between fence lines, in order and without common indentation; empty where there is no fence.
 
-    What lies before a first fence counts, too: answers to a prefilled prompt begin within a fence. What a fence
-    declares as another language does not.
+    What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
     """
     found: list[str] = []
     lines: list[str] = []
@@ -201,7 +194,8 @@ class Selection:
         self._names = names
         self._all_imports = all_imports
         self._imported = {name for item in statements if item.is_import for name in item.binds}
-        self._literals = {name for item in statements if item.is_literal for name in item.binds}
+        constants = (item for item in statements if isinstance(getattr(item.node, "value", None), ast.Constant))
+        self._literals = {name for item in constants if item.is_definition for name in item.binds}
         self._functions = {name for item in statements if item.is_function_or_class for name in item.binds}
         self._binders: dict[str, list[Statement]] = defaultdict(list)
         for item in statements:
@@ -222,11 +216,9 @@ class Selection:
 
     def _select(self) -> list[Statement]:
         chosen: set[int] = set()
-        before = -1
-        rounds = 0
+        before, rounds = -1, 0
         while before < len(chosen):
-            before = len(chosen)
-            rounds += 1
+            before, rounds = len(chosen), rounds + 1
             # Helpers mostly precede their users, so that backwards few rounds do; every second one is for the others.
             for number, item in list(enumerate(self._statements))[:: -1 if rounds % 2 else 1]:
                 if number not in chosen and self._wanted(number, item):
@@ -242,7 +234,7 @@ class Selection:
         if item.is_main_guard or isinstance(item.node, ast.Assert):
             return False
         needed = self.needed & item.binds
-        shows = not item.is_function_or_class and bool(item.now & self._uses)  # the entry point at work
+        shows = not item.is_function_or_class and bool(item.reads & self._uses)  # the entry point at work
         # The variable of a loop that shows the entry point at work may have a needed name as well.
         if needed and (item.is_definition or needed & self._names or not shows):
             return True
@@ -264,14 +256,13 @@ class Selection:
         if not isinstance(item.node, ast.Expr):
             return (item.has_import and self._all_imports) or changes
         call = item.node.value
+        if not isinstance(call, ast.Call):
+            return False
         root = root_name(call)
-        if (
-            not isinstance(call, ast.Call)
-            or (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS
-        ):
+        if (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS:
             return False
         if root in self._imported and not changes:
-            return item.now <= self._imported | ALWAYS_BOUND | self.needed | self._literals
+            return item.reads <= self._imported | ALWAYS_BOUND | self.needed | self._literals
         return changes or (isinstance(call.func, ast.Name) and self._changes_data(root))
 
     def _objects(self, names: set[str]) -> set[str]:
@@ -306,9 +297,9 @@ def _without_superseded(kept: list[Statement]) -> list[Statement]:
         superseded = bool(item.binds) and all(used_since.get(name) is False for name in item.binds)
         if item.is_function_or_class and not item.decorators and superseded:
             continue
-        for name in item.now & used_since.keys():
+        for name in item.reads & used_since.keys():
             used_since[name] = True
         if item.is_function_or_class:
-            used_since |= {name: name in item.now for name in item.binds}
+            used_since |= {name: name in item.reads for name in item.binds}
         live.append(item)
     return live[::-1]

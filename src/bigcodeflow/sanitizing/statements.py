@@ -32,7 +32,7 @@ class Statement:
 
     @cached_property
     def _names(self) -> tuple[set[str], set[str], set[str]]:
-        """Module-level names that it binds, that it reads, and that a function which it defines binds or reads."""
+        """Module-level names that executing it binds and reads, and that functions which it defines bind or read."""
         try:
             with untrusted_text.parser():
                 module = symtable.symtable(self.text, "<statement>", "exec")
@@ -40,7 +40,7 @@ class Statement:
             every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
             return every, every, every
         binds: set[str] = set()
-        now: set[str] = set()
+        reads: set[str] = set()
         later: set[str] = set()
         waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
         while waiting:
@@ -51,11 +51,11 @@ class Statement:
                 if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
                     (later if deferred else binds).add(symbol.get_name())
                 if symbol.is_referenced():
-                    (later if deferred else now).add(symbol.get_name())
+                    (later if deferred else reads).add(symbol.get_name())
             for child in table.get_children():
                 called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
                 waiting.append((child, deferred or called))
-        return binds, now, later
+        return binds, reads, later
 
     @property
     def binds(self) -> set[str]:
@@ -63,7 +63,7 @@ class Statement:
         return self._names[0]
 
     @property
-    def now(self) -> set[str]:
+    def reads(self) -> set[str]:
         """Module-level names that executing it reads."""
         return self._names[1]
 
@@ -75,21 +75,39 @@ class Statement:
     @cached_property
     def mentions(self) -> set[str]:
         """Every identifier in it, parameters, attributes and keywords included."""
-        return set(_identifiers(self.node))
+        found: set[str] = set()
+        for item in ast.walk(self.node):
+            for field in ("id", "arg", "attr", "name", "asname", "module", "rest"):
+                value = getattr(item, field, None)
+                if isinstance(value, str):
+                    found.update(value.split("."))
+            if isinstance(item, ast.Global | ast.Nonlocal):
+                found.update(item.names)
+        return found
 
     @cached_property
     def touches(self) -> set[str]:
         """Names whose objects executing it may change."""
-        return set(_touched(self.node))
+        found: set[str] = set()
+        for item in immediate(self.node):
+            match item:
+                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    found.add(root_name(item))
+                case ast.Name(ctx=ast.Store() | ast.Del()):
+                    found.add(item.id)
+                case ast.Call(func=called):
+                    if isinstance(called, ast.Attribute):
+                        found.add(root_name(called))
+                    if root_name(called) not in ALWAYS_BOUND - {"setattr", "delattr", "vars"}:
+                        found.update(argument.id for argument in item.args if isinstance(argument, ast.Name))
+        return found
 
     @property
     def is_import(self) -> bool:
-        """Is an import statement."""
         return isinstance(self.node, ast.Import | ast.ImportFrom)
 
     @property
     def has_star_import(self) -> bool:
-        """Is an import of every name of a module."""
         return self.is_import and "*" in self.mentions
 
     @cached_property
@@ -100,18 +118,11 @@ class Statement:
         )
 
     @property
-    def is_future(self) -> bool:
-        """Is an import from __future__, which must stand first."""
-        return isinstance(self.node, ast.ImportFrom) and self.node.module == "__future__"
-
-    @property
     def is_function_or_class(self) -> bool:
-        """Defines a function or a class."""
         return isinstance(self.node, (*_FUNCTIONS, ast.ClassDef))
 
     @property
     def decorators(self) -> list[ast.expr]:
-        """Decorators, outermost first."""
         return getattr(self.node, "decorator_list", [])
 
     @property
@@ -135,11 +146,6 @@ class Statement:
     def is_calculated(self) -> bool:
         """Calls something when it is executed."""
         return any(isinstance(node, ast.Call | ast.Await) for node in immediate(self.node))
-
-    @property
-    def is_literal(self) -> bool:
-        """Assigns a constant."""
-        return self.is_definition and isinstance(getattr(self.node, "value", None), ast.Constant)
 
 
 def statements_of(program: str) -> list[Statement] | None:
@@ -201,10 +207,7 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
 
 @untrusted_text.fails_alone(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
-    """Whether the entry point is defined but its body does no work.
-
-    False where the entry point is missing or the solution is no program: other columns say so.
-    """
+    """Whether the entry point's body does no work; false where it is missing or the solution is no program."""
     statements = statements_of(solution)
     return statements is not None and is_placeholder(statements, entry_point)
 
@@ -217,22 +220,23 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
     node = binding[-1].node
     comments = (line.partition("#")[2] for line in binding[-1].text.split("\n"))
     promised = any(_YOUR_CODE.search(comment) for comment in comments if comment)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return all(_does_nothing(statement, promised=promised) for statement in node.body)
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-        return isinstance(node.value.body, ast.Constant) and node.value.body.value in {None, ...}
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return all(_does_nothing(statement, promised=promised) for statement in node.body)
+        case ast.Assign(value=ast.Lambda(body=ast.Constant(value=value))):
+            return value in {None, ...}
     return False
 
 
 def _does_nothing(node: ast.stmt, *, promised: bool) -> bool:
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.Raise):
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    if isinstance(node, ast.Return):
-        return node.value is None or (isinstance(node.value, ast.Constant) and (promised or node.value.value is None))
-    return isinstance(node, ast.Pass)
+    match node:
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "NotImplementedError"
+        case ast.Return(value=ast.Constant(value=value)):
+            return promised or value is None
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None):
+            return True
+    return False
 
 
 def _source(lines: list[bytes], node: ast.stmt) -> str:
@@ -241,26 +245,3 @@ def _source(lines: list[bytes], node: ast.stmt) -> str:
     picked[-1] = picked[-1][: node.end_col_offset]
     picked[0] = picked[0][node.col_offset if first == node.lineno else 0 :]
     return b"\n".join(picked).decode()
-
-
-def _identifiers(node: ast.AST) -> Iterator[str]:
-    for item in ast.walk(node):
-        for field in ("id", "arg", "attr", "name", "asname", "module", "rest"):
-            value = getattr(item, field, None)
-            if isinstance(value, str):
-                yield from value.split(".")
-        if isinstance(item, ast.Global | ast.Nonlocal):
-            yield from item.names
-
-
-def _touched(node: ast.stmt) -> Iterator[str]:
-    for item in immediate(node):
-        if isinstance(item, ast.Attribute | ast.Subscript) and not isinstance(item.ctx, ast.Load):
-            yield root_name(item)
-        elif isinstance(item, ast.Name) and not isinstance(item.ctx, ast.Load):
-            yield item.id
-        elif isinstance(item, ast.Call):
-            if isinstance(item.func, ast.Attribute):
-                yield root_name(item.func)
-            if root_name(item.func) not in ALWAYS_BOUND - {"setattr", "delattr", "vars"}:
-                yield from (argument.id for argument in item.args if isinstance(argument, ast.Name))

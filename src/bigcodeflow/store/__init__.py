@@ -3,13 +3,12 @@
 from pathlib import Path
 
 from bigcodeflow.core.paths import located
-from bigcodeflow.store.files import AppendLog, file_sha256, locked, log_records, write_atomically
+from bigcodeflow.store.files import file_sha256, locked, write_atomically
 from bigcodeflow.store.log_sync import LogFiles
 from bigcodeflow.store.remote_store import RemoteStore
 from bigcodeflow.store.store import ArtifactRef, Store, StoredFolder, artifact_key
 
 __all__ = [
-    "AppendLog",
     "ArtifactRef",
     "LogFiles",
     "RemoteStore",
@@ -18,7 +17,6 @@ __all__ = [
     "artifact_key",
     "file_sha256",
     "locked",
-    "log_records",
     "open_store",
     "write_atomically",
 ]

@@ -21,25 +21,22 @@ T = TypeVar("T")
 _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 #: Names of the time of writing: of s3, abfs, gs, and of folders elsewhere.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
-#: Protocols whose content is gone with the process.
-_VOLATILE = ("memory",)
 #: botocore's errors about credentials, which repeating does not mend.
 _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound")
 
 
 class BucketObject(NamedTuple):
-    """What a listing says of an object."""
+    """What a listing says of an object; an unknown time of writing is now."""
 
     size_bytes: int
     written_at: datetime
-    """When it was written last; now, where the other side does not say."""
 
 
 class Bucket:
     """Objects below one URL; names are relative to it and use slashes."""
 
     def __init__(self, url: str, system: Any, root: str) -> None:
-        """Made by `open_bucket`: what people call the store, fsspec's file system, and the store's path there."""
+        """The store's URL, fsspec's file system, and the store's path there."""
         self.url, self._system, self._root = url, system, root
 
     def read(self, name: str) -> bytes | None:
@@ -58,22 +55,14 @@ class Bucket:
         """Put a file as an object."""
         self._with_retries(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
 
-    def download(self, name: str, target: Path) -> bool:
-        """Get an object as a file; false where there is none."""
-        try:
-            self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
-        except FileNotFoundError:
-            return False
-        return True
+    def download(self, name: str, target: Path) -> None:
+        """Get an object as a file; raises FileNotFoundError where there is none."""
+        self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
 
     def open(self, name: str) -> AbstractContextManager[Any]:
         """A file that reads ranges of an object."""
         file: AbstractContextManager[Any] = self._with_retries(lambda: self._system.open(self._path(name), "rb"))
         return file
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Bytes of every object below a folder, by its name within the folder; in the order of the names."""
-        return {name: facts.size_bytes for name, facts in self.objects(folder).items()}
 
     def objects(self, folder: str) -> dict[str, BucketObject]:
         """Every object below a folder, by its name within the folder; in the order of the names."""
@@ -97,12 +86,7 @@ class Bucket:
         return f"{self._root}/{name}"
 
     def _with_retries(self, call: Callable[[], T], *, creates: bool = False) -> T:
-        """The result of a call, which is repeated while its failure may go by.
-
-        Raises:
-            FileNotFoundError: there is no such object.
-            ArtifactError: the store refuses, or stays out of reach.
-        """
+        """The result of a call, which is repeated while its failure may go by, FileNotFoundError excepted."""
         message = ""
         for pause_seconds in (0.0, *_PAUSES_SECONDS):
             time.sleep(pause_seconds)
@@ -132,15 +116,11 @@ class Bucket:
 
 @cache
 def open_bucket(url: str) -> Bucket:
-    """The store's objects; the same for a URL throughout the process, so that its connections are shared.
-
-    Raises:
-        ArtifactError: there is no such store, or what speaks its protocol is not installed.
-    """
+    """The store's objects; the same for a URL throughout the process, so that its connections are shared."""
     import fsspec
 
     protocol = url.partition("://")[0]
-    if protocol in _VOLATILE:
+    if protocol == "memory":
         raise ArtifactError(f"store {url}: is gone with the process; use a folder or a URL such as s3://bucket/prefix")
     try:
         system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
@@ -152,7 +132,7 @@ def open_bucket(url: str) -> Bucket:
             f"store {url}: {error_message(error)}: use a folder or a URL such as s3://bucket/prefix"
         ) from None
     bucket = Bucket(url, system, root.rstrip("/"))
-    bucket.sizes(".probe")  # a wrong address, bucket or key is found now, and not after hours of work
+    bucket.objects(".probe")  # a wrong address, bucket or key is found now, and not after hours of work
     return bucket
 
 

@@ -38,15 +38,19 @@ def bytes_of(path: Path) -> bytes | None:
         return None
 
 
-def folder_aside(target: Path) -> Path:
-    """A new folder beside the target, in which its content is prepared."""
+@contextmanager
+def replaced_folder(target: Path) -> Iterator[Path]:
+    """A new folder to write the content to, which then replaces the target; of several writers the last one stays."""
     aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.tmp")
     aside.mkdir(parents=True)
-    return aside
+    try:
+        yield aside
+        _rename_over(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
-def put_folder_in_place(aside: Path, target: Path) -> None:
-    """Rename a folder over whatever stands there; of several that do so at once, the last stays, whole."""
+def _rename_over(aside: Path, target: Path) -> None:
     while True:
         try:
             aside.replace(target)
@@ -63,11 +67,7 @@ def put_folder_in_place(aside: Path, target: Path) -> None:
 
 @contextmanager
 def locked(path: Path, *, blocking: bool = True) -> Iterator[None]:
-    """Hold an advisory lock (flock), which ends with its process, however that ends.
-
-    Raises:
-        TimeoutError: the lock is not to be waited for, and another process holds it.
-    """
+    """Hold an advisory lock (flock), which ends with its process; a TimeoutError says that it is not free."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without flock, filelock would take a file's existence for a lock, which outlives a killed process.
     with FileLock(path, blocking=blocking, fallback_to_soft=False):
@@ -81,31 +81,19 @@ class AppendLog:
     """
 
     def __init__(self, path: Path, *, exclusive: bool = False) -> None:
-        """Open the file, which is made with its folder where it is missing; an exclusive one must not exist yet.
-
-        Raises:
-            OSError: the disk refuses, or the file exists already.
-        """
+        """Open the file, which is made with its folder where it is missing; an exclusive one must not exist yet."""
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if exclusive else 0)
         self.path, self.descriptor = path, os.open(path, flags, 0o644)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append one record as a line.
-
-        Raises:
-            OSError: the disk does not take it; what follows must not be written behind half a line.
-        """
+        """Append one record as a line; after an OSError nothing must be written behind half a line."""
         line = memoryview(json.dumps(record, separators=(",", ":")).encode() + b"\n")
         while line:
             line = line[os.write(self.descriptor, line) :]
 
     def sync(self) -> None:
-        """Wait until everything that was appended is on the disk; may run in another thread than `append`.
-
-        Raises:
-            OSError: the disk does not take it.
-        """
+        """Wait until everything that was appended is on the disk; may run in another thread than `append`."""
         os.fdatasync(self.descriptor)
 
     def sync_name(self) -> None:
@@ -117,11 +105,9 @@ class AppendLog:
             os.close(folder)
 
     def __enter__(self) -> Self:
-        """The log itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         os.close(self.descriptor)
 
 

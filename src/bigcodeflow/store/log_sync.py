@@ -1,8 +1,7 @@
-"""Lines that are appended on one machine, kept as immutable objects, so that another machine can go on.
+"""Logs of unfinished work, copied to a bucket, so that another machine can go on.
 
-Every few seconds what is new in a folder's files becomes one object, a segment, named by its origin (this folder on
-this machine) and a number. A machine restores the segments of all other origins as files that the readers of the folder
-read beside their own.
+Every few seconds the new lines of a folder's files become one immutable object, a segment, named by its origin (this
+folder on this machine) and a number. A machine restores the segments of all other origins as files beside its own.
 """
 
 import json
@@ -29,7 +28,7 @@ _DOWNLOADS_AT_ONCE = 8
 
 
 class LogFiles(Enum):
-    """Which files of a folder are kept, and what a segment of another machine is called among them."""
+    """Which files of a folder are copied, and what a segment of another machine is called among them."""
 
     VERDICTS = ("*/*.jsonl", "restored/{}")
     ANSWERS = ("replies-*.jsonl", "replies-000000-{}")
@@ -39,7 +38,7 @@ class LogFiles(Enum):
 
 @dataclass
 class _State:
-    """What of this folder is kept already; beside the files, so that a process that is killed repeats no line."""
+    """What of this folder is in the bucket; a file beside the logs, so that a killed process repeats no line."""
 
     origin: str = field(default_factory=lambda: uuid.uuid4().hex)
     segments: int = 0
@@ -48,41 +47,24 @@ class _State:
 
 
 class LogSync:
-    """Keeps a folder's lines while it is entered; restores those of other machines before."""
+    """A context that first restores the lines of other machines in a folder, then copies what is appended to it."""
 
     def __init__(
         self, bucket: Bucket, folder: Path, name: str, files: LogFiles, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
     ) -> None:
-        """Nothing happens before it is entered.
-
-        Args:
-            bucket: where segments go.
-            folder: the files' folder.
-            name: the folder's name in the store.
-            files: which files.
-            seconds: time between two segments.
-        """
+        """`name` is the folder's in the store, `seconds` the time between two segments."""
         self._bucket, self._folder, self._name, self._seconds = bucket, folder, name, seconds
         self._pattern, self._restored = files.value
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="bigcodeflow-log-sync", daemon=True)
 
     def __enter__(self) -> Self:
-        """Restore, and keep from then on.
-
-        Raises:
-            ArtifactError: the store cannot be reached.
-        """
         self.restore()
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Keep what is left.
-
-        Raises:
-            ArtifactError: the store cannot be reached, and nothing else has gone wrong before.
-        """
+        """Save what is left; an ArtifactError is raised where nothing else has gone wrong before."""
         self._over.set()
         self._thread.join()
         try:
@@ -94,36 +76,30 @@ class LogSync:
 
     def restore(self) -> None:
         """Bring the segments of other origins that are not here yet."""
-        found = {name: size for name, size in self._bucket.sizes(self._name).items() if "/" not in name}
+        found = {name: facts.size_bytes for name, facts in self._bucket.objects(self._name).items() if "/" not in name}
         if not found:
             return
         with locked(self._folder / _LOCK):
             state = self._state()
             foreign = {name: size for name, size in found.items() if not name.startswith(state.origin)}
             if "{}" in self._restored:
-
-                def bring(name: str) -> None:
-                    path = self._folder / self._restored.format(name)
-                    if path.is_file() and path.stat().st_size == foreign[name]:
-                        return
-                    content = self._bucket.read(f"{self._name}/{name}")
-                    if content is not None:
-                        write_atomically(path, content)
-
                 with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-log-sync") as pool:
-                    list(pool.map(bring, foreign))
+                    list(pool.map(self._download, foreign, foreign.values()))
             elif foreign and not (self._folder / self._restored).exists():
                 content = b"".join(self._bucket.read(f"{self._name}/{name}") or b"" for name in foreign)
                 write_atomically(self._folder / self._restored, content)
                 state.offsets[self._restored] = len(content)
                 self._remember(state)
 
-    def save(self) -> None:
-        """Put what is new into one further segment.
+    def _download(self, name: str, size_bytes: int) -> None:
+        path = self._folder / self._restored.format(name)
+        if not path.is_file() or path.stat().st_size != size_bytes:
+            content = self._bucket.read(f"{self._name}/{name}")
+            if content is not None:
+                write_atomically(path, content)
 
-        Raises:
-            ArtifactError: the store cannot be reached.
-        """
+    def save(self) -> None:
+        """Put what is new into one further segment."""
         if not self._folder.is_dir():
             return  # a twin of this run has published
         with locked(self._folder / _LOCK):
@@ -134,7 +110,7 @@ class LogSync:
                 if several and name.startswith(prefix):
                     continue  # is a segment of another machine
                 offset = state.offsets.get(name, 0)
-                new = _whole_lines(path, offset)
+                new = _whole_lines_after(path, offset)
                 state.offsets[name] = offset + len(new)
                 content += new
             if not content:
@@ -166,8 +142,7 @@ class LogSync:
         write_atomically(self._folder / _STATE, json.dumps(asdict(state)).encode())
 
 
-def _whole_lines(path: Path, offset: int) -> bytes:
-    """What stands in a file behind an offset, up to the last line that is written out."""
+def _whole_lines_after(path: Path, offset: int) -> bytes:
     try:
         with path.open("rb") as file:
             file.seek(offset)

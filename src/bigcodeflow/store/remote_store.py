@@ -1,9 +1,8 @@
 """A store at a URL, with a replica of it in a folder of each machine.
 
 Objects: ``{stage}/{key}/{sha256 of the part}.parquet`` and, written last, ``{stage}/{key}/manifest.json``. The manifest
-is the artifact: parts have names by content, so that publishers that meet overwrite nothing that a manifest names, and
-the last manifest stays. What is read is brought into the replica, which has the layout of a folder, and is checked on
-the way. The replica may be deleted at any time, but for unfinished work of the last seconds.
+is the artifact: parts have names by content, so that publishers that meet overwrite nothing that a manifest names. The
+replica has the layout of a folder; it may be deleted at any time, but for unfinished work of the last seconds.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ import pyarrow as pa
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.store.bucket import Bucket, BucketObject, open_bucket
-from bigcodeflow.store.files import bytes_of, file_sha256, folder_aside, put_folder_in_place
+from bigcodeflow.store.files import bytes_of, file_sha256, replaced_folder
 from bigcodeflow.store.log_sync import LogFiles, LogSync
 from bigcodeflow.store.store import (
     MANIFEST,
@@ -52,11 +51,7 @@ class RemoteStore(Store):
 
     @cached_property
     def bucket(self) -> Bucket:
-        """The store's objects.
-
-        Raises:
-            ArtifactError: it cannot be reached.
-        """
+        """The store's objects."""
         return open_bucket(self.location)
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
@@ -97,7 +92,7 @@ class RemoteStore(Store):
             # Of several parts only the manifest tells which one is published.
             if ref is None or names != {MANIFEST, f"{ref.sha256}.parquet"}:
                 stale.append(key)
-        _at_once(lambda key: self._download(stage, key), stale)
+        _in_parallel(lambda key: self._download(stage, key), stale)
         paths = [self.folder(stage, key) / PART for key in listed]
         return [path for path in paths if path.is_file()]
 
@@ -115,8 +110,8 @@ class RemoteStore(Store):
         return None
 
     def unfinished(self, stage: str) -> list[Path]:
-        names = {name.partition("/")[0] for name in self.bucket.sizes(stage)}
-        for name in sorted(name for name in names if name.endswith(UNFINISHED)):
+        folders = {name.partition("/")[0] for name in self.bucket.objects(stage)}
+        for name in sorted(name for name in folders if name.endswith(UNFINISHED)):
             self.synchronized(self.root / stage / name, LogFiles.VERDICTS).restore()
         return super().unfinished(stage)
 
@@ -126,7 +121,7 @@ class RemoteStore(Store):
     def discard(self, folder: Path) -> None:
         super().discard(folder)
         name = folder.relative_to(self.root).as_posix()
-        self.bucket.delete([f"{name}/{one}" for one in self.bucket.sizes(name)])
+        self.bucket.delete([f"{name}/{one}" for one in self.bucket.objects(name)])
 
     def write(self, name: str, content: bytes) -> Path:
         self.bucket.write(name, content)
@@ -140,9 +135,10 @@ class RemoteStore(Store):
         return path if bytes_of(path) == content else super().write(name, content)
 
     def files(self, folder: str) -> list[Path]:
-        there = {name: size for name, size in self.bucket.sizes(folder).items() if name.endswith(".json")}
+        there = {name: facts for name, facts in self.bucket.objects(folder).items() if name.endswith(".json")}
         here = {path.name: path.stat().st_size for path in super().files(folder)}
-        _at_once(self.file, [f"{folder}/{name}" for name, size in there.items() if here.get(name) != size])
+        stale = [f"{folder}/{name}" for name, facts in there.items() if here.get(name) != facts.size_bytes]
+        _in_parallel(self.file, stale)
         return [path for path in (self.root / folder / name for name in there) if path.is_file()]
 
     def remove_file(self, name: str) -> None:
@@ -177,7 +173,7 @@ class RemoteStore(Store):
     def _listed(self, stage: str) -> dict[str, set[str]]:
         """Names of every finished artifact's objects, by key."""
         found: dict[str, set[str]] = {}
-        for name in map(PurePosixPath, self.bucket.sizes(stage)):
+        for name in map(PurePosixPath, self.bucket.objects(stage)):
             found.setdefault(str(name.parent), set()).add(name.name)
         return {key: names for key, names in sorted(found.items()) if MANIFEST in names}
 
@@ -190,29 +186,24 @@ class RemoteStore(Store):
 
     def _download_part(self, ref: ArtifactRef, manifest: bytes) -> bool:
         """Bring a part into the replica; false where it is not there or not what its manifest says."""
-        target = self.folder(ref.stage, ref.key)
-        aside = folder_aside(target)
-        try:
-            there = self.bucket.download(_part_name(ref), aside / PART)
-            if not there or file_sha256(aside / PART) != ref.sha256:
-                return False
-            (aside / MANIFEST).write_bytes(manifest)
-            put_folder_in_place(aside, target)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        return True
+        with suppress(FileNotFoundError), replaced_folder(self.folder(ref.stage, ref.key)) as folder:
+            self.bucket.download(_part_name(ref), folder / PART)
+            if file_sha256(folder / PART) != ref.sha256:
+                raise FileNotFoundError
+            (folder / MANIFEST).write_bytes(manifest)
+            return True
+        return False
 
 
 def _part_name(ref: ArtifactRef) -> str:
     return f"{ref.stage}/{ref.key}/{ref.sha256}.parquet"
 
 
-def _at_once(action: Callable[[str], object], names: Iterable[str]) -> None:
+def _in_parallel(action: Callable[[str], object], names: Iterable[str]) -> None:
     with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE, "bigcodeflow-store") as pool:
         list(pool.map(action, names))
 
 
 def _last_used_at(objects: dict[str, BucketObject]) -> datetime:
-    """An artifact's manifest is written again when it is found; of anything else the newest object tells."""
-    newest = [objects[MANIFEST]] if MANIFEST in objects else objects.values()
-    return max(facts.written_at for facts in newest)
+    """When the manifest was written, which `find` writes again; without one, the newest object's time."""
+    return max(facts.written_at for facts in ([objects[MANIFEST]] if MANIFEST in objects else objects.values()))

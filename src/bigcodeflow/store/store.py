@@ -9,9 +9,10 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store.files import bytes_of, file_sha256, folder_aside, locked, put_folder_in_place, write_atomically
+from bigcodeflow.store.files import bytes_of, file_sha256, locked, replaced_folder, write_atomically
 from bigcodeflow.store.log_sync import LogFiles
 
 PART = "part-0.parquet"
@@ -44,10 +45,9 @@ class ArtifactRef(BaseModel):
 
 
 class StoredFolder(NamedTuple):
-    """A folder right below a stage's folder or that of answers, or a file there; see `Store.contents`."""
+    """A folder or file in a stage's folder or that of answers; its name is within the store, such as execution/KEY."""
 
     name: str
-    """Within the store, such as execution/KEY."""
     size_bytes: int
     last_used_at: datetime
     torn: bool = False
@@ -59,7 +59,7 @@ def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: 
 
     Args:
         stage: the stage's name.
-        version: the stage's version constant, bumped when its code changes the outcome.
+        version: bumped when the stage's code changes the outcome.
         settings: JSON-able settings that the stage reads; never ones that only change speed.
         inputs: keys of the artifacts that it reads.
     """
@@ -98,32 +98,26 @@ class Store:
     ) -> ArtifactRef:
         """Write the table and its manifest aside, then put both in place at once."""
         target = self.folder(stage, key)
-        aside = folder_aside(target)
-        part = aside / PART
-        pq.write_table(table, part, compression="zstd", row_group_size=_ROWS_PER_GROUP)
-        counts, sha256 = dict(statistics or {}), file_sha256(part)
-        ref = ArtifactRef(stage=stage, key=key, rows=table.num_rows, sha256=sha256, statistics=counts)
-        manifest = {
-            "artifact": ref.model_dump(),
-            "settings": dict(settings),
-            "inputs": [{"stage": given.stage, "key": given.key, "sha256": given.sha256} for given in inputs],
-            "bigcodeflow": bigcodeflow.__version__,
-            "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "columns": table.schema.names,
-        }
-        (aside / MANIFEST).write_text(json.dumps(manifest, indent=2))
-        self._upload(ref, aside)
-        put_folder_in_place(aside, target)
+        with replaced_folder(target) as folder:
+            pq.write_table(table, folder / PART, compression="zstd", row_group_size=_ROWS_PER_GROUP)
+            counts, sha256 = dict(statistics or {}), file_sha256(folder / PART)
+            ref = ArtifactRef(stage=stage, key=key, rows=table.num_rows, sha256=sha256, statistics=counts)
+            manifest = {
+                "artifact": ref.model_dump(),
+                "settings": dict(settings),
+                "inputs": [given.model_dump(include={"stage", "key", "sha256"}) for given in inputs],
+                "bigcodeflow": bigcodeflow.__version__,
+                "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "columns": table.schema.names,
+            }
+            (folder / MANIFEST).write_text(json.dumps(manifest, indent=2))
+            self._upload(ref, folder)
         self.discard(target.with_name(f"{key}{UNFINISHED}"))
         # Another run may have published the same key first; its bytes are then the artifact.
         return self.find(stage, key) or ref
 
     def read(self, ref: ArtifactRef, columns: list[str] | None = None) -> pa.Table:
-        """The artifact's table.
-
-        Raises:
-            ArtifactError: the artifact is gone or cannot be read.
-        """
+        """The artifact's table."""
         path = self.path(ref)
         try:
             return pq.read_table(path, columns=columns)
@@ -131,7 +125,7 @@ class Store:
             raise ArtifactError(f"artifact {path} cannot be read ({error}): run the {ref.stage} stage again") from error
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
-        """Bring part and manifest, prepared in a folder, to wherever they are kept beside this machine."""
+        """Copy part and manifest, prepared in a folder, to where other machines read them; here: nowhere."""
 
     def find(self, stage: str, key: str) -> ArtifactRef | None:
         """The published artifact, or None where there is none or its content no longer matches its manifest."""
@@ -168,11 +162,7 @@ class Store:
         return found
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        """Columns of an artifact, null where it lacks them; of one at a URL nothing else is brought here.
-
-        Returns:
-            None where the artifact is gone or damaged.
-        """
+        """Columns of an artifact, null where it lacks them, read where it lies; None where it is gone or damaged."""
         return columns_of(self.folder(stage, key) / PART, schema)
 
     def unfinished(self, stage: str) -> list[Path]:
@@ -180,15 +170,12 @@ class Store:
         return sorted(self.root.glob(f"{stage}/*{UNFINISHED}"))
 
     def synchronized(self, folder: Path, files: LogFiles) -> AbstractContextManager[object]:
-        """Bring what other machines have appended to a folder's logs, and keep what is appended meanwhile.
-
-        A folder needs nothing of it. At a URL, a run that goes on on another machine misses the last seconds at most.
-        """
-        del folder, files
+        """Restore what other machines have appended to a folder's logs, and copy what is appended meanwhile."""
+        del folder, files  # other machines read them where they are
         return nullcontext()
 
     def discard(self, folder: Path) -> None:
-        """Remove a workspace that has served, everywhere."""
+        """Remove a workspace that is no longer needed, everywhere."""
         shutil.rmtree(folder, ignore_errors=True)
 
     def write(self, name: str, content: bytes) -> Path:
@@ -212,16 +199,13 @@ class Store:
         """What is in a folder of the store, by name."""
         for path in sorted((self.root / folder).glob("*")):
             if path.is_dir() or path.suffix:
-                size_bytes = sum(one.st_size for one in _facts_of(_files_of(path)))
+                size_bytes = sum(one.st_size for one in _stats_below(path))
                 yield StoredFolder(f"{folder}/{path.name}", size_bytes, _last_used_at(path))
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        """Remove a folder and what this machine holds of it; false where it has been used since the limit.
+        """Remove a folder such as execution/KEY, here as well; false where it has been used since the limit.
 
-        Args:
-            name: the folder within the store, such as execution/KEY.
-            limit: time of the last use that lets it go.
-            lock: name of a file in the folder that whoever works there holds locked.
+        `lock` is the name of a file in the folder that whoever works there holds locked; it then decides instead.
         """
         path = self.root / name
         if lock:
@@ -269,18 +253,13 @@ def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
 def _last_used_at(path: Path) -> datetime:
     """An artifact's manifest is touched when it is found; of anything else the newest file tells."""
     manifest = path / MANIFEST
-    facts = _facts_of([manifest] if manifest.exists() else _files_of(path))
-    return datetime.fromtimestamp(max((one.st_mtime for one in facts), default=0.0), UTC)
+    stats = _stats_below(manifest if manifest.exists() else path)
+    return datetime.fromtimestamp(max((one.st_mtime for one in stats), default=0.0), UTC)
 
 
-def _facts_of(files: Iterable[Path]) -> Iterator[os.stat_result]:
-    for file in files:
+def _stats_below(path: Path) -> Iterator[os.stat_result]:
+    """Of the path itself and of every file below it."""
+    below = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    for file in chain([path], below):
         with suppress(FileNotFoundError):  # removed meanwhile
             yield file.stat()
-
-
-def _files_of(path: Path) -> Iterator[Path]:
-    """The path itself and every file below it."""
-    yield path
-    for folder, _, names in os.walk(path):
-        yield from (Path(folder, name) for name in names)

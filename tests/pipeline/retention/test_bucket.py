@@ -51,9 +51,9 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     whole_run(store, "kept", in_days(0))
     artifact(store, "execution", "unused")
     store.bucket.write("execution/left.partial/segment.jsonl", b"{}\n")
-    before = store.bucket.sizes("")
+    before = store.bucket.objects("")
     assert gone(settings(store), in_days(29)) == []
-    assert store.bucket.sizes("") == before
+    assert store.bucket.objects("") == before
     assert gone(settings(store), in_days(31)) == [
         "artifact: execution/unused",
         "unfinished work: execution/left.partial",
@@ -81,7 +81,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None
     assert store.find("dataset", "half") is None
     assert gone(settings(store), in_days(2)) == []
     assert gone(settings(store), in_days(31)) == ["debris: dataset/half"]
-    assert not store.bucket.sizes("dataset")
+    assert not store.bucket.objects("dataset")
 
 
 def test_finding_an_artifact_keeps_it(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_answers_stay_unless_asked_for(store: Store, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     assert gone(settings(store), in_days(400)) == []
     assert gone(settings(store, answers=True), in_days(400)) == ["answers: answers/some"]
-    assert not store.bucket.sizes("answers")
+    assert not store.bucket.objects("answers")
     assert not folder.exists()
 
 
