@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.schemas import HUB_COLUMNS, TASKS
-from bigcodeflow.datasets import FileSource, HubSource, known_task_ids, load_tasks, parse_source, resolve
-from bigcodeflow.datasets.sources import read_rows
+from bigcodeflow.datasets import known_task_ids, load_tasks, parse_source, resolve
+from bigcodeflow.datasets.hub import HubSource
+from bigcodeflow.datasets.sources import FileSource, read_rows
 
 
 def _load(path: Path | str, **view: Any) -> pa.Table:

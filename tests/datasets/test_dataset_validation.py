@@ -7,7 +7,9 @@ import pytest
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.schemas import HUB_COLUMNS
-from bigcodeflow.datasets import SourceRow, load_tasks, resolve, validate, validate_source
+from bigcodeflow.datasets import load_tasks, resolve, validate_source
+from bigcodeflow.datasets.sources import SourceRow
+from bigcodeflow.datasets.tasks import validate
 
 
 def _rows(*tasks: dict[str, Any]) -> list[SourceRow]:

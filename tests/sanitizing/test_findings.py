@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from bigcodeflow.sanitizing import BLOCKED_RULES, find_risks
-from bigcodeflow.sanitizing.findings import assess
+from bigcodeflow.sanitizing import find_risks
+from bigcodeflow.sanitizing.findings import BLOCKED_RULES, assess
 from tests.sanitizing.golden import Pair, layouts
 
 

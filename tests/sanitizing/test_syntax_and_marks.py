@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.sanitizing import omitted_setup, placeholder, syntax_error
+from bigcodeflow.sanitizing import syntax_error
+from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
 from tests.sanitizing.golden import layouts
 
 _PROMPT = "import numpy as np\nfrom os import path\nLIMIT = 3\ndef task_func(x):"

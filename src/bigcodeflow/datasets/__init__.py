@@ -12,37 +12,17 @@ from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, task_rows, validate
-from bigcodeflow.datasets.test_ids import expected_test_ids
 
-__all__ = [
-    "DEFAULT_VERSION",
-    "VERSION",
-    "FileSource",
-    "HubSource",
-    "ResolvedDataset",
-    "SourceRow",
-    "TaskSource",
-    "expected_test_ids",
-    "known_task_ids",
-    "load_tasks",
-    "parse_source",
-    "resolve",
-    "validate",
-    "validate_source",
-]
+__all__ = ["DEFAULT_VERSION", "ResolvedDataset", "known_task_ids", "load_tasks", "resolve", "validate_source"]
 
-TaskSource = FileSource | HubSource
 #: Part of every dataset artifact's key; bump when this package makes other rows of the same source.
 VERSION = 1
 
 
-def parse_source(text: str) -> TaskSource:
+def parse_source(text: str) -> FileSource | HubSource:
     """What ``dataset.source`` means: 'starter', a file, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
 
     A text that ends like a task file is one, even when it also looks like a hub name.
-
-    Raises:
-        DatasetError: the text is none of these.
     """
     if text == "starter":
         return FileSource(shipped("data/starter/tasks.jsonl"), "starter")
@@ -60,20 +40,12 @@ def parse_source(text: str) -> TaskSource:
 
 
 def resolve(config: DatasetConfig) -> ResolvedDataset:
-    """Pin the source's content, with one request to the hub at most and without reading tasks.
-
-    Raises:
-        DatasetError: the source is absent, unreachable or not permitted.
-    """
+    """Pin the source's content, with one request to the hub at most and without reading tasks."""
     return parse_source(config.source).resolve(config)
 
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
-    """The view's tasks as a table of the TASKS schema, in the source's order.
-
-    Raises:
-        DatasetError: rows break the schema (every bad row is named), or the view leaves no task.
-    """
+    """The view's tasks as a table of the TASKS schema, in the source's order; a DatasetError names every bad row."""
     rows = _rows(config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
@@ -82,23 +54,16 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
 
 
 def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:
-    """Ids whose samples are no strangers: those of the source before any view.
+    """Ids that a sample file may answer: those of the source before any view.
 
     A part of BigCodeBench knows the ids of all of it, so that a file of all answers can be judged by the hard subset.
-
-    Raises:
-        DatasetError: the source cannot be read.
     """
     ids = (row.values.get("task_id") for row in _rows(config, resolved))
     return _known(task_id for task_id in ids if isinstance(task_id, str))
 
 
 def validate_source(config: DatasetConfig) -> list[str]:
-    """Everything that is wrong with the source's rows, one line a problem; empty when all is well.
-
-    Raises:
-        DatasetError: the source cannot be read at all.
-    """
+    """Everything that is wrong with the source's rows, one line a problem; empty when all is well."""
     return validate(_rows(config, resolve(config)))
 
 

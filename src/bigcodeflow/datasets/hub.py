@@ -5,8 +5,9 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError, error_message
@@ -26,9 +27,6 @@ _REQUEST_TIMEOUT_SECONDS = 10.0
 _TRIES = 3
 _DEFAULT_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 30.0
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERROR = 500
-_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 _logger = logging.getLogger(__name__)
 
@@ -37,25 +35,18 @@ class _HubUnreachableError(Exception):
     """The hub did not answer, so that its cache may stand in."""
 
 
-class HubSettings(NamedTuple):
-    """Where the hub and its cache are, by the hub client's own environment variables.
+# The hub client reads these variables once, when it is imported; a worker that lives for days may get others later.
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
 
-    The client reads them once, when it is imported; a worker that lives for days may be given others later.
-    """
 
-    endpoint: str | None
-    """None takes the client's default."""
-    cache: Path
-    offline: bool
+def _cache() -> Path:
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
 
-    @classmethod
-    def from_environment(cls) -> "HubSettings":
-        """Settings by HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HF_HUB_OFFLINE."""
-        get = os.environ.get
-        home = get("HF_HOME") or Path(get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-        cache = Path(get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
-        endpoint = get("HF_ENDPOINT", "").rstrip("/") or None
-        return cls(endpoint, cache, get("HF_HUB_OFFLINE", "").upper() in _TRUE)
+
+def _is_offline(config: DatasetConfig) -> bool:
+    return config.offline or os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 class HubSource(NamedTuple):
@@ -71,98 +62,81 @@ class HubSource(NamedTuple):
 
         Where the hub does not answer, or offline was asked for, the commit last seen in the cache is taken; the
         description and a logged warning say so.
-
-        Raises:
-            DatasetError: repository, version or commit do not exist, or there is neither a hub nor a cached copy.
         """
-        settings = HubSettings.from_environment()
         # A commit belongs to the repository that was named; its hard tasks are then picked by their ids.
         hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
         named = self._replace(repo=_HARD_REPO) if hard_twin else self
-        if self.commit and (files := _cached_files(settings.cache, named.repo, self.version, self.commit)):
+        if self.commit and (files := named.cached_files(self.commit)):
             return named.at(self.commit, files)
-        if config.offline or settings.offline:
-            return named.from_cache(settings.cache, "offline, as asked")
+        if _is_offline(config):
+            return named.from_cache("offline, as asked")
         try:
-            info = _dataset_info(settings, named.repo, self.commit)
+            info = _dataset_info(named.repo, self.commit)
         except _HubUnreachableError as error:
-            return named.from_cache(settings.cache, f"the hub does not answer: {error}")
+            return named.from_cache(f"the hub does not answer: {error}")
         versions: dict[str, list[str]] = {}
         for sibling in info.siblings or ():
             if match := _SHARD.fullmatch(sibling.rfilename):
                 versions.setdefault(match["version"], []).append(sibling.rfilename)
         if self.version not in versions or not info.sha:
             known = ", ".join(sorted(versions)) or "none (no data/VERSION-*.parquet)"
-            raise DatasetError(
-                f"{named.repo}: has no version {self.version!r}; available: {known}: correct dataset.source"
-            )
+            available = f"has no version {self.version!r}; available: {known}"
+            raise DatasetError(f"{named.repo}: {available}: correct dataset.source")
         return named.at(info.sha, versions[self.version])
 
     def at(self, commit: str, files: Sequence[str], notice: str = "") -> ResolvedDataset:
         """The version as it stands in a commit."""
-        describe = f"{self.repo} {self.version} at commit {commit[:12]}{notice}"
         fingerprint = {"hub": self.repo, "version": self.version, "commit": commit}
-        return ResolvedDataset(fingerprint, describe, tuple(files))
+        return ResolvedDataset(fingerprint, f"{self.repo} {self.version} at commit {commit[:12]}{notice}", tuple(files))
 
-    def from_cache(self, cache: Path, reason: str) -> ResolvedDataset:
-        """The version as it stands in the commit that the cache saw last.
-
-        Raises:
-            DatasetError: the cache holds no complete copy.
-        """
+    def from_cache(self, reason: str) -> ResolvedDataset:
+        """The version as it stands in the commit that the cache saw last."""
         # The one that was downloaded last comes first.
-        cached = sorted(_snapshots(cache, self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        cached = sorted(_snapshots(self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for commit in [self.commit] if self.commit else [path.name for path in cached]:
-            if files := _cached_files(cache, self.repo, self.version, commit):
+            if files := self.cached_files(commit):
                 notice = f" from the cache ({reason})"
                 _logger.warning("%s: using commit %s%s", self.repo, commit[:12], notice)
                 return self.at(commit, files, notice)
         raise DatasetError(
-            f"{self.repo}@{self.version}: {reason}, and {cache} holds no copy: "
+            f"{self.repo}@{self.version}: {reason}, and {_cache()} holds no copy: "
             f"run once with network, or set dataset.source to a file or to 'starter'"
         )
 
-    def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """The version's Parquet files at the pinned commit; what is cached is not asked for again.
+    def cached_files(self, commit: str) -> tuple[str, ...]:
+        """Names of the version's files in the cached commit; none where a shard is lacking."""
+        names = (f"data/{path.name}" for path in sorted((_snapshots(self.repo) / commit / "data").glob("*.parquet")))
+        matches = [match for name in names if (match := _SHARD.fullmatch(name)) and match["version"] == self.version]
+        complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
+        return tuple(match.string for match in matches) if complete else ()
 
-        Raises:
-            DatasetError: a file cannot be downloaded.
-        """
-        settings = HubSettings.from_environment()
+    def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
+        """The version's Parquet files at the pinned commit; what is cached is not asked for again."""
         repo, commit = resolved.fingerprint["hub"], resolved.fingerprint["commit"]
-        snapshot = _snapshots(settings.cache, repo) / commit
+        snapshot = _snapshots(repo) / commit
         missing = [name for name in resolved.files if not (snapshot / name).is_file()]
-        if missing and (config.offline or settings.offline):
+        if missing and _is_offline(config):
             raise DatasetError(f"{repo}: commit {commit[:12]} is not cached and offline was asked for: run once online")
         for name in missing:
-            _download(settings, repo, commit, name)
+            _download(repo, commit, name)
         return tuple(snapshot / name for name in resolved.files)
 
 
-def _snapshots(cache: Path, repo: str) -> Path:
-    return cache / f"datasets--{repo.replace('/', '--')}" / "snapshots"
+def _snapshots(repo: str) -> Path:
+    return _cache() / f"datasets--{repo.replace('/', '--')}" / "snapshots"
 
 
-def _cached_files(cache: Path, repo: str, version: str, commit: str) -> tuple[str, ...]:
-    """Names of the version's files in the cached commit; none where a shard is lacking."""
-    snapshot = _snapshots(cache, repo) / commit
-    found = [path.relative_to(snapshot).as_posix() for path in sorted((snapshot / "data").glob("*.parquet"))]
-    matches = [match for name in found if (match := _SHARD.fullmatch(name)) and match["version"] == version]
-    complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
-    return tuple(match.string for match in matches) if complete else ()
-
-
-def _dataset_info(settings: HubSettings, repo: str, commit: str | None, tries: int = _TRIES) -> "DatasetInfo":
+def _dataset_info(repo: str, commit: str | None, tries: int = _TRIES) -> "DatasetInfo":
     from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
-        return HfApi(endpoint=settings.endpoint).dataset_info(repo, revision=commit, timeout=_REQUEST_TIMEOUT_SECONDS)
+        return HfApi(endpoint=_endpoint()).dataset_info(repo, revision=commit, timeout=_REQUEST_TIMEOUT_SECONDS)
     except HfHubHTTPError as error:
         stated = error.response.headers.get("Retry-After", "")
         wait_seconds = float(stated) if stated.isdecimal() else _DEFAULT_WAIT_SECONDS
-        limited = error.response.status_code == _TOO_MANY_REQUESTS
+        limited = error.response.status_code == HTTPStatus.TOO_MANY_REQUESTS
         if not limited or wait_seconds > _LONGEST_WAIT_SECONDS or tries == 1:
             raise _translated(error, repo, commit) from None
     except (HTTPError, OfflineModeIsEnabled) as error:
@@ -170,29 +144,21 @@ def _dataset_info(settings: HubSettings, repo: str, commit: str | None, tries: i
     except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
         raise DatasetError(f"{repo}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
     time.sleep(wait_seconds)
-    return _dataset_info(settings, repo, commit, tries - 1)
+    return _dataset_info(repo, commit, tries - 1)
 
 
-def _download(settings: HubSettings, repo: str, commit: str, name: str) -> None:
+def _download(repo: str, commit: str, name: str) -> None:
     from httpx2 import HTTPError
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
     place = f"{repo}: {name} at commit {commit[:12]}"
+    client: dict[str, Any] = {"cache_dir": _cache(), "endpoint": _endpoint(), "etag_timeout": _REQUEST_TIMEOUT_SECONDS}
     try:
-        hf_hub_download(
-            repo,
-            name,
-            repo_type="dataset",
-            revision=commit,
-            cache_dir=settings.cache,
-            endpoint=settings.endpoint,
-            etag_timeout=_REQUEST_TIMEOUT_SECONDS,
-        )
+        hf_hub_download(repo, name, repo_type="dataset", revision=commit, **client)
     except LocalEntryNotFoundError:
-        raise DatasetError(
-            f"{place} is not cached and the hub does not answer: check network and HF_ENDPOINT"
-        ) from None
+        remedy = "check network and HF_ENDPOINT"
+        raise DatasetError(f"{place} is not cached and the hub does not answer: {remedy}") from None
     except EntryNotFoundError:
         raise DatasetError(f"{place} is not on the hub: start a new run to take the newest commit") from None
     except HfHubHTTPError as error:
@@ -210,15 +176,13 @@ def _translated(error: "HfHubHTTPError", repo: str, commit: str | None) -> Excep
     status = error.response.status_code
     match error:
         case GatedRepoError():
-            remedy = "accept its conditions on the hub, then set HF_TOKEN to a token of that account"
-            return DatasetError(f"{repo}: is gated: {remedy}")
+            problem = "is gated: accept its conditions on the hub, then set HF_TOKEN to a token of that account"
         case RepositoryNotFoundError():
-            return DatasetError(
-                f"{repo}: is not a dataset on the hub, or is private: correct dataset.source or set HF_TOKEN"
-            )
+            problem = "is not a dataset on the hub, or is private: correct dataset.source or set HF_TOKEN"
         case RevisionNotFoundError():
-            return DatasetError(f"{repo}: has no commit {commit}: correct what follows # in dataset.source")
-        case _ if status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR:
+            problem = f"has no commit {commit}: correct what follows # in dataset.source"
+        case _ if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _HubUnreachableError(f"status {status}")
         case _:
-            return DatasetError(f"{repo}: the hub refused the request ({error_message(error)}): check HF_TOKEN")
+            problem = f"the hub refused the request ({error_message(error)}): check HF_TOKEN"
+    return DatasetError(f"{repo}: {problem}")

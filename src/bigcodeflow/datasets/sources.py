@@ -3,6 +3,7 @@
 import gzip
 import json
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.errors import DatasetError, error_message
+from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, error_message
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
 from bigcodeflow.store import file_sha256
 
@@ -32,10 +33,9 @@ class ResolvedDataset(NamedTuple):
 
 
 class SourceRow(NamedTuple):
-    """One task as its source states it."""
+    """One task as its source states it, and where it stands, such as 'tasks.jsonl, line 7'."""
 
     place: str
-    """Where it stands, such as 'tasks.jsonl, line 7'."""
     values: dict[str, Any]
 
 
@@ -47,22 +47,13 @@ class FileSource(NamedTuple):
     """What people call it: 'starter', or the path as it was given."""
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
-        """Pin the file by the sha256 of its bytes.
-
-        Raises:
-            DatasetError: there is no such file, or it cannot be opened.
-        """
+        """Pin the file by the sha256 of its bytes."""
         del config  # a file holds every view and needs no network
         sha256 = self._sha256()
-        describe = f"{self.name} (file {sha256[:12]})"
-        return ResolvedDataset({"file_sha256": sha256}, describe, (str(self.path),))
+        return ResolvedDataset({"file_sha256": sha256}, f"{self.name} (file {sha256[:12]})", (str(self.path),))
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """The file itself, once it is known to hold what was pinned.
-
-        Raises:
-            DatasetError: the file is gone or was changed since it was pinned.
-        """
+        """The file itself, once it is known to hold what was pinned."""
         del config
         if self._sha256() != resolved.fingerprint["file_sha256"]:
             raise DatasetError(f"{self.name}: the file was changed while the run was going on: start the run again")
@@ -77,37 +68,25 @@ class FileSource(NamedTuple):
 
 
 def read_rows(path: Path) -> list[SourceRow]:
-    """Every row of one task file, in file order.
-
-    Raises:
-        DatasetError: the file is damaged, of another format or empty, or a line or text of it is too large; all
-            unreadable lines are named at once.
-    """
+    """Every row of one task file, in file order; all unreadable lines are named in one DatasetError."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _jsonl_rows(path)
-    raise_problems(
-        [
-            f"{row.place}: {name} has {len(value):,} characters, and a text of a task may have "
-            f"{MOST_TEST_CHARACTERS:,}: shorten it"
-            for row in rows
-            for name in _PARSED
-            if isinstance(value := row.values.get(name), str) and len(value) > MOST_TEST_CHARACTERS
-        ]
+    texts = (
+        (row.place, name, text) for row in rows for name in _PARSED if isinstance(text := row.values.get(name), str)
     )
+    limit = f"a text of a task may have {MOST_TEST_CHARACTERS:,}: shorten it"
+    too_large = [one for one in texts if len(one[2]) > MOST_TEST_CHARACTERS]
+    raise_problems([f"{place}: {name} has {len(text):,} characters, and {limit}" for place, name, text in too_large])
     if not rows:
         raise DatasetError(f"{path}: holds no tasks: give one row a task, see docs/datasets.md")
     return rows
 
 
-def raise_problems(problems: list[str]) -> None:
-    """Raise all problems as one error, one line each, when there are any.
-
-    Raises:
-        DatasetError: problems is not empty; at most 20 are spelled out.
-    """
+def raise_problems(problems: Sequence[str], kind: type[BigCodeFlowError] = DatasetError) -> None:
+    """Raise all problems as one error, one line each, when there are any; at most 20 are spelled out."""
     hidden = len(problems) - _PROBLEMS_SHOWN
-    rest = [f"… and {hidden} more: mend these and validate again"] if hidden > 0 else []
+    rest = [f"… and {hidden:,} more: mend these and try again"] if hidden > 0 else []
     if problems:
-        raise DatasetError("\n".join([*problems[:_PROBLEMS_SHOWN], *rest]))
+        raise kind("\n".join([*problems[:_PROBLEMS_SHOWN], *rest]))
 
 
 def _parquet_rows(path: Path) -> list[SourceRow]:

@@ -1,12 +1,8 @@
-"""From a source's rows to rows of the tasks table: what can be wrong with them, derived columns, and what a view keeps.
-
-Nothing of a task is run. Derived columns are filled in where the source has none.
-"""
+"""From a source's rows to rows of the tasks table: validation, derived columns, and the view; no task is run."""
 
 import ast
 import json
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -16,9 +12,9 @@ from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import HUB_COLUMNS
-from bigcodeflow.core.untrusted_text import REFUSALS, storable
+from bigcodeflow.core.untrusted_text import REFUSALS, parser, storable
 from bigcodeflow.datasets.sources import SourceRow
-from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_quietly
+from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_once
 
 TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
 UNKNOWN_LIBRARY_DOMAIN = "General"
@@ -33,14 +29,13 @@ _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
 @cache
 def hard_task_ids() -> frozenset[str]:
     """The 148 ids of BigCodeBench-Hard."""
-    return frozenset(json.loads(shipped("data/bigcodebench/hard_task_ids.json").read_text(encoding="utf-8")))
+    return frozenset(json.loads(shipped("data/bigcodebench/hard_task_ids.json").read_bytes()))
 
 
 @cache
 def library_domains() -> Mapping[str, str]:
     """The benchmark authors' table of top-level library names and their domains."""
-    table = json.loads(shipped("data/bigcodebench/library_domains.json").read_text(encoding="utf-8"))
-    return MappingProxyType(table)
+    return MappingProxyType(json.loads(shipped("data/bigcodebench/library_domains.json").read_bytes()))
 
 
 def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
@@ -67,11 +62,7 @@ def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
 
 
 def read_libs(value: object) -> list[str]:
-    """Library names from a list, or from the text of one as the hub stores it.
-
-    Raises:
-        ValueError: the value is neither, or holds something other than text.
-    """
+    """Library names from a list, or from the text of one as the hub stores it; a ValueError says what else it is."""
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value.strip())
@@ -81,11 +72,7 @@ def read_libs(value: object) -> list[str]:
 
 
 def text_list(value: object) -> list[str]:
-    """The value, when it is a list of text.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """The value, when it is a list of text; else a ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("not a list of text")
     return value
@@ -103,11 +90,8 @@ def validate(rows: Sequence[SourceRow]) -> list[str]:
         task_id = row.values.get("task_id")
         where = f"{row.place} ({task_id})" if isinstance(task_id, str) else row.place
         problems += [f"{where}: {problem}" for problem in _row_problems(row.values, absent)]
-        if not isinstance(task_id, str):
-            continue
-        if task_id in seen:
+        if isinstance(task_id, str) and seen.setdefault(task_id, row.place) != row.place:
             problems.append(f"{where}: task_id is that of {seen[task_id]} too: give each task its own")
-        seen.setdefault(task_id, row.place)
     return problems
 
 
@@ -161,7 +145,7 @@ def _program_problems(values: Mapping[str, Any]) -> Iterator[str]:
     }
     problems = {name: problem for name, text in texts.items() if (problem := _compile_problem(text))}
     yield from (f"{name} does not compile ({problem}): correct the program" for name, problem in problems.items())
-    if not problems and entry_point not in bound_names(parse_quietly(program)):
+    if not problems and entry_point not in bound_names(program):
         yield f"entry_point {entry_point!r} is not defined by complete_prompt + canonical_solution: correct either"
     if problem := _compile_problem(values["test"]):
         yield f"test does not compile ({problem}): correct it"
@@ -175,9 +159,9 @@ def _program_problems(values: Mapping[str, Any]) -> Iterator[str]:
 
 def _compile_problem(text: str) -> str:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(parse_quietly(text), "<task>", "exec", dont_inherit=True)
+        tree = parse_once(text)
+        with parser():
+            compile(tree, "<task>", "exec", dont_inherit=True)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
     except REFUSALS as error:
@@ -188,15 +172,9 @@ def _compile_problem(text: str) -> str:
 def select(
     rows: Sequence[dict[str, Any]], config: DatasetConfig, known_task_ids: frozenset[str]
 ) -> list[dict[str, Any]]:
-    """Rows of the TASKS schema that the view keeps, in their own order.
+    """Rows of the TASKS schema that the view keeps, in their own order; empty fields of the view keep all.
 
-    Args:
-        rows: every row of the source.
-        config: the view; empty fields keep all.
-        known_task_ids: ids that may be named although the source carries only a part of them.
-
-    Raises:
-        DatasetError: the view names unknown ids, libraries or domains, or leaves no task.
+    The view may name all `known_task_ids`, although the source may carry only a part of them.
     """
     kept = [row for row in rows if row["hard"]] if config.subset == "hard" else list(rows)
     if config.ids.strip():
@@ -209,12 +187,8 @@ def select(
     domains = _known_names("domains", config.domains, every_domain)
     kept = [row for row in kept if not domains or domains & _folded(row["domains"])]
     if not kept:
-        view = {
-            "subset": config.subset.removeprefix("full"),
-            "ids": config.ids.strip(),
-            "libraries": ",".join(config.libraries),
-            "domains": ",".join(config.domains),
-        }
+        view = {"subset": config.subset.removeprefix("full"), "ids": config.ids.strip()}
+        view |= {"libraries": ",".join(config.libraries), "domains": ",".join(config.domains)}
         parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
         raise DatasetError(f"{config.source}: no task is left by {parts}: widen the selection")
     return kept
@@ -224,9 +198,6 @@ def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
     """Task ids meant by a selection such as '1,5-9,BigCodeBench/12'.
 
     A number means the tasks whose id ends in it after a slash; a range takes the tasks that exist between its ends.
-
-    Raises:
-        DatasetError: an entry means no known task; every such entry is named, with what is valid.
     """
     ids = frozenset(known)
     numbers: dict[int, list[str]] = {}

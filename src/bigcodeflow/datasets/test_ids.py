@@ -1,7 +1,6 @@
 """Which tests a task must report, read from its text without running it.
 
-The tests that a program must pass are fixed before it runs: a program that removes, renames or replaces a test would
-otherwise be judged by fewer tests than the task has.
+A program that removes, renames or replaces a test would otherwise be judged by fewer tests than the task has.
 """
 
 import ast
@@ -23,13 +22,8 @@ _OTHER = "other"
 
 @untrusted_text.remembered  # validation asks first, and the rows of the table once more
 def expected_test_ids(test: str) -> tuple[str, ...] | None:
-    """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class.
-
-    Raises:
-        SyntaxError: the text is not Python.
-        ValueError: the text holds a NUL character, or has more than MOST_TEST_CHARACTERS.
-    """
-    found = _module_namespace(parse_quietly(test)).get(_TEST_CLASS)
+    """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class."""
+    found = _namespace(parse_once(test).body).get(_TEST_CLASS)
     if not isinstance(found, type):
         return None
     names = (name for name in dir(found) if name.startswith(_PREFIX))
@@ -37,39 +31,30 @@ def expected_test_ids(test: str) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=2)  # what is asked of a text is asked in a row; a tree may have 180 MiB
-def parse_quietly(source: str) -> ast.Module:
-    """Parse without the warnings that newer Pythons give for old escapes and comparisons; the tree is shared.
-
-    Raises:
-        SyntaxError: the text is not Python.
-        ValueError: the text holds a NUL character.
-    """
+def parse_once(source: str) -> ast.Module:
+    """The text's syntax tree, which is shared."""
     return untrusted_text.parse(source)
 
 
-def bound_names(module: ast.Module) -> frozenset[str]:
+def bound_names(program: str) -> frozenset[str]:
     """Names that the module's own statements define, import or assign."""
-    return frozenset(_module_namespace(module))
+    return frozenset(_namespace(parse_once(program).body))
 
 
-def _module_namespace(module: ast.Module) -> _Namespace:
+def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = None) -> _Namespace:
+    """What statements bind: those of a module, or those of a class in a module."""
     names: _Namespace = {}
-    for statement in _statements(module.body):
-        if isinstance(statement, ast.ClassDef):
-            names[statement.name] = _class_of(statement, names)
+    for statement in _statements(body):
+        if not isinstance(statement, ast.ClassDef):
+            _bind(statement, names, module or {})
         else:
-            _bind(statement, names, {})
+            names[statement.name] = _class_of(statement, names) if module is None else _OTHER
     return names
 
 
 def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
     """An empty stand-in class, so that Python itself resolves what is inherited and what is hidden."""
-    own: _Namespace = {}
-    for statement in _statements(definition.body):
-        if isinstance(statement, ast.ClassDef):
-            own[statement.name] = _OTHER
-        else:
-            _bind(statement, own, module)
+    own = _namespace(definition.body, module)
     tests = {name: value for name, value in own.items() if name.startswith(_PREFIX)}
     named = [module.get(base.id) for base in definition.bases if isinstance(base, ast.Name)]
     bases = tuple(base for base in named if isinstance(base, type))
@@ -95,7 +80,6 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bind(statement: ast.stmt, names: _Namespace, outer: Mapping[str, object]) -> None:
-    """Record what the statement binds in its own namespace."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             decorators = {getattr(node, "attr", getattr(node, "id", "")) for node in statement.decorator_list}

@@ -1,21 +1,26 @@
-"""What is stated of a result file, and by whom: its name, the ``*_pass_at_k.json`` beside it, options, its own samples.
+"""What a result file's name, the ``*_pass_at_k.json`` beside it, options and its samples state of it.
 
-A field that two of them state differently is refused: whichever was taken, a score might stand under a false name.
+A field that two of them state differently is refused: whichever was taken, a score might stand under a false name. So
+is a file that does not fit the tasks, or the sample file that it is said to be of.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bigcodeflow.config import Variant
+from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.datasets.sources import raise_problems
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
-from bigcodeflow.importing.reading import Entry, read_json, stem_of
+from bigcodeflow.importing.reading import Entry, ResultsFile, read_json, stem_of
 from bigcodeflow.results.statistics import pass_at_k
 
+Row = Mapping[str, Any]
 Value = str | int | float | bool
 
 #: MODEL--bigcodebench[-hard]-SPLIT[--BACKEND-TEMPERATURE-SAMPLES…], as the original names its files.
@@ -27,6 +32,7 @@ _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
 _REMEDY = (
     "correct the wrong one (rename the file, put its own pass_at_k.json beside it, drop the option) and import it again"
 )
+_SHOWN = {"True": "yes", "False": "no"}
 _SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _K = re.compile(r"pass@([1-9]\d*)")
 _VALUES: Mapping[str, tuple[str | bool, ...]] = {
@@ -49,12 +55,7 @@ class Claim(NamedTuple):
 def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
     """The value of every field that is stated; where several sources name a model, the first one's words count.
 
-    Args:
-        path: the result file, for messages.
-        claims: all that is said of it.
-
-    Raises:
-        SamplesError: one line for each field that is stated in two ways, with every source and its value.
+    A SamplesError has a line for each field that is stated in two ways, with every source and its value.
     """
     fields: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -70,11 +71,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
         else:
             conflict = several
         if conflict:
-            words = {True: "yes", False: "no"}
-            said = ", ".join(
-                f"{words[claim.value] if isinstance(claim.value, bool) else repr(claim.value)} says {claim.source}"
-                for claim in stated
-            )
+            said = ", ".join(f"{_SHOWN.get(repr(one.value), repr(one.value))} says {one.source}" for one in stated)
             problems.append(f"{path}: {field} is stated in several ways: {said}: {_REMEDY}")
         elif field == "model" or not several:
             values[field] = stated[0].value
@@ -100,12 +97,7 @@ def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -
 
 
 def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
-    """What a name in the original's form states; nothing for any other name.
-
-    Args:
-        stem: the name without its ending.
-        source: what to call it in messages.
-    """
+    """What a name in the original's form, without its ending, states; nothing for any other name."""
     named = _NAME.fullmatch(stem)
     if named is None:
         return
@@ -122,11 +114,7 @@ def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
 
 
 def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
-    """What the samples themselves tell of subset and number of samples.
-
-    Args:
-        task_ids: the task of every sample.
-    """
+    """What the tasks of a file's samples tell of subset and number of samples."""
     counts = Counter(task_ids)
     ours = BIGCODEBENCH_IDS & counts.keys()
     easy = len(ours - hard_task_ids())
@@ -140,24 +128,19 @@ def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
 
 
 class Scores(NamedTuple):
-    """What stands beside a result file; empty and None where nothing does."""
+    """The scores beside a result file; empty and None where there are none."""
 
     path: Path
-    claims: tuple[Claim, ...] = ()
-    """What it states of the file."""
-    pass_at_k: Mapping[int, float] = {}
+    claims: tuple[Claim, ...]
+    pass_at_k: Mapping[int, float]
     """k → pass@k over all tasks, where nothing was left out of it."""
-    failed_tasks: frozenset[str] | None = None
+    failed_tasks: frozenset[str] | None
     """Tasks whose ground truth failed; None: it is not known how ground truths came out."""
-    gt_pass_rate: float | None = None
+    gt_pass_rate: float | None
 
 
 def scores_of(results: Path) -> Scores:
-    """The scores beside a result file.
-
-    Raises:
-        SamplesError: they cannot be read, state a view that there is not, or stand there twice.
-    """
+    """The scores beside a result file."""
     path, content = results.with_name(f"{stem_of(results)}_pass_at_k.json"), {}
     there = {file: read_json(file) for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()}
     if len({found.sha256 for found in there.values()}) > 1:
@@ -181,12 +164,7 @@ def scores_of(results: Path) -> Scores:
 
 
 def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
-    """Tasks whose ground truth failed, or None where the scores do not tell, or contradict themselves.
-
-    Args:
-        scores: what stands beside the results.
-        n_tasks: tasks that the results hold.
-    """
+    """Tasks whose ground truth failed, or None where the scores do not tell, or contradict themselves."""
     # With --no_gt the original executes no ground truth, and writes a rate of 0 and every task as failed.
     if scores.failed_tasks is None or not scores.gt_pass_rate or not n_tasks:
         return None
@@ -197,23 +175,20 @@ def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
 
 def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Iterator[str]:
     """What the scores say that the samples of the file do not give: they are of another evaluation then."""
-    counts: dict[str, list[int]] = {}
-    for entry in entries:
-        given = counts.setdefault(entry.task_id, [0, 0, 0])
-        given[0] += 1
-        given[1] += entry.status != "infra_error"
-        given[2] += entry.status == "pass"
+    given = Counter(entry.task_id for entry in entries)
+    judged = Counter(entry.task_id for entry in entries if entry.status != "infra_error")
+    passed = Counter(entry.task_id for entry in entries if entry.status == "pass")
     remedy = "the two are not of the same evaluation; move the wrong one away"
     for k, recorded in scores.pass_at_k.items():
-        fewest = min((n_given for n_given, _, _ in counts.values()), default=0)
+        fewest = min(given.values(), default=0)
         if fewest < k:
             yield f"{results}: has tasks of {fewest} samples, and {scores.path} states pass@{k}: {remedy}"
             continue
-        values = [pass_at_k(n_judged, n_passed, k) for _, n_judged, n_passed in counts.values() if n_judged >= k]
+        values = [pass_at_k(judged[task_id], passed[task_id], k) for task_id in given if judged[task_id] >= k]
         ours = math.fsum(values) / len(values) if values else math.nan
         if not math.isclose(ours, recorded, rel_tol=1e-9, abs_tol=1e-12):
             yield f"{results}: its samples give pass@{k} {ours}, and {scores.path} says {recorded}: {remedy}"
-    if foreign := sorted((scores.failed_tasks or frozenset()) - counts.keys()):
+    if foreign := sorted((scores.failed_tasks or frozenset()) - given.keys()):
         yield f"{results}: has no result of {foreign[0]}, and {scores.path} says that its ground truth failed: {remedy}"
 
 
@@ -236,3 +211,92 @@ def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class Matched(NamedTuple):
+    """The samples of the selected tasks, in the order of the tasks."""
+
+    variant: Variant
+    """How the programs were executed: calibrated where they begin with their tasks' code_prompt."""
+    entries: list[Entry]
+    solutions: dict[tuple[str, int], str]
+    """By task and sample index, the programs without what calibration put in front of them."""
+
+
+def match(
+    results: ResultsFile,
+    tasks: Sequence[Row],
+    claims: Sequence[Claim],
+    known_task_ids: Collection[str],
+    *,
+    selection: bool,
+) -> Matched:
+    """Put the samples of a file to the tasks; a SamplesError names all defects, those of reading among them.
+
+    Args:
+        results: the file.
+        tasks: rows of the TASKS schema that results are wanted for.
+        claims: what is stated of the file.
+        known_task_ids: ids of the whole dataset; samples of those that are not wanted are left aside.
+        selection: single tasks were asked for, so that tasks without a sample are no defect.
+    """
+    path = results.path
+    prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}
+    places = {task_id: place for place, task_id in enumerate(prefixes)}
+    entries = [entry for entry in results.entries if entry.task_id in places]
+    entries.sort(key=lambda entry: places[entry.task_id])
+    calibrated = _is_calibrated(results, entries, prefixes, claims)
+    there = dict.fromkeys(entry.task_id for entry in results.entries)
+    foreign = [task_id for task_id in there if task_id not in known_task_ids]
+    remedy = "choose its own with --dataset"
+    defects = [*results.defects, *(f"{path}: task {one} is not in the dataset: {remedy}" for one in foreign)]
+    if not selection and not results.defects:
+        missing = [task_id for task_id in prefixes if task_id not in there]
+        remedy = "select those it has with --ids or --subset"
+        defects += [f"{path}: has no result of task {one}: {remedy}" for one in missing]
+    # Programs that begin otherwise than calibration makes them from these tasks have verdicts of other tasks.
+    defects += [
+        f"{path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's code_prompt, as "
+        "calibrated programs do: choose with --dataset the version it was made with"
+        for entry in entries
+        if calibrated and not entry.program.startswith(prefixes[entry.task_id])
+    ]
+    if not entries and not defects:
+        defects.append(f"{path}: holds no sample of the selected tasks: widen --ids, or take another file")
+    raise_problems(defects, SamplesError)
+    solutions = {
+        (entry.task_id, entry.sample_index): entry.program.removeprefix(prefixes[entry.task_id] if calibrated else "")
+        for entry in entries
+    }
+    return Matched("calibrated" if calibrated else "raw", entries, solutions)
+
+
+def _is_calibrated(
+    results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
+) -> bool:
+    """What is stated of it, else what most programs look like; those that look otherwise are then defects."""
+    looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
+    stated = [claim for claim in claims if claim.field == "calibrated"]
+    if len(looks) == 1:
+        [calibrated] = looks
+        which = "every one begins" if calibrated else "none begins"
+        stated.append(Claim("calibrated", calibrated, f"its samples ({which} with its task's code_prompt)"))
+    return bool(agreed(results.path, stated).get("calibrated", looks[True] > looks[False]))
+
+
+def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row], name: str) -> None:
+    """Refuse a sample file that does not hold the very programs that were executed; `name` is the file's."""
+    given = {(row["task_id"], row["sample_index"]): row["given_solution"] for row in samples}
+    executed = matched.solutions
+    problems = dict.fromkeys(executed.keys() - given.keys(), f"is missing, and {results.path} has a result of it")
+    problems |= dict.fromkeys(given.keys() - executed.keys(), f"is there, and {results.path} has no result of it")
+    for entry in matched.entries:
+        place = (entry.task_id, entry.sample_index)
+        # A sample file may hold the calibrated text already. A raw answer alone states no program to compare.
+        if given.get(place) not in {None, executed[place], entry.program}:
+            problems[place] = f"is another program than {results.path} has a result of"
+    remedy = "give the sample file that was evaluated"
+    lines = [
+        f"{name}: task {task_id}, sample {index} {problem}" for (task_id, index), problem in sorted(problems.items())
+    ]
+    raise_problems([f"{line}: {remedy}" for line in lines], SamplesError)

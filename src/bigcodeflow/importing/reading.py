@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.untrusted_text import storable
 
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
-_DEFECTS_SHOWN = 20
 #: The original's words, and the one that our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
 _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {task_id: [sample, …]}}'
@@ -33,7 +32,7 @@ class Entry(NamedTuple):
 
 
 class ResultsFile(NamedTuple):
-    """What one file holds, and what is wrong with it."""
+    """What one file holds, and its defects."""
 
     path: Path
     stem: str
@@ -46,11 +45,7 @@ class ResultsFile(NamedTuple):
 
 
 def read_results(path: Path) -> ResultsFile:
-    """Read a result file of the original evaluator, gzipped or not.
-
-    Raises:
-        SamplesError: the file cannot be read at all, or is of another format.
-    """
+    """Read a result file of the original evaluator, gzipped or not; raises where it cannot be read at all."""
     content = read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
@@ -80,32 +75,17 @@ def _defect(task_id: str, sample: Any) -> str:
     """Why this is no result of the task, and what to do; empty where it is one."""
     if not isinstance(sample, dict):
         return "is no object: write task_id, solution, status and details"
-    status, details, defect = sample.get("status"), sample.get("details") or {}, ""
+    status, details = sample.get("status"), sample.get("details") or {}
     if sample.get("task_id", task_id) != task_id:
-        defect = f"says that it answers {sample['task_id']!r}: put it under its own task"
-    elif not isinstance(sample.get("solution"), str):
-        defect = "has no solution, or one that is not text: the executed program is needed"
-    elif status not in _STATUSES:
-        defect = f"status {status!r} is none of {', '.join(_STATUSES)}: correct it"
-    elif not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
-        defect = "details is no object of texts: write {test: traceback}"
-    elif status == "pass" and details:
-        tests = ", ".join(map(storable, details))
-        defect = f"passes and has failing tests ({tests}): one of the two is wrong"
-    return defect
-
-
-def raise_defects(defects: Sequence[str]) -> None:
-    """Raise all defects as one error, one line each, when there are any.
-
-    Raises:
-        SamplesError: defects is not empty; at most 20 are spelled out.
-    """
-    lines = list(defects[:_DEFECTS_SHOWN])
-    if hidden := len(defects) - len(lines):
-        lines.append(f"… and {hidden:,} more defects: mend these and try again")
-    if lines:
-        raise SamplesError("\n".join(lines))
+        return f"says that it answers {sample['task_id']!r}: put it under its own task"
+    if not isinstance(sample.get("solution"), str):
+        return "has no solution, or one that is not text: the executed program is needed"
+    if status not in _STATUSES:
+        return f"status {status!r} is none of {', '.join(_STATUSES)}: correct it"
+    if not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
+        return "details is no object of texts: write {test: traceback}"
+    tests = ", ".join(map(storable, details))
+    return f"passes and has failing tests ({tests}): one of the two is wrong" if details and status == "pass" else ""
 
 
 def stem_of(path: Path) -> str:
@@ -123,11 +103,7 @@ class JsonFile(NamedTuple):
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read a JSON file, gzipped or not.
-
-    Raises:
-        SamplesError: it cannot be read, or is no JSON.
-    """
+    """Read a JSON file, gzipped or not."""
     twice: list[str] = []
 
     def collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An imported file as a run of the store: the same artifacts, of the same stages, made from what the file states."""
+"""An imported file as a run of the store: artifacts of the same stages, made from what the file states."""
 
 import json
 import re
@@ -15,20 +15,9 @@ from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.core.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
-from bigcodeflow.importing.claims import (
-    Claim,
-    Scores,
-    Value,
-    agreed,
-    claims_of_name,
-    claims_of_options,
-    claims_of_samples,
-    contradictions,
-    failed_ground_truths,
-    scores_of,
-)
-from bigcodeflow.importing.matching import Matched, check_samples, match
-from bigcodeflow.importing.reading import ResultsFile, raise_defects, read_results
+from bigcodeflow.datasets.sources import raise_problems
+from bigcodeflow.importing import claims
+from bigcodeflow.importing.reading import ResultsFile, read_results
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
@@ -49,10 +38,9 @@ Row = dict[str, Any]
 
 
 class ImportedRun(NamedTuple):
-    """What a file became."""
+    """The run that a file became, with the name of its record."""
 
     record: str
-    """Name of the run record."""
     config: RunConfig
     model: str
     metrics: ArtifactRef
@@ -62,15 +50,14 @@ class ImportedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """One file on its way."""
+    """One file and what its run is made of."""
 
     results: ResultsFile
-    scores: Scores
-    view: Mapping[str, Value]
+    scores: claims.Scores
+    view: Mapping[str, claims.Value]
     """What is stated of it: model, split and subset, and more where it is known."""
     run: ResolvedRun
-    """The settings that the stages are made with."""
-    matched: Matched
+    matched: claims.Matched
     dataset: ArtifactRef
     tasks: list[Row]
     store: Store
@@ -79,13 +66,7 @@ class _Import:
 
 
 def import_results(
-    path: Path,
-    *,
-    settings: dict[str, Any],
-    store: Path,
-    listener: stages.Listener,
-    samples: str = "",
-    name: str = "",
+    path: Path, *, settings: dict[str, Any], store: Path, listener: stages.Listener, samples: str = "", name: str = ""
 ) -> ImportedRun:
     """Record a result file of the original evaluator as a run; the same file again gives the same run.
 
@@ -101,23 +82,21 @@ def import_results(
     Raises:
         SamplesError: all defects of the file; scores beside it that are not those of its samples; or its name, the
             scores, an option and what the store has recorded of it contradict each other.
-        ConfigError: the split is told nowhere.
-        DatasetError: the tasks cannot be had.
     """
-    found, scores = read_results(path), scores_of(path)
-    claims = [
-        *claims_of_options(settings, samples=samples, name=name),
+    found, scores = read_results(path), claims.scores_of(path)
+    stated_claims = [
+        *claims.claims_of_options(settings, samples=samples, name=name),
         *scores.claims,
-        *claims_of_name(found.stem, "the file's name"),
-        *([] if found.defects else claims_of_samples([entry.task_id for entry in found.entries])),
+        *claims.claims_of_name(found.stem, "the file's name"),
+        *([] if found.defects else claims.claims_of_samples([entry.task_id for entry in found.entries])),
     ]
-    stated = agreed(path, claims)
+    stated = claims.agreed(path, stated_claims)
     if "split" not in stated:
         raise ConfigError(f"{path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
-    view: dict[str, Value] = {"model": found.stem, "subset": "full", **stated}
+    view: dict[str, claims.Value] = {"model": found.stem, "subset": "full", **stated}
     view.pop("calibrated", None)
     if not found.defects:  # else the samples are not all there, and match names all defects
-        raise_defects(list(contradictions(scores, path, found.entries)))
+        raise_problems(list(claims.contradictions(scores, path, found.entries)), SamplesError)
     run = Resolver().up_to_sanitizing(_config(found, view, scores, settings, store=store, name=name))
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
@@ -125,9 +104,7 @@ def import_results(
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, kept)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), kept, listener)
     tasks = kept.read(dataset).to_pylist()
-    matched = match(
-        found, tasks, known_task_ids=_known_task_ids(config), selection=bool(config.dataset.ids), claims=claims
-    )
+    matched = claims.match(found, tasks, stated_claims, _known_task_ids(config), selection=bool(config.dataset.ids))
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))
     return _record(_Import(found, scores, view, run, matched, dataset, tasks, kept, samples), listener)
@@ -139,14 +116,14 @@ def _known_task_ids(config: RunConfig) -> frozenset[str]:
 
 def _config(
     found: ResultsFile,
-    view: Mapping[str, Value],
-    scores: Scores,
-    settings: Mapping[str, Any],
+    view: Mapping[str, claims.Value],
+    scores: claims.Scores,
+    settings: Row,
     *,
     store: Path,
     name: str,
 ) -> RunConfig:
-    """What the stages are made with; see :func:`_write_record` for what is recorded of it."""
+    """The settings of the stages; see :func:`_write_record` for what is recorded of them."""
     dataset = {key: value for key, value in settings.items() if value}
     return load_settings(
         {
@@ -163,20 +140,16 @@ def _config(
     )
 
 
-def _refuse_other_claims(found: ResultsFile, view: Mapping[str, Value | None], store: Store) -> None:
-    """See that the store does not hold a run of this very file already under another split, subset or model.
-
-    Raises:
-        SamplesError: it does; one line for each field, with the record.
-    """
+def _refuse_other_claims(found: ResultsFile, view: Mapping[str, claims.Value | None], store: Store) -> None:
+    """Refuse a file that the store holds a run of already, under another split, subset or model."""
     fields = ("model", "split", "subset")
-    claims = [Claim(field, value, "this import") for field in fields if (value := view[field]) is not None]
+    stated = [claims.Claim(field, value, "this import") for field in fields if (value := view[field]) is not None]
     for run in recorded_runs(store.location):
         if run.imported.get("sha256") == found.sha256:
             values = {"model": run.imported.get("model"), "split": run.split, "subset": run.subset}
             source = f"{store.root / 'runs' / run.record}.json, which is of this very file (if it is wrong, delete it)"
-            claims += [Claim(field, value, source) for field, value in values.items() if value is not None]
-    agreed(found.path, claims)
+            stated += [claims.Claim(field, value, source) for field, value in values.items() if value is not None]
+    claims.agreed(found.path, stated)
 
 
 def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
@@ -185,11 +158,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
     tasks = {task["task_id"]: task for task in given.tasks}
 
     def publish(
-        title: str,
-        settings: dict[str, Any],
-        inputs: tuple[ArtifactRef, ...],
-        schema: pa.Schema,
-        rows: Callable[[], Any],
+        title: str, settings: Row, inputs: tuple[ArtifactRef, ...], schema: pa.Schema, rows: Callable[[], list[Row]]
     ) -> ArtifactRef:
         def compute(_store: Store, _progress: stages.Progress) -> stages.Computed:
             return table_of(rows(), schema=schema), {}
@@ -203,7 +172,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
         answers |= generation.fingerprint(SamplesConfig(source=given.samples_source))
     samples = publish("generation", answers, (dataset,), SAMPLES, lambda: _samples(given))
     solutions = stages.perform(_solutions_stage(given, samples), given.store, listener)
-    failed = failed_ground_truths(given.scores, len({entry.task_id for entry in given.results.entries}))
+    failed = claims.failed_ground_truths(given.scores, len({entry.task_id for entry in given.results.entries}))
     truths = None
     if failed is not None:
         settings = {"of": "imported ground truths", "failed_tasks": sorted(failed)}
@@ -239,21 +208,12 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
 
 def _samples(given: _Import) -> list[Row]:
     """The sample file's answers; without one, programs stand in for the answers that nobody kept."""
-    executed = {
-        (entry.task_id, entry.sample_index): solution
-        for entry, solution in zip(given.matched.entries, given.matched.solutions, strict=True)
-    }
+    executed = given.matched.solutions
     if not given.samples_source:
+        origin = {"provider": BACKEND, "attempts": 1}
         return [
-            {
-                "task_id": task_id,
-                "sample_index": sample_index,
-                "raw_text": solution,
-                "given_solution": solution,
-                "provider": BACKEND,
-                "attempts": 1,
-            }
-            for (task_id, sample_index), solution in executed.items()
+            {"task_id": task_id, "sample_index": index, "raw_text": solution, "given_solution": solution, **origin}
+            for (task_id, index), solution in executed.items()
         ]
     config = given.run.config
     rows: list[Row] = generation.load_samples(
@@ -262,7 +222,7 @@ def _samples(given: _Import) -> list[Row]:
         known_task_ids=_known_task_ids(config),
         selection=bool(config.dataset.ids),
     ).to_pylist()
-    check_samples(given.results, given.matched, rows, given.samples_source)
+    claims.check_samples(given.results, given.matched, rows, given.samples_source)
     return [row | {"given_solution": executed[row["task_id"], row["sample_index"]]} for row in rows]
 
 
@@ -279,7 +239,7 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
 
 
 def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
-    """Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
+    """claims.Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
     config = given.run.config
     split, subset = config.dataset.split, config.dataset.subset
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
@@ -309,13 +269,8 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
     """Write the record where the store has none of this content, and return its name; the run takes the file's date.
 
-    Args:
-        given: the import.
-        origin: what the run was made of, beside the file; the same content gives the same record.
-        artifacts: keys by stage, None where there is none.
-
-    Raises:
-        SamplesError: a run of this name and this file was made of something else.
+    `origin` is what the run was made of, beside the file, `artifacts` its keys by stage. Raises a SamplesError where a
+    run of this name and this file was made of something else.
     """
     found, config, store = given.results, given.run.config, given.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it

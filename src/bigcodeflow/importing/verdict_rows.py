@@ -39,9 +39,7 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
     item = WorkItem(
         # No execution may ever be spared on account of this verdict, so its key is of another kind than an execution's.
         verdict_key=artifact_key(
-            "imported verdict",
-            1,
-            {"program": entry.program, "test": task["test"], "details": dict(entry.details)},
+            "imported verdict", 1, {"program": entry.program, "test": task["test"], "details": dict(entry.details)}
         ),
         program=entry.program,
         test=task["test"],

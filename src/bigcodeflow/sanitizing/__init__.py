@@ -6,16 +6,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from bigcodeflow.config import SanitizingConfig
+from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SOLUTIONS, table_of
-from bigcodeflow.core.untrusted_text import (
-    MOST_PROGRAM_CHARACTERS,
-    TooLargeError,
-    fails_alone,
-    read_apart,
-    require_size,
-    storable,
-)
 from bigcodeflow.sanitizing.findings import Safety, assess, find_risks, unreadable
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
@@ -31,13 +24,13 @@ Progress = Callable[[int, int], None]
 _MAX_READ_HERE_CHARACTERS = 100_000
 
 
-@fails_alone(lambda text, **_: storable(text))
+@untrusted_text.fails_alone(lambda text, **_: untrusted_text.storable(text))
 def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
     """The program in an answer; it can be stored as UTF-8 whatever the answer holds.
 
     'parity' gives what the original gives, 'robust' keeps what the original loses, 'none' gives the text.
     """
-    text = storable(text)
+    text = untrusted_text.storable(text)
     if mode == "parity":
         return parity_solution(text, entry_point)
     if mode == "robust":
@@ -83,14 +76,14 @@ def sanitize_samples(
     return table_of(rows, schema=SOLUTIONS)
 
 
-@fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
+@untrusted_text.fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
     """The columns that an answer gives; one that cannot be read within limits is judged as it stands."""
     try:
-        require_size(text, MOST_PROGRAM_CHARACTERS, "a program")
+        untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
         if len(text) > _MAX_READ_HERE_CHARACTERS:
-            return read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
-    except TooLargeError as error:
+            return untrusted_text.read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
+    except untrusted_text.TooLargeError as error:
         return _unread(text, config, str(error))
     return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)
 
@@ -98,14 +91,13 @@ def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt:
 def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
     solution = sanitize(text, entry_point=entry_point, mode=config.mode)
     safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
-    return _row(solution, syntax_error(solution), safety) | {
-        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
-        "placeholder": placeholder(solution, entry_point),
-    }
+    omits = omitted_setup(solution, code_prompt, entry_point)
+    marks = {"omitted_setup": omits, "placeholder": placeholder(solution, entry_point)}
+    return _row(solution, syntax_error(solution), safety) | marks
 
 
 def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
-    return _row(storable(text), reason, unreadable(reason, config.safety_policy))
+    return _row(untrusted_text.storable(text), reason, unreadable(reason, config.safety_policy))
 
 
 def _row(solution: str, error: str, safety: Safety) -> dict[str, Any]:

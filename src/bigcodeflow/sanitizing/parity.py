@@ -15,6 +15,7 @@ attribute. The tree is tree-sitter's; Python's own parser ends some statements a
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 import tree_sitter_python
@@ -101,9 +102,7 @@ def longest_program_range(text: str) -> LineRange | None:
     lines = text.split("\n")
     layout = _layout(lines)
     reach = _ProgramEnds(layout)
-    code_before = [0]
-    for line in lines:
-        code_before.append(code_before[-1] + bool(line.strip()))
+    code_before = list(accumulate((bool(line.strip()) for line in lines), initial=0))
     best, most = LineRange(0, 0), 0
 
     def code_up_to(first: int, end: int) -> int:

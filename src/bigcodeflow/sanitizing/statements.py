@@ -25,52 +25,14 @@ _YOUR_CODE = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """One top-level statement and its source text."""
+    """One top-level statement, its source text, and the names of its module that executing it binds and reads."""
 
     node: ast.stmt
     text: str
-
-    @cached_property
-    def _names(self) -> tuple[set[str], set[str], set[str]]:
-        """Module-level names that executing it binds and reads, and that functions which it defines bind or read."""
-        try:
-            with untrusted_text.parser():
-                module = symtable.symtable(self.text, "<statement>", "exec")
-        except untrusted_text.REFUSALS:
-            every = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
-            return every, every, every
-        binds: set[str] = set()
-        reads: set[str] = set()
-        later: set[str] = set()
-        waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
-        while waiting:
-            table, deferred = waiting.pop()
-            for symbol in table.get_symbols():
-                if table.get_type() != "module" and not symbol.is_global():
-                    continue
-                if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
-                    (later if deferred else binds).add(symbol.get_name())
-                if symbol.is_referenced():
-                    (later if deferred else reads).add(symbol.get_name())
-            for child in table.get_children():
-                called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
-                waiting.append((child, deferred or called))
-        return binds, reads, later
-
-    @property
-    def binds(self) -> set[str]:
-        """Module-level names that executing it binds."""
-        return self._names[0]
-
-    @property
-    def reads(self) -> set[str]:
-        """Module-level names that executing it reads."""
-        return self._names[1]
-
-    @property
-    def needs(self) -> set[str]:
-        """Module-level names that it, or a function that it defines, reads."""
-        return self._names[1] | self._names[2]
+    binds: set[str]
+    reads: set[str]
+    needs: set[str]
+    """What it reads, and what functions that it defines bind or read."""
 
     @cached_property
     def mentions(self) -> set[str]:
@@ -128,10 +90,9 @@ class Statement:
     @property
     def is_definition(self) -> bool:
         """Is a function, a class, or an assignment to one name."""
-        if isinstance(self.node, ast.Assign):
-            return isinstance(self.node.targets[0], ast.Name)
-        if isinstance(self.node, ast.AnnAssign):
-            return isinstance(self.node.target, ast.Name)
+        match self.node:
+            case ast.Assign(targets=[ast.Name(), *_]) | ast.AnnAssign(target=ast.Name()):
+                return True
         return self.is_function_or_class
 
     @property
@@ -156,7 +117,40 @@ def statements_of(program: str) -> list[Statement] | None:
     lines = [line.encode() for line in _LINE_END.split(program)]
     # Equal statements share one object: a model may write a statement a thousand times.
     known: dict[str, Statement] = {}
-    return [known.setdefault(text, Statement(node, text)) for node in tree.body for text in (_source(lines, node),)]
+    found = []
+    for node in tree.body:
+        text = _source(lines, node)
+        if text not in known:
+            known[text] = Statement(node, text, *_names(text, node))
+        found.append(known[text])
+    return found
+
+
+def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
+    """Module-level names that a statement binds, reads, and needs."""
+    try:
+        with untrusted_text.parser():
+            module = symtable.symtable(text, "<statement>", "exec")
+    except untrusted_text.REFUSALS:
+        every = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+        return every, every, every
+    binds: set[str] = set()
+    reads: set[str] = set()
+    later: set[str] = set()
+    waiting = [(module, False)]  # a loop, because tables nest deeper than Python recurses
+    while waiting:
+        table, deferred = waiting.pop()
+        for symbol in table.get_symbols():
+            if table.get_type() != "module" and not symbol.is_global():
+                continue
+            if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global():
+                (later if deferred else binds).add(symbol.get_name())
+            if symbol.is_referenced():
+                (later if deferred else reads).add(symbol.get_name())
+        for child in table.get_children():
+            called = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
+            waiting.append((child, deferred or called))
+    return binds, reads, reads | later
 
 
 def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set[str]:

@@ -45,24 +45,20 @@ def replaced_folder(target: Path) -> Iterator[Path]:
     aside.mkdir(parents=True)
     try:
         yield aside
-        _rename_over(aside, target)
+        while True:
+            try:
+                aside.replace(target)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+            else:
+                return
+            displaced = target.with_name(f"{target.name}.{uuid.uuid4().hex}.old")
+            with suppress(FileNotFoundError):  # another writer displaced it first
+                target.replace(displaced)
+            shutil.rmtree(displaced, ignore_errors=True)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def _rename_over(aside: Path, target: Path) -> None:
-    while True:
-        try:
-            aside.replace(target)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        else:
-            return
-        displaced = target.with_name(f"{target.name}.{uuid.uuid4().hex}.old")
-        with suppress(FileNotFoundError):  # another writer displaced it first
-            target.replace(displaced)
-        shutil.rmtree(displaced, ignore_errors=True)
 
 
 @contextmanager

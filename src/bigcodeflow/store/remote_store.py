@@ -24,16 +24,7 @@ from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.store.bucket import Bucket, BucketObject, open_bucket
 from bigcodeflow.store.files import bytes_of, file_sha256, replaced_folder
 from bigcodeflow.store.log_sync import LogFiles, LogSync
-from bigcodeflow.store.store import (
-    MANIFEST,
-    PART,
-    UNFINISHED,
-    ArtifactRef,
-    Store,
-    StoredFolder,
-    columns_of,
-    described,
-)
+from bigcodeflow.store.store import MANIFEST, PART, UNFINISHED, ArtifactRef, Store, StoredFolder, columns_of, described
 
 _FOLDER_DIGITS = 16
 _DOWNLOADS_AT_ONCE = 8
