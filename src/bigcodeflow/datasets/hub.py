@@ -54,8 +54,7 @@ class HubSource(NamedTuple):
 
     repo: str
     version: str = DEFAULT_VERSION
-    commit: str | None = None
-    """Commit to stay at; None takes the newest."""
+    commit: str | None = None  # commit to stay at; None takes the newest
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the version to a commit, with one request at most.

@@ -24,12 +24,9 @@ _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs
 class ResolvedDataset(NamedTuple):
     """A source pinned to one content, before any of it was read."""
 
-    fingerprint: dict[str, str]
-    """What identifies the content: hub, version and commit, or file_sha256."""
-    describe: str
-    """One line for people; says so where a cached copy stands in for the hub."""
-    files: tuple[str, ...]
-    """The task files: paths within the hub repository at that commit, or the one local path."""
+    fingerprint: dict[str, str]  # what identifies the content: hub, version and commit, or file_sha256
+    describe: str  # one line for people; says so where a cached copy stands in for the hub
+    files: tuple[str, ...]  # the task files: paths within the hub repository at that commit, or the one local path
 
 
 class SourceRow(NamedTuple):
@@ -43,8 +40,7 @@ class FileSource(NamedTuple):
     """One file of tasks on this machine."""
 
     path: Path
-    name: str
-    """What people call it: 'starter', or the path as it was given."""
+    name: str  # what people call it: 'starter', or the path as it was given
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the file by the sha256 of its bytes."""

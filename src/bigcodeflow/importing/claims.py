@@ -45,11 +45,9 @@ _VALUES: Mapping[str, tuple[str | bool, ...]] = {
 class Claim(NamedTuple):
     """One field of a result file, as one source states it."""
 
-    field: str
-    """model, split, subset, calibrated, temperature or n_samples."""
+    field: str  # model, split, subset, calibrated, temperature or n_samples
     value: Value
-    source: str
-    """Who says so, in words that follow 'says'."""
+    source: str  # who says so, in words that follow 'says'
 
 
 def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
@@ -132,8 +130,7 @@ class Scores(NamedTuple):
 
     path: Path
     claims: tuple[Claim, ...]
-    pass_at_k: Mapping[int, float]
-    """k → pass@k over all tasks, where nothing was left out of it."""
+    pass_at_k: Mapping[int, float]  # k → pass@k over all tasks, where nothing was left out of it
     failed_tasks: frozenset[str] | None
     """Tasks whose ground truth failed; None: it is not known how ground truths came out."""
     gt_pass_rate: float | None
@@ -216,8 +213,7 @@ def _is_number(value: object) -> bool:
 class Matched(NamedTuple):
     """The samples of the selected tasks, in the order of the tasks."""
 
-    variant: Variant
-    """How the programs were executed: calibrated where they begin with their tasks' code_prompt."""
+    variant: Variant  # how the programs were executed: calibrated where they begin with their tasks' code_prompt
     entries: list[Entry]
     solutions: dict[tuple[str, int], str]
     """By task and sample index, the programs without what calibration put in front of them."""
@@ -233,12 +229,8 @@ def match(
 ) -> Matched:
     """Put the samples of a file to the tasks; a SamplesError names all defects, those of reading among them.
 
-    Args:
-        results: the file.
-        tasks: rows of the TASKS schema that results are wanted for.
-        claims: what is stated of the file.
-        known_task_ids: ids of the whole dataset; samples of those that are not wanted are left aside.
-        selection: single tasks were asked for, so that tasks without a sample are no defect.
+    Samples of known tasks that are not wanted are left aside. Where single tasks were selected, those without a sample
+    are no defect.
     """
     path = results.path
     prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}

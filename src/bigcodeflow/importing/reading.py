@@ -23,20 +23,16 @@ class Entry(NamedTuple):
 
     task_id: str
     sample_index: int
-    program: str
-    """The text that was executed."""
-    status: str
-    """pass, fail, timeout or infra_error."""
-    details: Mapping[str, str]
-    """Failing test → traceback; 'ALL' → why the module itself failed."""
+    program: str  # the text that was executed
+    status: str  # pass, fail, timeout or infra_error
+    details: Mapping[str, str]  # failing test → traceback; 'ALL' → why the module itself failed
 
 
 class ResultsFile(NamedTuple):
     """What one file holds, and its defects."""
 
     path: Path
-    stem: str
-    """The file's name without what every such file's name ends with."""
+    stem: str  # the file's name without what every such file's name ends with
     sha256: str
     evaluated_at: datetime
     """The file's own date. It states no zone; UTC is taken, so that the file means the same on every machine."""

@@ -3,7 +3,7 @@
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,8 +44,7 @@ class ImportedRun(NamedTuple):
     config: RunConfig
     model: str
     metrics: ArtifactRef
-    ground_truth: ArtifactRef | None
-    """None where it is not known how ground truths came out."""
+    ground_truth: ArtifactRef | None  # None where it is not known how ground truths came out
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +53,14 @@ class _Import:
 
     results: ResultsFile
     scores: claims.Scores
-    view: Mapping[str, claims.Value]
-    """What is stated of it: model, split and subset, and more where it is known."""
+    view: Mapping[str, claims.Value]  # what is stated of it: model, split and subset, and more where it is known
     run: ResolvedRun
     matched: claims.Matched
     dataset: ArtifactRef
     tasks: list[Row]
     store: Store
-    samples_source: str
-    """Sample file with the raw answers; empty: none was given."""
+    known_task_ids: frozenset[str]
+    samples_source: str  # sample file with the raw answers; empty: none was given
 
 
 def import_results(
@@ -97,31 +95,22 @@ def import_results(
     view.pop("calibrated", None)
     if not found.defects:  # else the samples are not all there, and match names all defects
         raise_problems(list(claims.contradictions(scores, path, found.entries)), SamplesError)
-    run = Resolver().up_to_sanitizing(_config(found, view, scores, settings, store=store, name=name))
+    run = Resolver().up_to_sanitizing(_config(found, view, scores.pass_at_k, settings, store=store, name=name))
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, kept = run.config, open_store(run.config.store)
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, kept)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), kept, listener)
     tasks = kept.read(dataset).to_pylist()
-    matched = claims.match(found, tasks, stated_claims, _known_task_ids(config), selection=bool(config.dataset.ids))
+    known = datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
+    matched = claims.match(found, tasks, stated_claims, known, selection=bool(config.dataset.ids))
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))
-    return _record(_Import(found, scores, view, run, matched, dataset, tasks, kept, samples), listener)
-
-
-def _known_task_ids(config: RunConfig) -> frozenset[str]:
-    return datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
+    return _record(_Import(found, scores, view, run, matched, dataset, tasks, kept, known, samples), listener)
 
 
 def _config(
-    found: ResultsFile,
-    view: Mapping[str, claims.Value],
-    scores: claims.Scores,
-    settings: Row,
-    *,
-    store: Path,
-    name: str,
+    found: ResultsFile, view: Mapping[str, claims.Value], k: Iterable[int], settings: Row, *, store: Path, name: str
 ) -> RunConfig:
     """The settings of the stages; see :func:`_write_record` for what is recorded of them."""
     dataset = {key: value for key, value in settings.items() if value}
@@ -132,7 +121,7 @@ def _config(
             "dataset": dataset | {"split": view["split"], "subset": view["subset"]},
             "samples": {"source": str(found.path)},
             "sanitizing": {"mode": "none"},
-            "aggregation": {"k": sorted({*_K, *scores.pass_at_k})},
+            "aggregation": {"k": sorted({*_K, *k})},
             # What is known of an environment here says nothing about verdicts of another one.
             "execution": {"quarantine": "off"},
         },
@@ -219,7 +208,7 @@ def _samples(given: _Import) -> list[Row]:
     rows: list[Row] = generation.load_samples(
         SamplesConfig(source=given.samples_source),
         given.store.read(given.dataset),
-        known_task_ids=_known_task_ids(config),
+        known_task_ids=given.known_task_ids,
         selection=bool(config.dataset.ids),
     ).to_pylist()
     claims.check_samples(given.results, given.matched, rows, given.samples_source)
@@ -239,7 +228,7 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
 
 
 def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
-    """claims.Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
+    """Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
     config = given.run.config
     split, subset = config.dataset.split, config.dataset.subset
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
@@ -269,8 +258,7 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
     """Write the record where the store has none of this content, and return its name; the run takes the file's date.
 
-    `origin` is what the run was made of, beside the file, `artifacts` its keys by stage. Raises a SamplesError where a
-    run of this name and this file was made of something else.
+    `origin` is what the run was made of, beside the file; a run of this name and this file with another is refused.
     """
     found, config, store = given.results, given.run.config, given.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it

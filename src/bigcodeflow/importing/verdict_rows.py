@@ -25,11 +25,10 @@ Row = dict[str, Any]
 
 
 def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanitizer: str = UNKNOWN) -> Row:
-    """A row of the VERDICTS schema.
+    """A row of the VERDICTS schema, with the file's own status: another one would change the score.
 
-    The status is the file's own, whatever the trace suggests: another one would change the score. The failure kind is
-    what a live execution with that trace gets, and unknown where the file gives no reason. Where it does not tell which
-    tests failed, there are no tests in the row: 'missing' ones would read as if none of them had passed.
+    The failure kind is what a live execution with that trace gets, and unknown where the file gives no reason. Where it
+    does not tell which tests failed, the row has none: 'missing' ones would read as if none of them had passed.
     """
     owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": sanitizer}
     expected = tuple(task["expected_tests"])

@@ -43,11 +43,8 @@ def sanitize_samples(
 ) -> pa.Table:
     """The solutions of all samples, in the samples' order; mode 'none' takes `given_solution` where there is one.
 
-    Args:
-        samples: SAMPLES schema; raises a SamplesError for one that answers a task that is not among the tasks.
-        tasks: TASKS schema.
-        config: mode and safety policy.
-        progress: called with the samples done and the samples in all, after each.
+    Tables of the SAMPLES and the TASKS schema; a SamplesError names a sample of a task that is not among the tasks.
+    `progress` is called with the samples done and the samples in all, after each.
     """
     known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
     columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]

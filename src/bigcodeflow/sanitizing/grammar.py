@@ -162,12 +162,12 @@ _INCOMPLETE = _ReadResult("unreadable")
 class _LineState(NamedTuple):
     """What reading one line led to."""
 
-    outcome: Literal["open", "unreadable", "closes_foreign"]
     brackets: str = ""
     quote: str = ""
     joined: bool = False  # a backslash joins the next line
     last: str = ""
     depth: int = 0
+    closes_foreign: bool = False  # a bracket of an outer reader
 
 
 def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
@@ -187,11 +187,11 @@ def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _Rea
     number, brackets, quote, last, depth = start, "", "", "", 0
     while number < len(lines):
         line = _read_line(lines[number], brackets, quote)
-        if line.outcome == "closes_foreign":
+        if line is None:
+            return _INCOMPLETE
+        if line.closes_foreign:
             return _ReadResult("closes_foreign", number, last, depth, brackets, quote)
         depth = max(depth, line.depth)
-        if line.outcome == "unreadable":
-            return _INCOMPLETE
         brackets, quote, last = line.brackets, line.quote, line.last or last
         number += 1
         if not (brackets or quote or line.joined):
@@ -212,7 +212,8 @@ def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _Rea
     return _INCOMPLETE
 
 
-def _read_line(line: str, brackets: str, quote: str) -> _LineState:
+def _read_line(line: str, brackets: str, quote: str) -> _LineState | None:
+    """What reading a line led to; None where it is unreadable."""
     position, depth = 0, 0
     while True:
         if quote:
@@ -221,14 +222,14 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState:
             if end < 0:
                 tail = line[position:]
                 goes_on = len(quote) > 1 or (len(tail) - len(tail.rstrip("\\"))) % 2 == 1  # ends in a backslash
-                return _LineState("open" if goes_on else "unreadable", brackets, quote, last=quote[0], depth=depth)
+                return _LineState(brackets, quote, last=quote[0], depth=depth) if goes_on else None
             quote, position = "", end
         match = _CODE_STOP.search(line, position)
         mark, stop = (match[0], match.start()) if match else ("", len(line))
         if mark in {"", "#", "\\"}:
             ended = mark != "\\" or stop == len(line) - 1
-            code = line[:stop].rstrip(" \t\f")
-            return _LineState("open" if ended else "unreadable", brackets, "", mark == "\\", code[-1:], depth)
+            last = line[:stop].rstrip(" \t\f")[-1:]
+            return _LineState(brackets, "", mark == "\\", last, depth) if ended else None
         position = stop + len(mark)
         if mark in _STRING_STOP:
             quote = mark
@@ -236,11 +237,11 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState:
             brackets += mark
             depth = max(depth, len(brackets))
             if depth > _MAX_NESTING:
-                return _LineState("unreadable")
+                return None
         elif brackets[-1:] == _CLOSES[mark]:
             brackets = brackets[:-1]
         else:
-            return _LineState("unreadable" if brackets else "closes_foreign")
+            return None if brackets else _LineState(closes_foreign=True)
 
 
 def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalLine | None:

@@ -100,19 +100,18 @@ def longest_program(text: str) -> str:
 def longest_program_range(text: str) -> LineRange | None:
     """Where the longest range of at least two lines that is a program lies; None: there is none."""
     lines = text.split("\n")
-    layout = _layout(lines)
-    reach = _ProgramEnds(layout)
+    reach = _ProgramEnds(lines)
     code_before = list(accumulate((bool(line.strip()) for line in lines), initial=0))
     best, most = LineRange(0, 0), 0
 
     def code_up_to(first: int, end: int) -> int:
-        last = layout.line_of[end] if end >= 0 else first
+        last = reach.line_of[end] if end >= 0 else first
         return code_before[last + 1] - code_before[first] if last > first else 0
 
-    for first, start in enumerate(layout.first_of):
+    for first, start in enumerate(reach.first_of):
         if code_up_to(first, reach.bound[start]) > most and code_up_to(first, reach.furthest(start)) > most:
             end = reach.furthest(start)
-            best, most = LineRange(first, layout.line_of[end]), code_up_to(first, end)
+            best, most = LineRange(first, reach.line_of[end]), code_up_to(first, end)
     if not most:
         return None
     last = best.last
@@ -122,28 +121,6 @@ def longest_program_range(text: str) -> LineRange | None:
     while last < best.last and parse_or_none("\n".join(lines[best.first : last + 1])) is None:
         last += 1
     return LineRange(best.first, last)
-
-
-class _Layout(NamedTuple):
-    """Lines as Python sees them: a carriage return ends one, although the original counts only newlines."""
-
-    lines: list[str]
-    line_of: list[int]  # original line of each
-    first_of: list[int]  # first of each original line
-    is_end: list[bool]  # the last of its original line
-    is_broken: list[bool]  # a carriage return ends it
-
-
-def _layout(lines: list[str]) -> _Layout:
-    layout = _Layout([], [], [], [], [])
-    for number, line in enumerate(lines):
-        parts = _LINE_BREAK.split(line.removesuffix("\r"))
-        layout.first_of.append(len(layout.lines))
-        layout.lines.extend(parts)
-        layout.line_of.extend([number] * len(parts))
-        layout.is_end.extend([False] * (len(parts) - 1) + [True])
-        layout.is_broken.extend([True] * (len(parts) - 1) + [line.endswith("\r")])
-    return layout
 
 
 class _StatementEnd(NamedTuple):
@@ -157,11 +134,21 @@ _NO_STATEMENT = _StatementEnd(_NOWHERE, _NOWHERE)
 
 
 class _ProgramEnds:
-    """For every line the furthest permitted end of a program that starts there."""
+    """For every line the furthest permitted end of a program that starts there.
 
-    def __init__(self, layout: _Layout) -> None:
-        self._layout = layout
-        self._lines = layout.lines
+    Lines are those of Python: a carriage return ends one, although the original counts only newlines.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self._lines: list[str] = []
+        self.line_of: list[int] = []  # original line of each
+        self.first_of: list[int] = []  # first of each original line
+        for number, text in enumerate(texts):
+            parts = _LINE_BREAK.split(text.removesuffix("\r"))
+            self.first_of.append(len(self._lines))
+            self._lines += parts
+            self.line_of += [number] * len(parts)
         self._logical = [*logical_lines(self._lines), None]
         self._statements: dict[int, _StatementEnd] = {}
         self._furthest: dict[int, int] = {}
@@ -224,9 +211,11 @@ class _ProgramEnds:
         return found
 
     def _permitted(self, line: LogicalLine) -> int:
+        number = self.line_of[line.end]
+        ends_original_line = number not in self.line_of[line.end + 1 : line.end + 2]
         # A backslash joins a next line that is empty only where yet another line follows.
-        joined_to_nothing = line.end > line.start and not self._lines[line.end] and not self._layout.is_broken[line.end]
-        return line.end if self._layout.is_end[line.end] and not joined_to_nothing else _NOWHERE
+        joined_to_nothing = line.end > line.start and not self._lines[line.end] and self._texts[number][-1:] != "\r"
+        return line.end if ends_original_line and not joined_to_nothing else _NOWHERE
 
     def _statement(self, head: LogicalLine) -> _StatementEnd:
         members = [head]

@@ -26,7 +26,7 @@ from bigcodeflow.sanitizing.statements import (
 
 _MAX_ROUNDS = 8
 _TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+")
+_FENCE = re.compile(r"\n[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+(?=\n)")
 _PYTHON = frozenset({"", "python", "python3", "py", "py3", "python2", "code", "tool_code"})
 #: Calls that end, show or test a program; as statements they set nothing up.
 _SHOWS = frozenset(
@@ -65,8 +65,7 @@ def _once(given: str, entry_point: str) -> str:
     text = _dedented(given)
     spoken = _dedented(without_thinking(text))
     for found in _attempts(text, spoken, entry_point):
-        solution = _assembled(found, entry_point)
-        if solution:
+        if solution := _assembled(found, entry_point):
             return solution
     # The original strips the answer, which can make a program of what is none by its layout.
     fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((spoken, text, given))]
@@ -165,19 +164,15 @@ def fenced_texts(text: str) -> list[str]:
 
     What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
     """
-    found: list[str] = []
-    lines: list[str] = []
-    foreign, fenced = False, False
-    for line in [*text.split("\n"), None]:
-        fence = None if line is None else _FENCE.fullmatch(line)
-        if line is not None and fence is None:
-            lines.append(line)
-            continue
-        if not foreign:
-            found.append(_dedented("\n".join(lines)))
-        if fence:
-            foreign, fenced, lines = fence[1].lower() not in _PYTHON, True, []
-    return [passage for passage in found if passage.strip()] if fenced else []
+    before, *rest = _FENCE.split(f"\n{text}\n")  # then the language of each fence and the text after it
+    if not rest:
+        return []
+    rest[-1] = rest[-1].removesuffix("\n")
+    found = [
+        before,
+        *(part for language, part in zip(rest[::2], rest[1::2], strict=True) if language.lower() in _PYTHON),
+    ]
+    return [_dedented(part.removeprefix("\n")) for part in found if part.strip()]
 
 
 def _dedented(text: str) -> str:

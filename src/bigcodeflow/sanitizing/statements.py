@@ -31,8 +31,7 @@ class Statement:
     text: str
     binds: set[str]
     reads: set[str]
-    needs: set[str]
-    """What it reads, and what functions that it defines bind or read."""
+    needs: set[str]  # what it reads, and what functions that it defines bind or read
 
     @cached_property
     def mentions(self) -> set[str]:

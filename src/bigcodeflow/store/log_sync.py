@@ -42,8 +42,7 @@ class _State:
 
     origin: str = field(default_factory=lambda: uuid.uuid4().hex)
     segments: int = 0
-    offsets: dict[str, int] = field(default_factory=dict)
-    """Bytes of each file that are in segments."""
+    offsets: dict[str, int] = field(default_factory=dict)  # bytes of each file that are in segments
 
 
 class LogSync:
@@ -56,7 +55,7 @@ class LogSync:
         self._bucket, self._folder, self._name, self._seconds = bucket, folder, name, seconds
         self._pattern, self._restored = files.value
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="bigcodeflow-log-sync", daemon=True)
+        self._thread = threading.Thread(target=self._save_repeatedly, name="bigcodeflow-log-sync", daemon=True)
 
     def __enter__(self) -> Self:
         self.restore()
@@ -93,10 +92,10 @@ class LogSync:
 
     def _download(self, name: str, size_bytes: int) -> None:
         path = self._folder / self._restored.format(name)
-        if not path.is_file() or path.stat().st_size != size_bytes:
-            content = self._bucket.read(f"{self._name}/{name}")
-            if content is not None:
-                write_atomically(path, content)
+        if path.is_file() and path.stat().st_size == size_bytes:
+            return
+        if content := self._bucket.read(f"{self._name}/{name}"):
+            write_atomically(path, content)
 
     def save(self) -> None:
         """Put what is new into one further segment."""
@@ -119,7 +118,7 @@ class LogSync:
             state.segments += 1
             self._remember(state)
 
-    def _keep(self) -> None:
+    def _save_repeatedly(self) -> None:
         has_warned = False
         while not self._over.wait(self._seconds):
             try:

@@ -50,18 +50,14 @@ class StoredFolder(NamedTuple):
     name: str
     size_bytes: int
     last_used_at: datetime
-    torn: bool = False
-    """Whether it is an artifact's part whose publisher never came to the manifest."""
+    torn: bool = False  # whether it is an artifact's part whose publisher never came to the manifest
 
 
 def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
     """Identity of a stage's output: sha256 of everything that can change it, as 64 hex digits.
 
-    Args:
-        stage: the stage's name.
-        version: bumped when the stage's code changes the outcome.
-        settings: JSON-able settings that the stage reads; never ones that only change speed.
-        inputs: keys of the artifacts that it reads.
+    `version` is bumped when the stage's code changes the outcome; `settings` are those that the stage reads, as JSON
+    and never ones that only change speed; `inputs` are keys of the artifacts that it reads.
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(identity.encode()).hexdigest()
@@ -71,10 +67,8 @@ class Store:
     """Artifacts and small files that any number of runs, on any number of machines, may share."""
 
     def __init__(self, root: Path, location: str = "") -> None:
-        self.location = location or str(root)
-        """What people call the store; `open_store` of it is this store again."""
-        self.root = root
-        """The folder of this machine that paths lie in: the store itself, or its replica."""
+        self.location = location or str(root)  # `open_store` of it is this store again
+        self.root = root  # the folder of this machine that paths lie in: the store itself, or its replica
 
     def folder(self, stage: str, key: str) -> Path:
         """Where the artifact lies on this machine, or would lie."""
