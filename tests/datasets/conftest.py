@@ -8,14 +8,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.datasets import load_tasks, resolve
 from tests.doubles.hub import HubDouble
 
-MakeTask = Callable[..., dict[str, Any]]
-WriteParquet = Callable[..., Path]
+
+def load(source: Path | str, **view: Any) -> pa.Table:
+    """The tasks of a source under a view."""
+    config = DatasetConfig(source=str(source), **view)
+    return load_tasks(config, resolve(config))
 
 
 @pytest.fixture
-def make_task() -> MakeTask:
+def make_task() -> Callable[..., dict[str, Any]]:
     """A sound task in the hub's columns, with whatever the test changes."""
 
     def make(number: int = 0, **changes: Any) -> dict[str, Any]:
@@ -39,7 +44,7 @@ def make_task() -> MakeTask:
 
 
 @pytest.fixture
-def write_parquet(tmp_path: Path) -> WriteParquet:
+def write_parquet(tmp_path: Path) -> Callable[..., Path]:
     """Write rows to a Parquet file."""
 
     def write(rows: list[dict[str, Any]], name: str = "tasks.parquet") -> Path:

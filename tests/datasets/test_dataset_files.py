@@ -3,7 +3,6 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,10 +16,7 @@ from bigcodeflow.datasets import known_task_ids, load_tasks, parse_source, resol
 from bigcodeflow.datasets.hub import HubSource
 from bigcodeflow.datasets.sources import FileSource, read_rows
 
-
-def _load(path: Path | str, **view: Any) -> pa.Table:
-    config = DatasetConfig(source=str(path), **view)
-    return load_tasks(config, resolve(config))
+from .conftest import load
 
 
 def _write_jsonl(path: Path, rows: list[dict]) -> Path:
@@ -32,12 +28,8 @@ def _write_jsonl(path: Path, rows: list[dict]) -> Path:
 def test_all_formats_give_the_same_table(tmp_path: Path, make_task, write_parquet) -> None:
     """Parquet, JSONL and JSONL.gz of the same rows are the same tasks."""
     rows = [make_task(number) for number in range(3)]
-    paths = [
-        write_parquet(rows),
-        _write_jsonl(tmp_path / "tasks.jsonl", rows),
-        _write_jsonl(tmp_path / "t.jsonl.gz", rows),
-    ]
-    first, *others = [_load(path) for path in paths]
+    paths = [write_parquet(rows), *(_write_jsonl(tmp_path / name, rows) for name in ("t.jsonl", "t.jsonl.gz"))]
+    first, *others = [load(path) for path in paths]
     assert first.schema.equals(TASKS)
     assert all(first.equals(other) for other in others)
     assert first["task_id"].to_pylist() == ["Mine/0", "Mine/1", "Mine/2"]
@@ -45,7 +37,7 @@ def test_all_formats_give_the_same_table(tmp_path: Path, make_task, write_parque
 
 def test_derived_columns_are_computed(make_task, write_parquet) -> None:
     """Libraries come from the text of a list, domains from the table, tests from the text, in sorted order."""
-    task = _load(write_parquet([make_task(libs="['json', 'numpy', 'nobody_knows_me', 'sklearn.svm']")])).to_pylist()[0]
+    task = load(write_parquet([make_task(libs="['json', 'numpy', 'nobody_knows_me', 'sklearn.svm']")])).to_pylist()[0]
     assert task["libs"] == ["json", "numpy", "nobody_knows_me", "sklearn.svm"]
     assert task["domains"] == ["Computation", "General", "System"]
     assert task["expected_tests"] == ["test_two"]
@@ -57,7 +49,7 @@ def test_own_columns_win_over_derived_ones(make_task, tmp_path: Path) -> None:
     """A file may state libs as a list, domains, hard and expected tests itself; nulls are computed."""
     own = {"libs": ["json"], "domains": ["Zoo", "Art", "Zoo"], "hard": True, "expected_tests": ["test_z", "test_a"]}
     path = _write_jsonl(tmp_path / "t.jsonl", [make_task(0, **own), make_task(1, **{**dict.fromkeys(own), "libs": []})])
-    stated, computed = _load(path).to_pylist()
+    stated, computed = load(path).to_pylist()
     assert stated["domains"] == ["Art", "Zoo"]
     assert stated["hard"] is True
     assert stated["expected_tests"] == ["test_a", "test_z"]
@@ -66,10 +58,10 @@ def test_own_columns_win_over_derived_ones(make_task, tmp_path: Path) -> None:
 
 def test_the_table_can_be_read_back_as_a_source(make_task, write_parquet, tmp_path: Path) -> None:
     """A tasks table that was written by the pipeline is a valid task file."""
-    table = _load(write_parquet([make_task(0), make_task(1, hard=True)]))
+    table = load(write_parquet([make_task(0), make_task(1, hard=True)]))
     again = tmp_path / "again.parquet"
     pa.parquet.write_table(table, again)
-    assert _load(again).equals(table)
+    assert load(again).equals(table)
 
 
 def test_blank_lines_and_a_byte_order_mark_are_no_defects(make_task, tmp_path: Path) -> None:
@@ -109,7 +101,7 @@ def test_damaged_files_are_refused_with_place_and_reason(tmp_path: Path, name: s
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(DatasetError, match=said) as caught:
-        _load(path)
+        load(path)
     assert str(path) in str(caught.value)
 
 
@@ -118,7 +110,7 @@ def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("no\n" * 33, encoding="utf-8")
     with pytest.raises(DatasetError) as caught:
-        _load(path)
+        load(path)
     lines = str(caught.value).splitlines()
     assert len(lines) == 21
     assert "13 more" in lines[-1]
@@ -127,7 +119,7 @@ def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     """A path that leads nowhere names itself and the setting to correct."""
     with pytest.raises(DatasetError, match=r"nowhere\.jsonl: cannot be opened .* correct dataset\.source"):
-        _load(tmp_path / "nowhere.jsonl")
+        load(tmp_path / "nowhere.jsonl")
 
 
 def test_a_file_changed_after_it_was_pinned_is_refused(make_task, tmp_path: Path) -> None:
@@ -178,30 +170,26 @@ def test_a_file_of_another_kind_is_refused_by_its_ending(tmp_path: Path) -> None
         parse_source(str(path))
 
 
-def test_known_ids_of_an_own_file_are_its_own(make_task, write_parquet) -> None:
-    """Ids are those before any view."""
-    config = DatasetConfig(source=str(write_parquet([make_task(1), make_task(2)])), ids="1")
-    assert known_task_ids(config, resolve(config)) == {"Mine/1", "Mine/2"}
-
-
-def test_a_part_of_bigcodebench_knows_all_its_ids(make_task, write_parquet) -> None:
-    """Answers to all of BigCodeBench are no strangers to a file that holds a few of its tasks."""
-    config = DatasetConfig(source=str(write_parquet([make_task(task_id="BigCodeBench/13")])))
-    assert len(known_task_ids(config, resolve(config))) == 1140
+def test_known_ids_are_those_before_any_view(make_task, write_parquet) -> None:
+    """A part of BigCodeBench knows the ids of all of it: answers to all are no strangers to a file of a few tasks."""
+    own = DatasetConfig(source=str(write_parquet([make_task(1), make_task(2)])), ids="1")
+    assert known_task_ids(own, resolve(own)) == {"Mine/1", "Mine/2"}
+    part = DatasetConfig(source=str(write_parquet([make_task(task_id="BigCodeBench/13")])))
+    assert len(known_task_ids(part, resolve(part))) == 1140
 
 
 @pytest.mark.real_data
 def test_the_real_dataset_loads(reference_data: Path) -> None:
     """All 1,140 tasks are sound, in order, 148 of them hard, with the domains that their authors state."""
     path = reference_data / "bigcodebench-v0.1.4.parquet"
-    table = _load(path)
+    table = load(path)
     assert table["task_id"].to_pylist() == [f"BigCodeBench/{number}" for number in range(1140)]
     assert set(HUB_COLUMNS) < set(table.schema.names)
     stated = json.loads((reference_data / "task_domains.json").read_text(encoding="utf-8"))
     domains = zip(table["task_id"].to_pylist(), table["domains"].to_pylist(), strict=True)
     assert {task_id: found for task_id, found in domains if found != sorted(set(stated[task_id]))} == {}
     hard = json.loads((reference_data / "hard_task_ids.json").read_text(encoding="utf-8"))
-    assert sorted(_load(path, subset="hard")["task_id"].to_pylist()) == sorted(hard)
+    assert sorted(load(path, subset="hard")["task_id"].to_pylist()) == sorted(hard)
 
 
 @pytest.mark.parametrize("column", ["test", "canonical_solution", "libs"])
@@ -210,7 +198,7 @@ def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parq
     rows = [make_task(0), make_task(1, **{column: "a\n" * 1_650_000})]
     for path, place in ((_write_jsonl(tmp_path / "t.jsonl", rows), "line 2"), (write_parquet(rows), "row 2")):
         with pytest.raises(DatasetError) as caught:
-            _load(path)
+            load(path)
         told = f"{column} has 3,300,000 characters, and a text of a task may have 200,000: shorten it"
         assert str(caught.value) == f"{path}, {place}: {told}"
 

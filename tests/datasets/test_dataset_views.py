@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.datasets.tasks import parse_ids
+
+from .conftest import load
 
 _KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 
@@ -29,10 +29,7 @@ def source(make_task, write_parquet) -> Path:
 
 
 def _ids(source: Path, **view: Any) -> list[str]:
-    config = DatasetConfig(source=str(source), **view)
-    return [
-        task_id.removeprefix("BigCodeBench/") for task_id in load_tasks(config, resolve(config))["task_id"].to_pylist()
-    ]
+    return [task_id.removeprefix("BigCodeBench/") for task_id in load(source, **view)["task_id"].to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +52,7 @@ def test_views_keep_what_they_name_in_source_order(source: Path, view: dict, kep
 
 def test_positions_are_those_before_the_view(source: Path) -> None:
     """A task keeps its place in the source whatever else is selected."""
-    config = DatasetConfig(source=str(source), ids="17")
-    assert load_tasks(config, resolve(config))["position"].to_pylist() == [2]
+    assert load(source, ids="17")["position"].to_pylist() == [2]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bigcodeflow.datasets.test_ids import expected_test_ids
 
 _HEAD = "import unittest\n"
+_CLASS = "class TestCases(unittest.TestCase):\n"
 
 
 def _loaded(text: str) -> tuple[str, ...]:
@@ -25,86 +26,47 @@ def _loaded(text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        (
-            "class TestCases(unittest.TestCase):\n  def test_b(self): pass\n  def test_a(self): pass\n",
-            ("test_a", "test_b"),
-        ),
-        ("class TestCases(unittest.TestCase):\n  def test_a(self): pass\n  def test_a(self): 1\n", ("test_a",)),
-        (
-            "class TestCases(unittest.TestCase):\n  async def test_a(self): pass\n  def helper(self): pass\n",
-            ("test_a",),
-        ),
+        (_CLASS + "  def test_b(self): pass\n  def test_a(self): pass\n", ("test_a", "test_b")),
+        (_CLASS + "  def test_a(self): pass\n  def test_a(self): 1\n", ("test_a",)),
+        (_CLASS + "  async def test_a(self): pass\n  def helper(self): pass\n", ("test_a",)),
         ("def f(self): pass\nclass TestCases(unittest.TestCase):\n  test_a = f\n  test_data = [1]\n", ("test_a",)),
-        ("class TestCases(unittest.TestCase):\n  test_a = test_b = lambda self: 0\n", ("test_a", "test_b")),
-        ("class TestCases(unittest.TestCase):\n  test_a, test_n = (lambda self: 0), 3\n", ("test_a",)),
-        ("class TestCases(unittest.TestCase):\n  test_a: object = lambda self: 0\n  test_b: int\n", ("test_a",)),
+        (_CLASS + "  test_a = test_b = lambda self: 0\n", ("test_a", "test_b")),
+        (_CLASS + "  test_a, test_n = (lambda self: 0), 3\n", ("test_a",)),
+        (_CLASS + "  test_a: object = lambda self: 0\n  test_b: int\n", ("test_a",)),
+        (_CLASS + "  def f(self): pass\n  test_a = unittest.skip('why')(f)\n  test_dir = str(3)\n", ("test_a",)),
         (
-            (
-                "class TestCases(unittest.TestCase):\n  def f(self): pass\n  test_a = unittest.skip('why')(f)\n"
-                "  test_dir = str(3)\n"
-            ),
-            ("test_a",),
-        ),
-        (
-            (
-                "class TestCases(unittest.TestCase):\n  if 1 < 2:\n    def test_a(self): pass\n"
-                "  try:\n    def test_b(self): pass\n  except ValueError: pass\n"
-                "  finally:\n    def test_c(self): pass\n"
-            ),
+            _CLASS
+            + "  if 1 < 2:\n    def test_a(self): pass\n  try:\n    def test_b(self): pass\n  except ValueError: pass\n  finally:\n    def test_c(self): pass\n",
             ("test_a", "test_b", "test_c"),
         ),
-        ("class TestCases(unittest.TestCase):\n  if False:\n    def test_a(self): pass\n  else:\n    x = 1\n", ()),
+        (_CLASS + "  if False:\n    def test_a(self): pass\n  else:\n    x = 1\n", ()),
         (
-            (
-                "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  def test_b(self): pass\n"
-                "class TestCases(B):\n  def test_c(self): pass\n"
-            ),
+            "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  def test_b(self): pass\nclass TestCases(B):\n  def test_c(self): pass\n",
             ("test_a", "test_b", "test_c"),
         ),
         (
-            (
-                "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  test_a = None\n"
-                "class C(A): pass\nclass TestCases(C, B): pass\n"
-            ),
+            "class A(unittest.TestCase):\n  def test_a(self): pass\nclass B(A):\n  test_a = None\nclass C(A): pass\nclass TestCases(C, B): pass\n",
             (),
         ),
         (
-            (
-                "class TestCases(unittest.TestCase):\n  def test_a(self): pass\n"
-                "class TestCases(unittest.TestCase):\n  def test_b(self): pass\n"
-            ),
+            "class TestCases(unittest.TestCase):\n  def test_a(self): pass\nclass TestCases(unittest.TestCase):\n  def test_b(self): pass\n",
             ("test_b",),
         ),
         (
-            (
-                "class TestCases(unittest.TestCase):\n  def test_a(self): pass\n"
-                "class TestCases(TestCases):\n  def test_b(self): pass\n"
-            ),
+            _CLASS + "  def test_a(self): pass\nclass TestCases(TestCases):\n  def test_b(self): pass\n",
             ("test_a", "test_b"),
         ),
         (
-            (
-                "class Other(unittest.TestCase):\n  def test_a(self): pass\nTestCases = Other\n"
-                "class More(unittest.TestCase):\n  def test_b(self): pass\n"
-            ),
+            "class Other(unittest.TestCase):\n  def test_a(self): pass\nTestCases = Other\nclass More(unittest.TestCase):\n  def test_b(self): pass\n",
             ("test_a",),
         ),
         (
-            (
-                "class TestCases(unittest.TestCase):\n  class Inner(unittest.TestCase):\n    def test_in(self): pass\n"
-                "  def test_out(self):\n    def test_local(): pass\n"
-            ),
+            "class TestCases(unittest.TestCase):\n  class Inner(unittest.TestCase):\n    def test_in(self): pass\n  def test_out(self):\n    def test_local(): pass\n",
             ("test_out",),
         ),
-        (
-            (
-                "class TestCases(unittest.TestCase):\n  @property\n  def test_a(self): return 1\n"
-                "  @staticmethod\n  def test_b(): pass\n"
-            ),
-            ("test_b",),
-        ),
-        ("class TestCases(unittest.TestCase):\n  def test_a(self): pass\n  del test_a\n", ()),
-        ("class TestCases(unittest.TestCase):\n  from os.path import join as test_join\n", ("test_join",)),
+        (_CLASS + "  @property\n  def test_a(self): return 1\n  @staticmethod\n  def test_b(): pass\n", ("test_b",)),
+        (_CLASS + "  def test_a(self): pass\n  del test_a\n", ()),
+        (_CLASS + "  from os.path import join as test_join\n", ("test_join",)),
         ("if True:\n  class TestCases(unittest.TestCase):\n    def test_a(self): pass\n", ("test_a",)),
     ],
 )
@@ -115,14 +77,8 @@ def test_reads_what_unittest_loads(text: str, names: tuple[str, ...]) -> None:
 
 
 _NAMES = st.sampled_from(["test_a", "test_b", "testC", "helper", "setUp"])
-_MEMBERS = st.one_of(
-    _NAMES.map("def {}(self): pass".format),
-    _NAMES.map("async def {}(self): pass".format),
-    _NAMES.map("{} = None".format),
-    _NAMES.map("{} = lambda self: 0".format),
-    _NAMES.map("{} = function".format),
-    _NAMES.map("if True: {} = function".format),
-)
+_FORMS = ["def {}(self): pass", "async def {}(self): pass", "{} = None", "{} = lambda self: 0", "{} = function"]
+_MEMBERS = st.builds(str.format, st.sampled_from([*_FORMS, "if True: {} = function"]), _NAMES)
 _CLASSES = st.tuples(
     st.sampled_from(["A", "B", "TestCases"]),
     st.lists(st.sampled_from(["A", "B", "TestCases"]), max_size=1),

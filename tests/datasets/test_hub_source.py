@@ -42,6 +42,12 @@ def files(make_task) -> dict[str, bytes]:
     }
 
 
+@pytest.fixture
+def sha(hub: HubDouble, files: dict[str, bytes]) -> str:
+    """The commit of a repository with these files."""
+    return hub.commit(_REPO, files)
+
+
 def _config(source: str = _REPO, **settings: Any) -> DatasetConfig:
     return DatasetConfig(source=source, **settings)
 
@@ -50,9 +56,8 @@ def _ids(config: DatasetConfig) -> list[str]:
     return load_tasks(config, resolve(config))["task_id"].to_pylist()
 
 
-def test_resolving_takes_one_request_and_reads_no_file(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_resolving_takes_one_request_and_reads_no_file(hub: HubDouble, sha: str) -> None:
     """The commit is pinned by one question to the hub, and the fingerprint can be stored as JSON."""
-    sha = hub.commit(_REPO, files)
     resolved = resolve(_config())
     assert resolved.fingerprint == {"hub": _REPO, "version": "v0.1.4", "commit": sha}
     assert json.loads(json.dumps(resolved.fingerprint)) == resolved.fingerprint
@@ -60,23 +65,20 @@ def test_resolving_takes_one_request_and_reads_no_file(hub: HubDouble, files: Ma
     assert [request.path for request in hub.requests] == [f"/api/datasets/{_REPO}"]
 
 
-def test_tasks_are_read_at_the_pinned_commit(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+def test_tasks_are_read_at_the_pinned_commit(hub: HubDouble, sha: str, make_task) -> None:
     """A commit that is pushed between resolving and loading changes nothing."""
-    hub.commit(_REPO, files)
     resolved = resolve(_config())
     hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task()])})
     assert load_tasks(_config(), resolved)["task_id"].to_pylist() == [f"BigCodeBench/{n}" for n in (13, 0, 15)]
 
 
-def test_all_shards_of_a_version_are_read_in_order(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_all_shards_of_a_version_are_read_in_order(sha: str) -> None:
     """The number of shards is the repository's affair."""
-    hub.commit(_REPO, files)
     assert _ids(_config(f"{_REPO}@v0.1.0_hf")) == ["BigCodeBench/13", "BigCodeBench/0"]
 
 
-def test_what_is_cached_at_a_pinned_commit_needs_no_request(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_what_is_cached_at_a_pinned_commit_needs_no_request(hub: HubDouble, sha: str) -> None:
     """Loading again at the same commit, or naming it in the source, never asks the hub."""
-    sha = hub.commit(_REPO, files)
     resolved = resolve(_config())
     load_tasks(_config(), resolved)
     hub.requests.clear()
@@ -87,16 +89,14 @@ def test_what_is_cached_at_a_pinned_commit_needs_no_request(hub: HubDouble, file
     assert hub.requests == []
 
 
-def test_an_older_commit_can_be_named(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+def test_an_older_commit_can_be_named(hub: HubDouble, sha: str, make_task) -> None:
     """A run of last month can be repeated although the repository moved on."""
-    old = hub.commit(_REPO, files)
     hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task()])})
-    assert len(_ids(_config(f"{_REPO}@v0.1.4#{old}"))) == 3
+    assert len(_ids(_config(f"{_REPO}@v0.1.4#{sha}"))) == 3
 
 
-def test_the_hard_subset_comes_from_its_own_repository(hub: HubDouble, files: Mapping[str, bytes], make_task) -> None:
+def test_the_hard_subset_comes_from_its_own_repository(hub: HubDouble, sha: str, make_task) -> None:
     """Hard reads bigcodebench-hard at the same version, and still knows the ids of the whole benchmark."""
-    hub.commit(_REPO, files)
     hard = hub.commit(_HARD, {"data/v0.1.4-00000-of-00001.parquet": _parquet([make_task(task_id="BigCodeBench/13")])})
     config = _config(subset="hard")
     resolved = resolve(config)
@@ -105,22 +105,16 @@ def test_the_hard_subset_comes_from_its_own_repository(hub: HubDouble, files: Ma
     assert "BigCodeBench/1139" in known_task_ids(config, resolved)
 
 
-def test_a_named_commit_keeps_the_hard_subset_in_its_repository(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_a_named_commit_keeps_the_hard_subset_in_its_repository(sha: str) -> None:
     """A commit belongs to one repository, so hard is picked there by task id."""
-    sha = hub.commit(_REPO, files)
     assert _ids(_config(f"{_REPO}@v0.1.4#{sha}", subset="hard")) == ["BigCodeBench/13", "BigCodeBench/15"]
 
 
 @pytest.mark.parametrize("way", ["setting", "variable", "no network", "server errors", "rate limit"])
 def test_the_cache_stands_in_and_says_so(
-    hub: HubDouble,
-    files: Mapping[str, bytes],
-    way: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    hub: HubDouble, sha: str, way: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Offline, without network or with an ailing hub the commit last seen is used, with a notice."""
-    hub.commit(_REPO, files)
     online = resolve(_config())
     tasks = load_tasks(_config(), online)
     hub.requests.clear()
@@ -156,9 +150,8 @@ def test_offline_takes_the_newest_complete_copy(hub: HubDouble, files: Mapping[s
     assert resolved.fingerprint["commit"] == complete
 
 
-def test_a_rate_limit_is_waited_for(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_a_rate_limit_is_waited_for(hub: HubDouble, sha: str) -> None:
     """Short Retry-After times are honoured when resolving and when downloading."""
-    hub.commit(_REPO, files)
     hub.rate_limits = ["0", "0"]
     resolved = resolve(_config())
     assert len(hub.requests) == 3
@@ -186,21 +179,15 @@ def test_a_dropped_connection_resumes(hub: HubDouble, make_task) -> None:
         (f"{_REPO}@v0.1.4#{'a' * 40}", f"has no commit {'a' * 40}"),
     ],
 )
-def test_what_the_hub_does_not_have_is_named(
-    hub: HubDouble, files: Mapping[str, bytes], source: str, message: str
-) -> None:
+def test_what_the_hub_does_not_have_is_named(hub: HubDouble, sha: str, source: str, message: str) -> None:
     """A wrong repository, version, layout or commit each lead to what there is or to the setting to correct."""
-    hub.commit(_REPO, files)
     hub.commit("me/empty", {"README.md": b""})
     with pytest.raises(DatasetError, match=message):
         resolve(_config(source))
 
 
-def test_a_gated_repository_opens_with_a_token(
-    hub: HubDouble, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gated_repository_opens_with_a_token(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the account's token the way to get one is told; with it the tasks are read."""
-    hub.commit(_REPO, files)
     hub.gated.add(_REPO)
     with pytest.raises(DatasetError, match=r"is gated: accept its conditions.*HF_TOKEN"):
         _ids(_config())
@@ -216,11 +203,8 @@ def test_neither_network_nor_cache_is_one_clear_error(hub: HubDouble, offline: b
         resolve(_config(offline=offline))
 
 
-def test_a_network_lost_before_the_download_is_told(
-    hub: HubDouble, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_lost_before_the_download_is_told(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hub that goes away between resolving and loading gives a typed error, online and offline."""
-    hub.commit(_REPO, files)
     resolved = resolve(_config())
     with pytest.raises(DatasetError, match="is not cached and offline was asked for"):
         load_tasks(_config(offline=True), resolved)
@@ -230,9 +214,8 @@ def test_a_network_lost_before_the_download_is_told(
         load_tasks(_config(), resolved)
 
 
-def test_a_file_gone_from_the_commit_is_told(hub: HubDouble, files: Mapping[str, bytes]) -> None:
+def test_a_file_gone_from_the_commit_is_told(sha: str) -> None:
     """A repository whose history was rewritten gives a typed error."""
-    hub.commit(_REPO, files)
     resolved = resolve(_config())._replace(files=("data/v0.1.4-00000-of-00009.parquet",))
     with pytest.raises(DatasetError, match="is not on the hub: start a new run"):
         load_tasks(_config(), resolved)
@@ -252,11 +235,8 @@ def test_an_endpoint_that_is_no_hub_is_told(hub: HubDouble, monkeypatch: pytest.
         resolve(_config())
 
 
-def test_a_fresh_interpreter_reads_the_environment_and_imports_the_client_late(
-    hub: HubDouble, files: Mapping[str, bytes]
-) -> None:
+def test_a_fresh_interpreter_reads_the_environment_and_imports_the_client_late(hub: HubDouble, sha: str) -> None:
     """Importing the package does not load the hub client; HF_ENDPOINT and HF_HOME of the process are used."""
-    hub.commit(_REPO, files)
     program = (
         "import sys\nfrom bigcodeflow import datasets\nfrom bigcodeflow.config import DatasetConfig\n"
         "assert 'huggingface_hub' not in sys.modules\n"
@@ -267,12 +247,3 @@ def test_a_fresh_interpreter_reads_the_environment_and_imports_the_client_late(
         [sys.executable, "-c", program], env=dict(os.environ), capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout) == (0, "3"), done.stderr
-
-
-def test_the_double_lists_trees_as_the_hub_does(hub: HubDouble, files: Mapping[str, bytes]) -> None:
-    """The real client reads the double's listing of a commit."""
-    from huggingface_hub import HfApi
-
-    sha = hub.commit(_REPO, files)
-    found = HfApi(endpoint=hub.url).list_repo_files(_REPO, repo_type="dataset", revision=sha)
-    assert sorted(found) == sorted(files)

@@ -13,7 +13,7 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
-from tests.results.test_importing import STARTER, STEM, TASKS, entry, metric, scores, take_in, write
+from tests.results.test_importing import PASSES, STARTER, STEM, TASKS, entry, metric, scores, take_in, write
 
 VALUES = {
     "split": st.sampled_from(["complete", "instruct"]),
@@ -30,12 +30,6 @@ SOURCES = {
 }
 
 
-@pytest.fixture
-def three():
-    """Three samples that pass."""
-    return [entry(number) for number in range(3)]
-
-
 def stem_of(field, value):
     told = {"split": "complete", "subset": "full", "model": "a--one--main", field: value}
     return f"{told['model']}--bigcodebench{'-hard' if told['subset'] == 'hard' else ''}-{told['split']}--vllm-0-1"
@@ -45,7 +39,7 @@ def state(folder, field, said):
     """A result file of which the sources say what they are told to say of one field, and the arguments to import it."""
     names = {source: stem_of(field, value) for source, value in said.items()}
     told = {field: said["scores"]} if "scores" in said else None
-    path = write(folder, [entry(number) for number in range(3)], stem=names.get("name", "free"), scores=told)
+    path = write(folder, PASSES, stem=names.get("name", "free"), scores=told)
     more = {"settings": STARTER | {"split": "complete"}} if field != "split" else {}
     if "option" in said:
         more = {"settings": STARTER | {"split": "complete"} | {field: said["option"]}}
@@ -92,26 +86,24 @@ def test_names_of_the_original_are_read(model, view, setting, backend):
     benchmark = f"bigcodebench{'-hard' if subset == 'hard' else ''}-{split}"
     stem = f"{model}--{benchmark}--{backend}-{temperature}-{n_samples}-sanitized_calibrated"
     told = {claim.field: claim.value for claim in claims_of_name(stem, "name")}
-    assert told == {
-        "model": model, "split": split, "subset": subset, "temperature": temperature, "n_samples": n_samples
-    }  # fmt: skip
+    parts = {"model": model, "split": split, "subset": subset}
+    assert told == parts | {"temperature": temperature, "n_samples": n_samples}
 
 
-def test_all_contradictions_at_once(tmp_path, three):
+def test_all_contradictions_at_once(tmp_path):
     """Each field that is stated in several ways has its line."""
     told = scores(1.0, model="other--main", split="instruct", subset="hard")
-    path = write(tmp_path, three, scores=told)
+    path = write(tmp_path, PASSES, scores=told)
     with pytest.raises(SamplesError) as caught:
         take_in(path, tmp_path / "store")
-    assert [line.split(": ")[1].split(" is ")[0] for line in str(caught.value).splitlines()] == [
-        "model", "split", "subset"
-    ]  # fmt: skip
+    fields = [line.split(": ")[1].split(" is ")[0] for line in str(caught.value).splitlines()]
+    assert fields == ["model", "split", "subset"]
 
 
 @pytest.mark.parametrize("model", ["m", "M--main", "org/m", "org--m--main"])
-def test_one_model_may_be_written_in_several_ways(tmp_path, three, model):
+def test_one_model_may_be_written_in_several_ways(tmp_path, model):
     """The organisation, the revision main, capitals and the slash make no other model."""
-    path = write(tmp_path, three, scores=scores(1.0, model=model))
+    path = write(tmp_path, PASSES, scores=scores(1.0, model=model))
     take_in(path, tmp_path / "store")
     assert find_run(tmp_path / "store", "latest").model == model
 
@@ -145,9 +137,9 @@ def test_a_file_that_is_not_what_its_name_and_scores_say(tmp_path, stem, samples
     assert not (tmp_path / "store" / "runs").exists()
 
 
-def test_two_scores_beside_one_file(tmp_path, three):
+def test_two_scores_beside_one_file(tmp_path):
     """A packed and a plain pass_at_k.json that differ are both named."""
-    path = write(tmp_path, three, scores=scores(1.0))
+    path = write(tmp_path, PASSES, scores=scores(1.0))
     packed = tmp_path / f"{STEM}_pass_at_k.json.gz"
     packed.write_bytes(gzip.compress(json.dumps(scores(0.5)).encode()))
     with pytest.raises(SamplesError, match=r"_pass_at_k\.json and .*\.gz differ"):
@@ -158,9 +150,9 @@ class TestRecordsStay:
     """An import adds a record or leaves the records as they are."""
 
     @pytest.fixture
-    def free(self, tmp_path, three):
+    def free(self, tmp_path):
         """A file whose name tells nothing, imported as complete."""
-        path = write(tmp_path, three, stem="mine")
+        path = write(tmp_path, PASSES, stem="mine")
         take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
         return path
 
@@ -209,9 +201,9 @@ class TestRecordsStay:
 class TestNothingIsMadeUp:
     """What a file does not tell is null in its record."""
 
-    def test_the_record_has_no_defaults(self, tmp_path, three):
+    def test_the_record_has_no_defaults(self, tmp_path):
         """Only what the import itself decides on and what the name tells has a value."""
-        take_in(write(tmp_path, three), tmp_path / "store")
+        take_in(write(tmp_path, PASSES), tmp_path / "store")
         config = find_run(tmp_path / "store", "latest").config
 
         def known(values, above=""):
@@ -229,25 +221,25 @@ class TestNothingIsMadeUp:
         for section in ("limits", "environment", "backend"):
             assert section in config["execution"]
 
-    def test_a_free_name_tells_no_temperature(self, tmp_path, three):
+    def test_a_free_name_tells_no_temperature(self, tmp_path):
         """0 would be the temperature of this project's default."""
-        path = write(tmp_path, three, stem="mine")
+        path = write(tmp_path, PASSES, stem="mine")
         take_in(path, tmp_path / "store", settings=STARTER | {"split": "complete"})
         generation = find_run(tmp_path / "store", "latest").config["generation"]
         assert (generation["sampling"]["temperature"], generation["n_samples"]) == (None, 1)
 
-    def test_ground_truths_that_were_not_executed_are_not_failed(self, tmp_path, three):
+    def test_ground_truths_that_were_not_executed_are_not_failed(self, tmp_path):
         """With --no_gt the original writes a rate of 0 and every task as failed: that is no rate of 0 %."""
         ids = [task["task_id"] for task in TASKS[:3]]
-        path = write(tmp_path, three, scores=scores(1.0, ids))
+        path = write(tmp_path, PASSES, scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
         assert run.ground_truth is None
         assert metric(run, tmp_path / "store", "ground_truth_rate") == []
 
-    def test_ground_truths_that_failed_have_no_tests(self, tmp_path, three):
+    def test_ground_truths_that_failed_have_no_tests(self, tmp_path):
         """The list of failed tasks does not tell which tests failed: none is said to have."""
         ids = [TASKS[1]["task_id"]]
-        path = write(tmp_path, three, scores=scores(1.0, ids))
+        path = write(tmp_path, PASSES, scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
         rows = {row["task_id"]: row for row in open_store(tmp_path / "store").read(run.ground_truth).to_pylist()}
         assert (rows[ids[0]]["tests"], rows[ids[0]]["tests_run"]) == ([], None)
@@ -305,15 +297,9 @@ class TestRecordedFiles:
         ("change", "message"),
         [
             # A renamed file says something else than its scores and its samples.
-            (
-                ("-complete", "-instruct"),
-                r"split .*'complete' says .*_pass_at_k\.json, 'instruct' says the file's name",
-            ),
+            (("-complete", "-instruct"), r"split .*'complete' says .*_at_k\.json, 'instruct' says the file's name"),
             (("bench-", "bench-hard-"), r"subset .*'hard' says the file's name, 'full' says its samples \(992 tasks"),
-            (
-                ("google", "meta"),
-                r"model .*'google--gemma-3-4b-it--main' says .*, 'meta--gemma-3-4b-it--main' says the",
-            ),
+            (("google", "meta"), r"model .*'google--gemma-3-4b-it--main' says .*, 'meta--gemma-3-4b-it--main' says"),
             (("vllm-0-1", "vllm-0-10"), r"n_samples .*10 says the file's name, 1 says its samples \(1,140 tasks"),
             # Scores of another evaluation beside the file.
             ({"split": "instruct"}, r"split .*'instruct' says .*_pass_at_k\.json, 'complete' says the file's name"),

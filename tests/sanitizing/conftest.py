@@ -1,40 +1,64 @@
-"""Real answers with what the original made of them, and the original's method, tried out literally."""
+"""Recorded answers with what the original made of them, and the lines that answers are made of in property tests."""
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from hypothesis import strategies as st
 
-from bigcodeflow.sanitizing.grammar import parse_or_none
-from tests.sanitizing.golden import SAMPLE_FILES, Pair
-
-BruteForce = Callable[[str], str]
+_MODELS = ("gemma-3-4b-it", "qwen2.5-coder-7b-instruct")
 
 
-@pytest.fixture(scope="session", params=SAMPLE_FILES)
+class Pair(NamedTuple):
+    task_id: str
+    raw: str
+    solution: str
+
+
+# fmt: off
+_HEADERS_AND_ODD_LINES = [
+    "if x:", "else:", "elif z:", "else: pass", "try:", "except E:", "finally:", "try: x", "except: y", "with a:",
+    "def f():", "class A:", "async def f():", "while 1: pass", "for i in x:", "match x:", "case 1:", "@d", "x:",
+    "x = 1", "a;b", "return", "lambda: x", "1 1", "print 'x'", "type X = int", "import os", "é = 1", "“q”", "$",
+    "", "   ", "\r", "x\r", "x\ry", "if x:\r  y", "\x0cx", "  \x0c y", "\x0b", "\u2028", "\x00", "\ufeffx = 1",
+    "prose here",
+]
+_INDENTED = [
+    "  pass", "    pass", "\tpass", "        z()", "  @d", "  def g():", "    return 1", "  try:", "  except:",
+    "    finally:", "  else:", "  elif q:", "  case 1:", "    case _:", "  match x:", "    c = (", "    )",
+]
+_LEXICAL = [
+    "'''", '"""', "a = '''b", "'abc\\", "d'", "\\", "x = \\", "    \\", "\\ ", "if x: \\", "import os, \\",
+    "  # x \\", "x = (", ")", "[", "]", "{", "}", "x = [1, # (", "x = f'{a}'", 'f\'{a["b"]}\'', 'x = (""" b', "# c",
+    "   # c",
+]
+_ANSWER_LINES = [
+    "import os", "from __future__ import annotations", "def task_func(a):", "    return a",
+    "task_func = w(task_func)", "def w(f): return f", "TABLE = {}", "TABLE['a'] = 1", "for i in 'ab': TABLE[i] = i",
+    "    return TABLE[a]", "class task_func:", "task_func = lambda a: TABLE", "print(task_func(1))",
+    "if __name__ == '__main__':",
+    "```", "```python", "```bash", "<think>", "</think>", "Here you go:", "", "<think>hm</think>", "\ud800", "é",
+]
+# fmt: on
+
+#: Texts of lines that matter to Python's layout, in any order.
+layouts = st.lists(st.sampled_from(_HEADERS_AND_ODD_LINES + _INDENTED + _LEXICAL), max_size=10).map("\n".join)
+
+#: Texts that look like answers.
+answers = st.one_of(
+    st.lists(st.sampled_from(_ANSWER_LINES + _INDENTED + _LEXICAL), max_size=14).map("\n".join),
+    st.text(max_size=200),
+)
+
+
+@pytest.fixture(
+    scope="session", params=[*(f"{model}/*.jsonl.gz" for model in _MODELS), "raw-only/DeepSeek*", "raw-only/Qwen*"]
+)
 def golden_pairs(request: pytest.FixtureRequest, reference_data: Path) -> list[Pair]:
     """The pairs of one sample file."""
     (path,) = (reference_data / "samples").glob(request.param)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [Pair(row["task_id"], row["raw_solution"], row["solution"]) for row in rows]
-
-
-@pytest.fixture(scope="session")
-def brute_force() -> BruteForce:
-    """The longest program by trying every pair of lines, as the original does."""
-
-    def search(text: str) -> str:
-        lines = text.split("\n")
-        best, most = (0, 0), 0
-        for first in range(len(lines)):
-            for last in range(first + 1, len(lines)):
-                picked = lines[first : last + 1]
-                code = sum(1 for line in picked if line.strip())
-                if code > most and parse_or_none("\n".join(picked)) is not None:
-                    best, most = (first, last), code
-        return "\n".join(lines[best[0] : best[1] + 1])
-
-    return search

@@ -1,5 +1,7 @@
 """The parts of an answer."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,19 +52,13 @@ def test_fenced_texts(text: str, passages: list[str]) -> None:
 
 def test_line_ends_become_newlines() -> None:
     """Windows and old Mac line ends become newlines; NUL bytes and a byte order mark go."""
-    assert (
-        robust_solution("\ufeffa = 1\r\nb = a\rdef f():\r\n  return \0b", "f") == "a = 1\nb = a\ndef f():\n  return b"
-    )
+    answer = "\ufeffa = 1\r\nb = a\rdef f():\r\n  return \0b"
+    assert robust_solution(answer, "f") == "a = 1\nb = a\ndef f():\n  return b"
 
 
 @given(text=st.text(st.characters() | st.characters(categories=["Cs"])))
 def test_storable_text_changes_nothing_but_lone_surrogates(text: str) -> None:
     """Text that UTF-8 can hold is left as it is, any other is made such."""
     stored = storable(text)
-    stored.encode()
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        assert "\ufffd" in stored or "\ud800" not in text
-    else:
-        assert stored == text
+    assert isinstance(stored.encode(), bytes)
+    assert stored == text or re.search("[\ud800-\udfff]", text)

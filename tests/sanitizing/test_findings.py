@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from bigcodeflow.sanitizing import find_risks
 from bigcodeflow.sanitizing.findings import BLOCKED_RULES, assess
-from tests.sanitizing.golden import Pair, layouts
+from tests.sanitizing.conftest import Pair, layouts
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,16 @@ def test_findings_come_in_line_order_and_once_a_place() -> None:
 
 def test_imports_of_the_prompt_are_followed() -> None:
     """A solution that relies on the prompt's imports under another name is understood."""
-    assert find_risks("def task_func():\n    sp.run('ls')") == []
-    assert (
-        find_risks("def task_func():\n    sp.run('ls')", setup="import subprocess as sp")[0].detail == "subprocess.run"
-    )
+    program = "def task_func():\n    sp.run('ls')"
+    assert find_risks(program) == []
+    assert find_risks(program, setup="import subprocess as sp")[0].detail == "subprocess.run"
 
 
 @pytest.mark.parametrize(
-    "rule_and_program", [("process", "import os\nos.system('x')"), ("network", "import socket\nsocket.socket()")]
+    ("rule", "program"), [("process", "import os\nos.system('x')"), ("network", "import socket\nsocket.socket()")]
 )
-def test_policies(rule_and_program: tuple[str, str]) -> None:
+def test_policies(rule: str, program: str) -> None:
     """'off' does not look, 'flag' lists, and 'block' also blocks on the rules that can do harm inside a sandbox."""
-    rule, program = rule_and_program
     assert assess(program, "off") == ([], False)
     assert [finding.rule for finding in assess(program, "flag").findings] == [rule]
     assert assess(program, "flag").blocked is False
@@ -103,7 +101,7 @@ def test_most_recorded_solutions_are_harmless(golden_pairs: list[Pair]) -> None:
     assert 0 < len(blocked) < len(golden_pairs) // 10
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(program=layouts)
 def test_any_text_gets_findings(program: str) -> None:
     """No text raises, and every finding points at a line of it."""

@@ -10,16 +10,7 @@ from bigcodeflow.sanitizing.grammar import newer_fstring_line, parse, parse_or_n
 
 _NEWER = ["f'{a['b']}'", 'f"{"x"}"', "f'{\"\\n\".join(a)}'", "f'''{a # c\n}'''", 'f"{f"{a}"}"', "rf'{x['y']}'"]
 _OLDER = ["f'{a[\"b\"]}'", "f'{{}}'", "f'{a:{b}}'", "f'{a!r:>{w}}'", "f'''{'x'}'''", "f'{a[1:2]}'", "f'{ {1: 2}[1] }'"]
-_OLDER += [
-    "f'{\"#\"}'",
-    "f'\\n{a}'",
-    "f'{a:%H:%M}'",
-    "'{a['",
-    "x = '' # f'{a['b']}'",
-    "f'{(lambda x: x)(1)}'",
-    "f''",
-    "F'{a=}'",
-]
+_OLDER += ["f'{\"#\"}'", "f'\\n{a}'", "f'{a:%H:%M}'", "x = '' # f'{a['b']}'", "f'{(lambda x: x)(1)}'", "f''", "F'{a=}'"]
 
 
 @pytest.mark.parametrize("program", _NEWER)
@@ -31,9 +22,9 @@ def test_f_strings_of_newer_pythons_are_refused(program: str) -> None:
 
 @pytest.mark.parametrize("program", _OLDER)
 def test_f_strings_of_310_are_read(program: str) -> None:
-    """An f-string that Python 3.10 reads is not refused."""
-    assert newer_fstring_line(program) == 0 or program.startswith("'{a['")
-    assert program.startswith("'{a['") or parse_or_none(program) is not None
+    """An f-string that Python 3.10 reads is not refused, and neither is a string without a prefix."""
+    assert newer_fstring_line(program) == newer_fstring_line("'{a['") == 0
+    assert parse_or_none(program) is not None
 
 
 @pytest.mark.parametrize("program", ["try: x\nexcept* E: y", "type X = int", "def f[T](): pass", "class A[T]: pass"])
@@ -44,21 +35,9 @@ def test_statements_of_newer_pythons_are_refused(program: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="newer parsers read more than 3.10's f-strings")
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(text=st.text(alphabet="f'\"{}[]:#!\\ax =\n", max_size=14).map(lambda tail: f"f'{tail}"))
 def test_what_an_older_python_reads_is_never_refused(text: str) -> None:
     """The search for newer f-strings finds none in a text that a Python before 3.12 parses."""
     if parse_or_none(text) is not None:
         assert newer_fstring_line(text) == 0
-
-
-def test_warnings_do_not_leak() -> None:
-    """An invalid escape is parsed without a word; warnings are errors in this suite."""
-    assert parse_or_none("x = '\\d'\nassert (1, 'x')\n1or 2") is not None
-
-
-@settings(deadline=None)
-@given(text=st.text())
-def test_any_text_can_be_asked_about(text: str) -> None:
-    """Control characters and lone surrogates give an answer, not an exception."""
-    assert parse_or_none(text) is None or isinstance(text, str)

@@ -6,7 +6,7 @@ import warnings
 from hypothesis import example, given, settings
 
 from bigcodeflow.sanitizing.grammar import logical_lines
-from tests.sanitizing.golden import layouts
+from tests.sanitizing.conftest import layouts
 
 
 def test_brackets_strings_and_backslashes_hold_lines_together() -> None:
@@ -24,10 +24,7 @@ def test_line_that_never_completes_is_none() -> None:
 def test_reader_within_a_bracket_uses_what_later_readers_found() -> None:
     """A bracket that closes beyond other complete lines is found, and so is one that closes in a torn line."""
     found = logical_lines(["x = [", "  f(", "  )", '  """', '"""] + (', ")"])
-    assert found[0] is not None
-    assert found[0].end == 5
-    assert found[1] is not None
-    assert found[1].end == 2
+    assert [line and line.end for line in found[:2]] == [5, 2]
 
 
 def test_lines_without_code_have_no_last_character() -> None:
@@ -42,7 +39,7 @@ def test_indentation_is_measured_in_columns() -> None:
     assert [line.column if line else None for line in found[:4]] == [8, 8, 1, 2]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(text=layouts)
 @example(text="x = 1\\\n\ny")
 def test_statements_of_a_program_begin_at_logical_lines(text: str) -> None:

@@ -6,16 +6,28 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bigcodeflow.sanitizing.grammar import parse_or_none
 from bigcodeflow.sanitizing.parity import LineRange, longest_program, longest_program_range
-from tests.sanitizing.conftest import BruteForce
-from tests.sanitizing.golden import Pair, layouts
+from tests.sanitizing.conftest import Pair, layouts
 
 _LINES = 2_000
-_TOWER = 90
 _SECONDS = 5.0  # of CPU; the aim is 1, and the exhaustive search would take minutes
 
 
-@settings(deadline=None, max_examples=400)
+def brute_force(text: str) -> str:
+    """The longest program by trying every pair of lines, as the original does."""
+    lines = text.split("\n")
+    best, most = lines[:1], 0
+    for first in range(len(lines)):
+        for last in range(first + 1, len(lines)):
+            picked = lines[first : last + 1]
+            code = sum(1 for line in picked if line.strip())
+            if code > most and parse_or_none("\n".join(picked)) is not None:
+                best, most = picked, code
+    return "\n".join(best)
+
+
+@settings(max_examples=400)
 @given(text=layouts)
 @example(text="\\\n\nfor i in x:")
 @example(text="def f():\n\\\n      b")
@@ -25,17 +37,17 @@ _SECONDS = 5.0  # of CPU; the aim is 1, and the exhaustive search would take min
 @example(text="class A:\n  def f(): pass\n  @d\n\nx")
 @example(text="@d\n\\\nasync def f():\n  z()\n@d\nasync for x in y: z")
 @example(text='x = """\n"""; y = 1\n  z')
-def test_equals_the_exhaustive_search_on_any_layout(text: str, brute_force: BruteForce) -> None:
+def test_equals_the_exhaustive_search_on_any_layout(text: str) -> None:
     """Whatever lines follow one another, the range is the one that trying every pair of lines finds."""
     assert longest_program(text) == brute_force(text)
 
 
 @pytest.mark.real_data
-def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair], brute_force: BruteForce) -> None:
+def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair]) -> None:
     """A window of a real answer, cut anywhere and pierced by a stray line, gives what the exhaustive search finds."""
     strays = st.sampled_from(["'''", '"""', "(", "]", "```", "else:", "  x", "prose and more prose", "@d", "\\"])
 
-    @settings(deadline=None, max_examples=60, database=None)
+    @settings(max_examples=60, database=None)
     @given(pair=st.sampled_from(golden_pairs), data=st.data())
     def check(pair: Pair, data: st.DataObject) -> None:
         lines = pair.raw.split("\n")
@@ -48,26 +60,24 @@ def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair
     check()
 
 
-def test_first_of_equally_long_ranges_wins() -> None:
-    """Of two programs with as many lines of code, the one that starts first is taken."""
-    assert longest_program("a = 1\nb = 2\nnot a program\nc = 3\nd = 4") == "a = 1\nb = 2"
-
-
-def test_blank_lines_neither_count_nor_trail() -> None:
-    """Blank lines within a program are kept, those after it are not, and none makes it longer."""
-    assert longest_program("x y\na = 1\n\n\nb = 2\n\n\nx y") == "a = 1\n\n\nb = 2"
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        pytest.param("a = 1\nb = 2\nnot a program\nc = 3\nd = 4", "a = 1\nb = 2", id="first of equally long ranges"),
+        pytest.param("x y\na = 1\n\n\nb = 2\n\n\nx y", "a = 1\n\n\nb = 2", id="blank lines neither count nor trail"),
+        pytest.param("I am sorry,\nI cannot help.", "I am sorry,", id="first line where nothing parses"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_which_range_is_taken(text: str, program: str) -> None:
+    """The most lines of code, then the first start; without a program the first line, as in the original."""
+    assert longest_program(text) == program
 
 
 def test_single_line_is_a_program_only_with_a_blank_one() -> None:
     """A range has two lines at least, so that a lone statement is found together with the blank line after it."""
     assert longest_program_range("x y\na = 1\nx y") is None
     assert longest_program_range("x y\na = 1\n\nx y") == LineRange(1, 2)
-
-
-def test_first_line_is_taken_where_nothing_parses() -> None:
-    """An answer without a program gives its first line, as in the original."""
-    assert longest_program("I am sorry,\nI cannot help.") == "I am sorry,"
-    assert longest_program("") == ""
 
 
 @pytest.mark.parametrize(
@@ -85,9 +95,7 @@ def test_first_line_is_taken_where_nothing_parses() -> None:
         pytest.param("@d\n" * _LINES + "def f(): pass", id="decorators"),
         pytest.param("if x: pass\n" + "elif x: pass\n" * _LINES, id="clauses"),
         pytest.param("def f():\n" + "  y = 1\n" * _LINES + "  1 1\n" + "  y = 1\n" * _LINES, id="error in a long body"),
-        pytest.param(
-            "\n".join(" " * depth + "try:" for depth in range(_TOWER)) + "\n" + " " * _TOWER + "x\n", id="tower"
-        ),
+        pytest.param("\n".join(" " * depth + "try:" for depth in range(90)) + "\n" + " " * 90 + "x\n", id="tower"),
     ],
 )
 def test_work_grows_with_the_text(text: str) -> None:

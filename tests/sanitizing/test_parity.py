@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given, settings
 
 from bigcodeflow.sanitizing import sanitize
-from tests.sanitizing.golden import Pair, answers
+from tests.sanitizing.conftest import Pair, answers
+
+_ONE = "def task_func():\n    return 1"
+_X = "def task_func():\n    return x\nx = 1"
+_BY_PARAMETER = "df = 1\nkey = 2\ndef task_func(df):\n    return f(key=df)"
 
 
 def parity(text: str) -> str:
@@ -26,65 +30,39 @@ def test_recorded_solutions_mostly_stay_as_they_are(golden_pairs: list[Pair]) ->
     assert len(changed) <= len(golden_pairs) // 100
 
 
-def test_imports_come_first_and_unreached_definitions_go() -> None:
-    """Imports are kept in front; of the definitions only those that the entry point reaches by name."""
-    text = "A = 1\nB = 2\nimport os\ndef task_func():\n    return A\ndef other():\n    return B"
-    assert parity(text) == "import os\nA = 1\ndef task_func():\n    return A"
-
-
-def test_names_reach_wherever_they_stand() -> None:
-    """A parameter's name reaches a definition as well as a use does."""
-    text = "df = 1\nkey = 2\ndef task_func(df):\n    return f(key=df)"
-    assert parity(text) == text
-
-
-def test_first_of_two_definitions_wins() -> None:
-    """Of definitions with one name the first is kept, be it a function, a class or a variable."""
-    text = "def task_func():\n    return 1\ntask_func = 2\ndef task_func():\n    return 3"
-    assert parity(text) == "def task_func():\n    return 1"
-
-
-def test_assignment_to_no_name_is_called_by_its_value() -> None:
-    """An attribute's or a tuple's assignment goes by the name on its right side, an oddity of the original."""
-    text = "a.b = other\nc, d = other\ndef task_func():\n    return other"
-    assert parity(text) == "a.b = other\ndef task_func():\n    return other"
-
-
-def test_trailing_uses_of_the_entry_point_are_cut() -> None:
-    """Unindented lines at the end go from the first on that mentions the entry point."""
-    text = "def task_func():\n    return x\nx = 1\nr = task_func()\nreturn_value = r\nx = r"
-    assert parity(text) == "def task_func():\n    return x\nx = 1"
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "solution"),
     [
-        pytest.param("import os\ndef task_func(x): return x\n", id="one line"),
-        pytest.param("import os\ntask_func = lambda x: x\n", id="lambda"),
-        pytest.param("import os\ndef task_func(x):\n\treturn x\n", id="tabs"),
-        pytest.param("import os\n@cache\ndef task_func(x):\n    return x\n", id="decorated"),
+        pytest.param(
+            "A = 1\nB = 2\nimport os\ndef task_func():\n    return A\ndef other():\n    return B",
+            "import os\nA = 1\ndef task_func():\n    return A",
+            id="imports first, and only definitions that the entry point reaches",
+        ),
+        pytest.param(_BY_PARAMETER, _BY_PARAMETER, id="names of parameters reach definitions"),
+        pytest.param(f"{_ONE}\ntask_func = 2\ndef task_func():\n    return 3", _ONE, id="first of several definitions"),
+        pytest.param(
+            "a.b = other\nc, d = other\ndef task_func():\n    return other",
+            "a.b = other\ndef task_func():\n    return other",
+            id="assignments to no name go by the name on their right side",
+        ),
+        pytest.param(
+            f"{_X}\nr = task_func()\nreturn_value = r\nx = r", _X, id="trailing uses of the entry point are cut"
+        ),
+        pytest.param("import os\ndef task_func(x): return x", "import os", id="one line is lost"),
+        pytest.param("import os\ntask_func = lambda x: x", "import os", id="lambda is lost"),
+        pytest.param("import os\ndef task_func(x):\n\treturn x\n", "import os", id="tabs are lost"),
+        pytest.param(f"import os\n@cache\n{_ONE}\n", "import os", id="decorated function is lost"),
+        pytest.param("so:\nprint(1)\nprint(2)", "print(1)\nprint(2)", id="longest program where nothing is left"),
+        pytest.param("I am sorry.\nNo code today.", "I am sorry.", id="first line where nothing is a program"),
+        pytest.param("\n\nI am sorry.", "", id="empty first line"),
     ],
 )
-def test_known_losses_are_reproduced(text: str) -> None:
-    """What the original loses is lost here, too: parity is a measure, not an opinion."""
-    assert parity(text) == "import os"
+def test_solution_is_the_originals(text: str, solution: str) -> None:
+    """What the original keeps, loses and falls back to: parity is a measure, not an opinion."""
+    assert parity(text) == solution
 
 
-def test_nothing_left_falls_back_to_the_longest_program() -> None:
-    """An answer without imports and definitions gives its longest program, and else its first line."""
-    assert parity("so:\nprint(1)\nprint(2)") == "print(1)\nprint(2)"
-    assert parity("I am sorry.\nNo code today.") == "I am sorry."
-    assert parity("\n\nI am sorry.") == ""
-
-
-@pytest.mark.parametrize("entry_point", ["", "no such name", "é"])
-def test_any_entry_point_is_accepted(entry_point: str) -> None:
-    """An entry point that is empty or not there raises nothing."""
-    text = "import os\nx = 1\ndef f():\n    return x\n"
-    assert sanitize(text, entry_point=entry_point, mode="parity").startswith("import os")
-
-
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(text=answers)
 def test_any_text_gives_text_that_can_be_stored(text: str) -> None:
     """NUL bytes, lone surrogates and fragments of any kind give UTF-8 text."""

@@ -31,6 +31,10 @@ def sample_table(*samples: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SAMPLES)
 
 
+def sanitized(*samples: dict[str, Any], **config: Any) -> list[dict[str, Any]]:
+    return sanitize_samples(sample_table(*samples), task_table(), SanitizingConfig(**config)).to_pylist()
+
+
 def test_rows_follow_the_samples_in_the_solutions_schema(tmp_path: Any) -> None:
     """One row a sample, in the samples' order, as a table that Parquet holds."""
     samples = sample_table({"sample_index": 7}, {"raw_text": ""}, {"raw_text": "x = ("})
@@ -44,9 +48,7 @@ def test_rows_follow_the_samples_in_the_solutions_schema(tmp_path: Any) -> None:
 
 def test_everything_about_a_solution_is_marked() -> None:
     """Findings, omitted setup and truncation are told of one and the same solution."""
-    (row,) = sanitize_samples(
-        sample_table({"finish_reason": "length"}), task_table(), SanitizingConfig(safety_policy="block")
-    ).to_pylist()
+    (row,) = sanitized({"finish_reason": "length"}, safety_policy="block")
     assert row["solution"] == _RAW.removeprefix("Sure:\n").strip()
     assert row["findings"] == [{"rule": "deletion", "line": 3, "detail": "os.remove"}]
     assert (row["sanitizer"], row["blocked"], row["omitted_setup"], row["truncated"]) == ("parity", True, True, True)
@@ -55,21 +57,16 @@ def test_everything_about_a_solution_is_marked() -> None:
 
 def test_mode_none_takes_what_was_given() -> None:
     """The stated solution is executed as it is, and the raw text where none is stated."""
-    samples = sample_table({"given_solution": "x = 1\n"}, {"given_solution": None}, {"given_solution": ""})
-    solutions = sanitize_samples(samples, task_table(), SanitizingConfig(mode="none"))
-    assert solutions["solution"].to_pylist() == ["x = 1\n", _RAW, ""]
+    rows = sanitized({"given_solution": "x = 1\n"}, {"given_solution": None}, {"given_solution": ""}, mode="none")
+    assert [row["solution"] for row in rows] == ["x = 1\n", _RAW, ""]
 
 
 def test_progress_is_told_after_each_sample() -> None:
     """Progress counts up to the number of samples."""
-    told: list[tuple[int, int]] = []
-    sanitize_samples(
-        sample_table({}, {}, {}),
-        task_table(),
-        SanitizingConfig(),
-        progress=lambda done, total: told.append((done, total)),
-    )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    calls: list[tuple[int, ...]] = []
+    samples = sample_table({}, {}, {})
+    sanitize_samples(samples, task_table(), SanitizingConfig(), progress=lambda *call: calls.append(call))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_no_samples_give_no_rows() -> None:
@@ -80,7 +77,7 @@ def test_no_samples_give_no_rows() -> None:
 def test_foreign_sample_is_an_error_that_names_it() -> None:
     """A sample of a task that is not there stops the stage with one line."""
     with pytest.raises(SamplesError, match=r"sample 2 answers 'T/9'.*select the task"):
-        sanitize_samples(sample_table({}, {"task_id": "T/9"}), task_table(), SanitizingConfig())
+        sanitized({}, {"task_id": "T/9"})
 
 
 @pytest.mark.parametrize("mode", ["none", "parity", "robust"])
@@ -88,9 +85,7 @@ def test_an_answer_that_is_too_large_is_not_read(mode: Any) -> None:
     """It stays as it is and has a syntax error, as any text that is no program; it costs no time and no memory."""
     text = "a\n" * 1_500_000
     started = time.process_time()
-    (row,) = sanitize_samples(
-        sample_table({"raw_text": text}), task_table(), SanitizingConfig(mode=mode, safety_policy="block")
-    ).to_pylist()
+    (row,) = sanitized({"raw_text": text}, mode=mode, safety_policy="block")
     assert time.process_time() - started < 2
     assert row["solution"] == text
     assert row["syntax_error"] == "too large to be read: 3,000,000 characters, and a program may have 1,000,000"
@@ -102,13 +97,11 @@ def test_a_large_answer_is_read_in_another_process() -> None:
     """It gives what a small one gives, and takes no memory of this process."""
     program = "def task_func(x):\n    os.remove(x)\n    return np\n"
     small, large = ("Here it is.\n" * count + f"import os\n{program}" for count in (1, 20_000))
-    config = SanitizingConfig(safety_policy="block")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows = sanitize_samples(sample_table({"raw_text": small}, {"raw_text": large}), task_table(), config).to_pylist()
+    rows = sanitized({"raw_text": small}, {"raw_text": large}, safety_policy="block")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
     assert rows[0]["solution"] == f"import os\n{program}".strip()
-    own = ("sample_index",)
-    assert [{**row, **dict.fromkeys(own)} for row in rows] == [{**rows[0], **dict.fromkeys(own)}] * 2
+    assert rows[1] == rows[0] | {"sample_index": 1}
 
 
 @pytest.mark.slow
@@ -116,9 +109,7 @@ def test_a_large_answer_is_read_in_another_process() -> None:
 def test_an_answer_that_takes_too_much_is_given_up(mode: Any) -> None:
     """One of the most characters, of the kind that takes the parser most memory, ends the reading and not the run."""
     text = "a\n" * (MOST_PROGRAM_CHARACTERS // 2)
-    rows = sanitize_samples(
-        sample_table({"raw_text": text}, {"raw_text": _RAW}), task_table(), SanitizingConfig(mode=mode)
-    ).to_pylist()
+    rows = sanitized({"raw_text": text}, {"raw_text": _RAW}, mode=mode)
     given_up = rows[0]["syntax_error"].startswith("too large to be read within 20 s of CPU time and 1,024 MiB")
     assert given_up or (mode == "none" and rows[0]["syntax_ok"])  # a fast machine only parses it, within the limits
     assert rows[0]["solution"] == text

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing import syntax_error
 from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
-from tests.sanitizing.golden import layouts
+from tests.sanitizing.conftest import layouts
 
 _PROMPT = "import numpy as np\nfrom os import path\nLIMIT = 3\ndef task_func(x):"
 
 
-@pytest.mark.parametrize("program", ["", "x = 1", "def f():\n    yield\n", "x = '\\d' is 1\nassert (x, 'y')"])
+@pytest.mark.parametrize("program", ["", "x = 1", "def f():\n    yield\n", "x = '\\d' is 1or 2\nassert (x, 'y')"])
 def test_program_that_compiles_has_no_error(program: str) -> None:
     """Programs compile without a word, those that would warn included."""
     assert syntax_error(program) == ""
@@ -37,7 +37,7 @@ def test_error_says_what_and_where(program: str, where: str) -> None:
     assert "\n" not in message
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(program=layouts | st.text(st.characters() | st.characters(categories=["Cs"])))
 def test_any_text_gets_an_answer(program: str) -> None:
     """No text raises or warns."""

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from bigcodeflow.store import Store, open_store
 
-from .s3 import FaultyProxy, faulty_proxy, new_bucket
+from .s3 import FaultyProxy, faulty_proxy, forget_servers, new_bucket
 
 Machine = Callable[[str], Store]
 """The store as a machine of that name sees it."""
@@ -18,18 +17,6 @@ Machine = Callable[[str], Store]
 def s3_url(s3_endpoint: str) -> str:
     """A new store's URL."""
     return f"s3://{new_bucket()}/some/prefix"
-
-
-@pytest.fixture(params=["folder", "s3"])
-def machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """The same new store from any machine; a folder is one that all machines share."""
-    location = str(tmp_path / "store") if request.param == "folder" else request.getfixturevalue("s3_url")
-
-    def of(name: str) -> Store:
-        monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / name))
-        return open_store(location)
-
-    return of
 
 
 @pytest.fixture
@@ -43,11 +30,19 @@ def s3_machine(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return of
 
 
+@pytest.fixture(params=["folder", "s3"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
+    """The same new store from any machine; a folder is one that all machines share."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_machine")
+    return lambda _name: open_store(tmp_path / "store")
+
+
 @pytest.fixture
 def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
     """A proxy that everything opened from now on goes through."""
     with faulty_proxy(s3_endpoint) as running:
         monkeypatch.setenv("AWS_ENDPOINT_URL", running.endpoint)
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
+        forget_servers()
         yield running
-        fsspec.get_filesystem_class("s3").clear_instance_cache()
+        forget_servers()

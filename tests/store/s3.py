@@ -27,16 +27,16 @@ def s3_server(replicas: Path) -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    _forget_servers()
+    forget_servers()
     try:
         with mock.patch.dict(os.environ, variables(f"http://{host}:{port}", replicas)):
             yield f"http://{host}:{port}"
     finally:
-        _forget_servers()
+        forget_servers()
         server.stop()
 
 
-def _forget_servers() -> None:
+def forget_servers() -> None:
     """fsspec keeps its clients, and with them the address of a server that another test has ended."""
     fsspec.get_filesystem_class("s3").clear_instance_cache()
 

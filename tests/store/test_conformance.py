@@ -2,16 +2,21 @@
 
 import json
 import threading
-from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import ArtifactRef, RemoteStore, Store, open_store
+from bigcodeflow.store import ArtifactRef, Store, open_store
+
+from .conftest import Machine
 
 TABLE = pa.table({"task_id": ["a", "b"], "n": [1, 2]})
-Machine = Callable[[str], Store]
+
+
+def flipped(content: bytes) -> bytes:
+    """The content with one wrong bit."""
+    return content[:50] + bytes([content[50] ^ 1]) + content[51:]
 
 
 def publish(store: Store, table: pa.Table = TABLE, key: str = "key") -> ArtifactRef:
@@ -25,6 +30,7 @@ def test_what_one_machine_publishes_another_reads(machine: Machine) -> None:
     assert other.find("execution", "key") == ref
     assert other.read(ref).equals(TABLE)
     assert other.read(ref, ["n"]).schema.names == ["n"]
+    assert ref.statistics == {"executed": 2}
     assert other.find("execution", "nothing") is None
     assert [path.parent.name for path in machine("third").published("execution")] == ["key"]
     assert machine("fourth").part("execution", "key") is not None
@@ -32,9 +38,11 @@ def test_what_one_machine_publishes_another_reads(machine: Machine) -> None:
 
 
 def test_a_ref_is_enough_to_read(machine: Machine) -> None:
-    """Prefect hands refs from machine to machine: reading does not need a find before."""
+    """Prefect hands refs as JSON from machine to machine: reading does not need a find before."""
     ref = publish(machine("one"))
-    assert machine("other").read(ref).equals(TABLE)
+    again = ArtifactRef.model_validate_json(ref.model_dump_json())
+    assert again == ref
+    assert machine("other").read(again).equals(TABLE)
 
 
 def test_a_store_is_known_by_its_location(machine: Machine) -> None:
@@ -74,6 +82,7 @@ def test_publishers_that_meet_leave_one_whole_artifact(machine: Machine) -> None
     assert ref is not None
     assert observer.read(ref) in tables
     assert all(store.find("execution", "key") == ref for store in stores)
+    assert {path.name for store in stores for path in (store.root / "execution").iterdir()} == {"key"}
 
 
 def test_unfinished_work_ends_with_its_artifact(machine: Machine) -> None:
@@ -84,6 +93,8 @@ def test_unfinished_work_ends_with_its_artifact(machine: Machine) -> None:
     (workspace / "aa" / "b.jsonl").write_text("{}\n")
     assert store.unfinished("execution") == [workspace]
     publish(store)
+    assert not workspace.exists()
+    assert store.published("execution") == [store.folder("execution", "key") / "part-0.parquet"]
     assert store.unfinished("execution") == []
     assert machine("other").unfinished("execution") == []
 
@@ -118,7 +129,6 @@ def test_nothing_of_the_credentials_is_stored(s3_machine: Machine) -> None:
     store = s3_machine("one")
     ref = publish(store)
     store.write("runs/a.json", json.dumps(ref.model_dump()).encode())
-    assert isinstance(store, RemoteStore)
     bucket = store.bucket
     names = list(bucket.objects("execution"))
     contents = [bucket.read(f"execution/{name}") or b"" for name in names]

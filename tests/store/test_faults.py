@@ -4,21 +4,19 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store import RemoteStore, Store, open_store
+from bigcodeflow.store import RemoteStore, open_store
 from bigcodeflow.store import bucket as bucket_module
 from tests.conftest import ROOT
 
+from .conftest import Machine
 from .s3 import FaultyProxy, faulty_proxy, variables
-from .test_conformance import TABLE, publish
-
-Machine = Callable[[str], Store]
+from .test_conformance import TABLE, flipped, publish
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "no_part", "no_manifest", "bad_manifest"])
@@ -27,18 +25,14 @@ def test_damaged_objects_are_a_miss(s3_machine: Machine, damage: str) -> None:
     store = s3_machine("one")
     ref = publish(store)
     bucket, part, manifest = store.bucket, f"execution/key/{ref.sha256}.parquet", "execution/key/manifest.json"
-    content = bucket.read(part)
-    match damage:
-        case "truncate":
-            bucket.write(part, content[:-1])
-        case "flip":
-            bucket.write(part, content[:50] + bytes([content[50] ^ 1]) + content[51:])
-        case "no_part":
-            bucket.delete([part])
-        case "no_manifest":
-            bucket.delete([manifest])
-        case "bad_manifest":
-            bucket.write(manifest, bucket.read(manifest)[:40])
+    damages = {
+        "truncate": lambda: bucket.write(part, bucket.read(part)[:-1]),
+        "flip": lambda: bucket.write(part, flipped(bucket.read(part))),
+        "no_part": lambda: bucket.delete([part]),
+        "no_manifest": lambda: bucket.delete([manifest]),
+        "bad_manifest": lambda: bucket.write(manifest, bucket.read(manifest)[:40]),
+    }
+    damages[damage]()
     other = s3_machine("other")
     assert other.find("execution", "key") is None
     assert other.published("execution") == []
@@ -51,14 +45,12 @@ def test_a_damaged_replica_is_brought_again(s3_machine: Machine, damage: str) ->
     store = s3_machine("one")
     ref = publish(store)
     part = store.path(ref)
-    match damage:
-        case "flip":
-            content = part.read_bytes()
-            part.write_bytes(content[:50] + bytes([content[50] ^ 1]) + content[51:])
-        case "no_part":
-            part.unlink()
-        case "no_manifest":
-            part.with_name("manifest.json").unlink()
+    damages = {
+        "flip": lambda: part.write_bytes(flipped(part.read_bytes())),
+        "no_part": part.unlink,
+        "no_manifest": part.with_name("manifest.json").unlink,
+    }
+    damages[damage]()
     assert store.find("execution", "key") == ref
     assert store.read(ref).equals(TABLE)
 
@@ -118,18 +110,15 @@ def test_a_store_out_of_reach_is_no_miss(
     store = s3_machine("one")
     publish(store)
     proxy.fault = lambda _method, _path: "unavailable"
-    with pytest.raises(
-        ArtifactError, match=r"store s3://bucket-\w+/some/prefix cannot be reached .* what is finished is kept"
-    ):
+    message = r"store s3://bucket-\w+/some/prefix cannot be reached .* what is finished is kept"
+    with pytest.raises(ArtifactError, match=message):
         store.find("execution", "key")
 
 
 def _failure(location: str, *, prelude: str = "", **environment: str) -> str:
     """What a new process says when it opens a store."""
     program = f"import sys\n{prelude}\nfrom bigcodeflow.store import open_store\nfrom bigcodeflow.core.errors import ArtifactError\n"
-    program += (
-        "try:\n    open_store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error:\n    print(error)\n"
-    )
+    program += "try: open_store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error: print(error)\n"
     done = subprocess.run(
         [sys.executable, "-c", program, location],
         env={key: value for key, value in (os.environ | environment).items() if value},
@@ -150,12 +139,8 @@ def test_what_the_user_has_to_mend_is_one_line(s3_endpoint: str, s3_url: str, tm
         open_store("memory://x").find("execution", "key")
     with pytest.raises(ArtifactError, match=r"store foo://x: Protocol not known: foo: use a folder or a URL"):
         open_store("foo://x").find("execution", "key")
-
-
-def test_the_package_that_is_missing_is_named() -> None:
-    """S3 is an extra."""
-    told = _failure("s3://some-bucket", prelude="sys.modules['s3fs'] = None")
-    assert "what speaks s3:// is not installed: pip install 'bigcodeflow[s3]'" in told
+    without_extra = _failure("s3://some-bucket", prelude="sys.modules['s3fs'] = None")
+    assert "what speaks s3:// is not installed: pip install 'bigcodeflow[s3]'" in without_extra
 
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,11 @@ from bigcodeflow.execution.verdicts import Ledger
 from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage
-from bigcodeflow.store import LogFiles, RemoteStore, Store
+from bigcodeflow.store import LogFiles, Store
 from bigcodeflow.store.log_sync import LogSync
 
+from .conftest import Machine
 from .s3 import FaultyProxy, variables
-
-Machine = Callable[[str], Store]
 
 
 def _append(folder: Path, *keys: str, batch: str = "batch") -> None:
@@ -33,9 +31,7 @@ def _keys(folder: Path) -> list[str]:
 
 
 def _log_sync(store: Store, files: LogFiles = LogFiles.VERDICTS, folder: Path | None = None) -> LogSync:
-    folder = folder or store.workspace("execution", "key")
-    assert isinstance(store, RemoteStore)
-    return LogSync(store.bucket, folder, folder.relative_to(store.root).as_posix(), files)
+    return store.synchronized(folder or store.workspace("execution", "key"), files)
 
 
 def test_lines_travel_between_machines_once(s3_machine: Machine) -> None:
@@ -125,14 +121,14 @@ def test_paid_answers_and_sent_batches_are_known_on_another_machine(s3_machine: 
         with store.synchronized(folder, LogFiles.ANSWERS), AnswerLedger(folder).writing() as writer:
             assert {key.sample_index for key in writer.known} == set(range(index))
             writer.append(_answer(index))
-    with _log_sync(one, LogFiles.BATCHES, one.root / "answers" / "setting" / "batches") as journal:
-        with open_batch_log(one.root / "answers" / "setting" / "batches") as log:
+    mine, theirs = (store.root / "answers" / "setting" / "batches" for store in (one, other))
+    with _log_sync(one, LogFiles.BATCHES, mine) as journal:
+        with open_batch_log(mine) as log:
             log.path.write_text('{"event": "x"}\n')
         journal.save()
-    _log_sync(other, LogFiles.BATCHES, other.root / "answers" / "setting" / "batches").restore()
-    restored = other.root / "answers" / "setting" / "batches" / FILE_NAME
-    assert restored.read_text() == '{"event": "x"}\n'
-    _log_sync(other, LogFiles.BATCHES, restored.parent).save()
+    _log_sync(other, LogFiles.BATCHES, theirs).restore()
+    assert (theirs / FILE_NAME).read_text() == '{"event": "x"}\n'
+    _log_sync(other, LogFiles.BATCHES, theirs).save()
     assert len(other.bucket.objects("answers/setting/batches")) == 1
 
 

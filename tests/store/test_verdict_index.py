@@ -17,11 +17,8 @@ _EMPTY = {pa.string(): "", pa.bool_(): False, pa.int32(): 0, pa.int64(): 0, pa.f
 def verdict(key: str, status: str = "pass", **columns: object) -> dict[str, object]:
     """A row of VERDICTS."""
     rest = {field.name: _EMPTY.get(field.type, []) for field in VERDICTS if not field.nullable}
-    return (
-        rest
-        | {"task_id": f"Task/{key}", "verdict_key": key, "status": status, "wall_seconds": 2.0, "max_rss_mib": 9.0}
-        | columns
-    )
+    own = {"task_id": f"Task/{key}", "verdict_key": key, "status": status, "wall_seconds": 2.0, "max_rss_mib": 9.0}
+    return rest | own | columns
 
 
 def publish(store: Store, name: str, *rows: dict[str, object]) -> None:
@@ -70,12 +67,8 @@ def test_an_artifact_that_is_gone_or_another_is_read_again(machine):
 def test_costs_are_means_over_measured_executions(machine):
     store = machine("a")
     publish(store, "one", verdict("k1", wall_seconds=1.0, max_rss_mib=300.0), verdict("k2", "timeout"))
-    publish(
-        store,
-        "two",
-        verdict("k9", task_id="Task/k1", wall_seconds=4.0, max_rss_mib=100.0),
-        verdict("k3", "fail", backend="imported"),
-    )
+    another = verdict("k9", task_id="Task/k1", wall_seconds=4.0, max_rss_mib=100.0)
+    publish(store, "two", another, verdict("k3", "fail", backend="imported"))
     assert VerdictIndex(store).costs() == {"Task/k1": Cost(2.5, 300.0)}
 
 
@@ -86,10 +79,7 @@ def test_a_damaged_index_is_made_again(tmp_path: Path, cache: Path, damage: str)
     publish(store, "one", verdict("k1"))
     assert found(store, "k1")
     [path] = cache.rglob("*.sqlite")
-    if damage == "garbage":
-        path.write_bytes(b"no database" * 1000)
-    else:
-        path.write_bytes(path.read_bytes()[:5000])
+    path.write_bytes(b"no database" * 1000 if damage == "garbage" else path.read_bytes()[:5000])
     assert found(store, "k1") == {("k1", "pass")}
 
 
