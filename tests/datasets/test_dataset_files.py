@@ -84,7 +84,7 @@ def test_any_objects_survive_a_jsonl_file(tmp_path: Path, rows: list[dict], name
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("t.jsonl", b"", "holds no tasks"),
         ("t.jsonl", b'{"task_id": "a"}\n{"task_id": \n[1]\n', "line 2: is not JSON"),
@@ -96,11 +96,13 @@ def test_any_objects_survive_a_jsonl_file(tmp_path: Path, rows: list[dict], name
         ("t.parquet", b"PAR1 nothing", "is not a readable Parquet file"),
     ],
 )
-def test_damaged_files_are_refused_with_place_and_reason(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_damaged_files_are_refused_with_place_and_reason(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     """A file that cannot be read says which line or what about it is wrong."""
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(DatasetError, match=said) as caught:
+    with pytest.raises(DatasetError, match=message) as caught:
         load(path)
     assert str(path) in str(caught.value)
 
@@ -199,8 +201,8 @@ def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parq
     for path, place in ((_write_jsonl(tmp_path / "t.jsonl", rows), "line 2"), (write_parquet(rows), "row 2")):
         with pytest.raises(DatasetError) as caught:
             load(path)
-        told = f"{column} has 3,300,000 characters, and a text of a task may have 200,000: shorten it"
-        assert str(caught.value) == f"{path}, {place}: {told}"
+        problem = f"{column} has 3,300,000 characters, and a text of a task may have 200,000: shorten it"
+        assert str(caught.value) == f"{path}, {place}: {problem}"
 
 
 @pytest.mark.parametrize("name", ["tasks.jsonl", "tasks.jsonl.gz"])

@@ -17,7 +17,7 @@ def _rows(*tasks: dict[str, Any]) -> list[SourceRow]:
 
 
 def test_a_sound_task_has_no_problems(make_task) -> None:
-    """Nothing is said about rows that are tasks, and nothing about no rows."""
+    """Rows that are tasks have no problems, and no rows have none."""
     assert validate(_rows(make_task(0), make_task(1, libs=["json"], hard=None, domains=["X"]))) == []
     assert validate([]) == []
 
@@ -26,7 +26,7 @@ _TEST = "import unittest\nclass TestCases(unittest.TestCase):\n"
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"complete_prompt": 3}, "complete_prompt must be text, not int"),
         ({"doc_struct": None}, "doc_struct must be text, not NoneType"),
@@ -48,13 +48,13 @@ _TEST = "import unittest\nclass TestCases(unittest.TestCase):\n"
         ({"entry_point": "other"}, "entry_point 'other' is not defined by complete_prompt + canonical_solution"),
     ],
 )
-def test_each_defect_is_one_line_with_place_and_remedy(make_task, changes: dict, said: str) -> None:
+def test_each_defect_is_one_line_with_place_and_remedy(make_task, changes: dict, message: str) -> None:
     """A defect is reported once, beginning with line and task id and ending in what to do."""
     row = make_task(**changes)
     problems = validate(_rows(make_task(99), row))
     assert len(problems) == 1
     where = f"mine.jsonl, line 2 ({row['task_id']}): "
-    assert problems[0].startswith(where + said)
+    assert problems[0].startswith(where + message)
     assert ": " in problems[0].removeprefix(where)
     assert "\n" not in problems[0]
 

@@ -56,7 +56,7 @@ def test_positions_are_those_before_the_view(source: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "said"),
+    ("view", "message"),
     [
         ({"ids": "5000,13,x"}, r"dataset\.ids: 5000, x is not in the dataset; valid are numbers 0 to 1139"),
         ({"libraries": ("numpy", "nope")}, r"unknown: nope; known here: json, Levenshtein, numpy, requests"),
@@ -65,9 +65,9 @@ def test_positions_are_those_before_the_view(source: Path) -> None:
         ({"subset": "hard", "ids": "1-2"}, "no task is left by subset hard and ids 1-2"),
     ],
 )
-def test_views_that_cannot_be_are_refused(source: Path, view: dict, said: str) -> None:
+def test_views_that_cannot_be_are_refused(source: Path, view: dict, message: str) -> None:
     """Unknown names are named beside the known ones, and a view without tasks names its filters."""
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         _ids(source, **view)
 
 

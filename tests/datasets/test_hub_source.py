@@ -187,7 +187,7 @@ def test_what_the_hub_does_not_have_is_named(hub: HubDouble, sha: str, source: s
 
 
 def test_a_gated_repository_opens_with_a_token(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the account's token the way to get one is told; with it the tasks are read."""
+    """Without the account's token the message says how to get one; with it the tasks are read."""
     hub.gated.add(_REPO)
     with pytest.raises(DatasetError, match=r"is gated: accept its conditions.*HF_TOKEN"):
         _ids(_config())
@@ -197,7 +197,7 @@ def test_a_gated_repository_opens_with_a_token(hub: HubDouble, sha: str, monkeyp
 
 @pytest.mark.parametrize("offline", [True, False])
 def test_neither_network_nor_cache_is_one_clear_error(hub: HubDouble, offline: bool) -> None:  # noqa: FBT001
-    """With nothing to fall back on, the choices are told."""
+    """With nothing to fall back on, the message names the choices."""
     hub.stop()
     with pytest.raises(DatasetError, match=r"holds no copy: run once with network, or set dataset\.source to a file"):
         resolve(_config(offline=offline))

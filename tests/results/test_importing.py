@@ -134,18 +134,18 @@ class TestRuns:
         assert metric(run, tmp_path / "store", "pass@k_judgeable", k=1) == [1 / 2]
 
     @pytest.mark.parametrize(
-        "told", [{"gt_pass_rate": None}, {"failed_tasks": None}, {"gt_pass_rate": 0.5}, {"failed_tasks": [1]}]
+        "changes", [{"gt_pass_rate": None}, {"failed_tasks": None}, {"gt_pass_rate": 0.5}, {"failed_tasks": [1]}]
     )
-    def test_scores_that_do_not_tell_ground_truths_leave_them_unknown(self, tmp_path, told):
+    def test_scores_that_do_not_tell_ground_truths_leave_them_unknown(self, tmp_path, changes):
         """A rate that is missing, or that the list does not give, is no reason to let tasks pass."""
-        path = write(tmp_path, PASSES, scores=scores(1.0) | told)
+        path = write(tmp_path, PASSES, scores=scores(1.0) | changes)
         assert take_in(path, tmp_path / "store").ground_truth is None
 
     def test_several_samples_give_every_k(self, tmp_path):
         """Samples of a task count by their place; each k of the scores beside the file comes out."""
         entries = [entry(number, "pass" if index == 1 else "fail") for number in range(3) for index in range(4)]
-        told = scores(0.25, **{"pass@2": 0.5})
-        run = take_in(write(tmp_path, entries, scores=told, stem=STEM.replace("0-1", "0-4")), tmp_path / "store")
+        recorded = scores(0.25, **{"pass@2": 0.5})
+        run = take_in(write(tmp_path, entries, scores=recorded, stem=STEM.replace("0-1", "0-4")), tmp_path / "store")
         assert metric(run, tmp_path / "store", "pass@k", k=2) == [0.5]
         assert [row["sample_index"] for row in verdicts(tmp_path / "store")] == [0, 1, 2, 3] * 3
 
@@ -222,7 +222,7 @@ class TestRuns:
 
 
 class TestDefects:
-    """A file that does not fit is not taken in, and all that is wrong with it is said at once."""
+    """A file that does not fit is not taken in, and one message names all its defects."""
 
     def test_all_defects_at_once(self, tmp_path):
         """File, task and sample of each, and what to do; nothing is stored."""
@@ -317,11 +317,11 @@ class TestDefects:
 def test_recorded_files_give_their_recorded_scores(reference_data, tmp_path, model):
     """pass@1 and ground-truth rate of 1,140 recorded samples come out to the last digit, answers and traces whole."""
     folder = reference_data / "samples" / model
-    [path], [told] = folder.glob("*_eval_results.json.gz"), folder.glob("*_pass_at_k.json")
+    [path], [beside] = folder.glob("*_eval_results.json.gz"), folder.glob("*_pass_at_k.json")
     [samples] = folder.glob("*_calibrated.jsonl.gz")
     source = {"source": str(reference_data / "bigcodebench-v0.1.4.parquet")}
     run = take_in(path, tmp_path, settings=source, samples=str(samples))
-    recorded = json.loads(told.read_text())
+    recorded = json.loads(beside.read_text())
     assert metric(run, tmp_path, "pass@k", k=1) == [recorded["pass@1"]]
     assert metric(run, tmp_path, "ground_truth_rate") == [recorded["gt_pass_rate"]]
     content = json.loads(gzip.decompress(path.read_bytes()))["eval"]

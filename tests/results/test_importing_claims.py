@@ -31,21 +31,21 @@ SOURCES = {
 
 
 def stem_of(field, value):
-    told = {"split": "complete", "subset": "full", "model": "a--one--main", field: value}
-    return f"{told['model']}--bigcodebench{'-hard' if told['subset'] == 'hard' else ''}-{told['split']}--vllm-0-1"
+    view = {"split": "complete", "subset": "full", "model": "a--one--main", field: value}
+    return f"{view['model']}--bigcodebench{'-hard' if view['subset'] == 'hard' else ''}-{view['split']}--vllm-0-1"
 
 
-def state(folder, field, said):
-    """A result file of which the sources say what they are told to say of one field, and the arguments to import it."""
-    names = {source: stem_of(field, value) for source, value in said.items()}
-    told = {field: said["scores"]} if "scores" in said else None
-    path = write(folder, PASSES, stem=names.get("name", "free"), scores=told)
+def state(folder, field, stated):
+    """A result file whose sources state these values of one field, and the arguments to import it."""
+    names = {source: stem_of(field, value) for source, value in stated.items()}
+    recorded = {field: stated["scores"]} if "scores" in stated else None
+    path = write(folder, PASSES, stem=names.get("name", "free"), scores=recorded)
     more = {"settings": STARTER | {"split": "complete"}} if field != "split" else {}
-    if "option" in said:
-        more = {"settings": STARTER | {"split": "complete"} | {field: said["option"]}}
-    if "run name" in said:
+    if "option" in stated:
+        more = {"settings": STARTER | {"split": "complete"} | {field: stated["option"]}}
+    if "run name" in stated:
         more["name"] = names["run name"]
-    if "samples" in said:
+    if "samples" in stated:
         more["samples"] = str(folder / f"{names['samples']}.jsonl.gz")
     return path, more
 
@@ -58,7 +58,7 @@ def test_any_two_sources_that_differ_are_refused_and_named(tmp_path_factory, dat
     pair = data.draw(st.lists(st.sampled_from(sorted(SOURCES)), min_size=2, max_size=2, unique=True))
     assume(field != "model" or "option" not in pair)
     one, other = data.draw(st.lists(VALUES[field], min_size=2, max_size=2, unique=True))
-    folder = tmp_path_factory.mktemp("said")
+    folder = tmp_path_factory.mktemp("sources")
     path, more = state(folder, field, dict(zip(pair, (one, other), strict=True)))
     with pytest.raises(SamplesError) as caught:
         take_in(path, folder / "store", **more)
@@ -85,15 +85,15 @@ def test_names_of_the_original_are_read(model, view, setting, backend):
     (split, subset), (temperature, n_samples) = view, setting
     benchmark = f"bigcodebench{'-hard' if subset == 'hard' else ''}-{split}"
     stem = f"{model}--{benchmark}--{backend}-{temperature}-{n_samples}-sanitized_calibrated"
-    told = {claim.field: claim.value for claim in claims_of_name(stem, "name")}
+    found = {claim.field: claim.value for claim in claims_of_name(stem, "name")}
     parts = {"model": model, "split": split, "subset": subset}
-    assert told == parts | {"temperature": temperature, "n_samples": n_samples}
+    assert found == parts | {"temperature": temperature, "n_samples": n_samples}
 
 
 def test_all_contradictions_at_once(tmp_path):
     """Each field that is stated in several ways has its line."""
-    told = scores(1.0, model="other--main", split="instruct", subset="hard")
-    path = write(tmp_path, PASSES, scores=told)
+    recorded = scores(1.0, model="other--main", split="instruct", subset="hard")
+    path = write(tmp_path, PASSES, scores=recorded)
     with pytest.raises(SamplesError) as caught:
         take_in(path, tmp_path / "store")
     fields = [line.split(": ")[1].split(" is ")[0] for line in str(caught.value).splitlines()]
@@ -213,11 +213,11 @@ class TestNothingIsMadeUp:
                 elif value is not None:
                     yield f"{above}{name}", value
 
-        told = dict(known(config))
-        assert told.pop("generation.sampling.temperature") == 0.0
-        assert told.pop("generation.n_samples") == 1
-        assert told.pop("execution.variants") == ["calibrated"]
-        assert {name.partition(".")[0] for name in told} == {"name", "store", "dataset", "samples", "aggregation"}
+        values = dict(known(config))
+        assert values.pop("generation.sampling.temperature") == 0.0
+        assert values.pop("generation.n_samples") == 1
+        assert values.pop("execution.variants") == ["calibrated"]
+        assert {name.partition(".")[0] for name in values} == {"name", "store", "dataset", "samples", "aggregation"}
         for section in ("limits", "environment", "backend"):
             assert section in config["execution"]
 
@@ -237,7 +237,7 @@ class TestNothingIsMadeUp:
         assert metric(run, tmp_path / "store", "ground_truth_rate") == []
 
     def test_ground_truths_that_failed_have_no_tests(self, tmp_path):
-        """The list of failed tasks does not tell which tests failed: none is said to have."""
+        """The list of failed tasks does not tell which tests failed: the rows have none."""
         ids = [TASKS[1]["task_id"]]
         path = write(tmp_path, PASSES, scores=scores(1.0, ids))
         run = take_in(path, tmp_path / "store")
@@ -246,7 +246,7 @@ class TestNothingIsMadeUp:
         assert {test["outcome"] for test in rows["Starter/0"]["tests"]} == {"pass"}
 
 
-def changed(folder, original, *, stem=None, told=None, tasks=None):
+def changed(folder, original, *, stem=None, scores_changed=None, tasks=None):
     """A copy of a recorded file and of its scores, with something changed."""
     folder.mkdir()
     before = original.name.removesuffix("_eval_results.json.gz")
@@ -256,7 +256,7 @@ def changed(folder, original, *, stem=None, told=None, tasks=None):
     path = folder / f"{stem or before}_eval_results.json"
     path.write_text(json.dumps(content))
     beside = json.loads(original.with_name(f"{before}_pass_at_k.json").read_text())
-    (folder / f"{stem or before}_pass_at_k.json").write_text(json.dumps(beside | (told or {})))
+    (folder / f"{stem or before}_pass_at_k.json").write_text(json.dumps(beside | (scores_changed or {})))
     return path
 
 
@@ -313,7 +313,7 @@ class TestRecordedFiles:
     def test_another_name_or_other_scores(self, original, refused, tmp_path, change, message):
         """A copy of the file that says something else than the file."""
         if isinstance(change, dict):
-            refused(changed(tmp_path / "files", original, told=change), message)
+            refused(changed(tmp_path / "files", original, scores_changed=change), message)
         else:
             stem = original.name.removesuffix("_eval_results.json.gz").replace(*change)
             refused(changed(tmp_path / "files", original, stem=stem), message)

@@ -47,7 +47,7 @@ def test_rows_follow_the_samples_in_the_solutions_schema(tmp_path: Any) -> None:
 
 
 def test_everything_about_a_solution_is_marked() -> None:
-    """Findings, omitted setup and truncation are told of one and the same solution."""
+    """Findings, omitted setup and truncation are those of one solution."""
     (row,) = sanitized({"finish_reason": "length"}, safety_policy="block")
     assert row["solution"] == _RAW.removeprefix("Sure:\n").strip()
     assert row["findings"] == [{"rule": "deletion", "line": 3, "detail": "os.remove"}]

@@ -1,4 +1,4 @@
-"""What is said about a program before it runs: whether it compiles, and whether it leaves work to others."""
+"""Marks of a program before it runs: whether it compiles, and whether it leaves work to others."""
 
 import pytest
 from hypothesis import given, settings

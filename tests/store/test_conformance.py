@@ -46,7 +46,7 @@ def test_a_ref_is_enough_to_read(machine: Machine) -> None:
 
 
 def test_a_store_is_known_by_its_location(machine: Machine) -> None:
-    """What is told to people makes the same store again, also after it went through a path, as options of commands do."""
+    """The location that messages show makes the same store again, also after it went through a path, as options of commands do."""
     store = machine("one")
     ref = publish(store)
     assert open_store(store.location).find("execution", "key") == ref

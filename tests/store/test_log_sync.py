@@ -135,7 +135,7 @@ def test_paid_answers_and_sent_batches_are_known_on_another_machine(s3_machine: 
 def test_a_network_that_is_down_stops_no_work(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Lines stay on this machine, which is said, and are kept as soon as the store can be reached."""
+    """Lines stay on this machine, with a warning, and are copied as soon as the store can be reached."""
     monkeypatch.setattr("bigcodeflow.store.bucket._PAUSES_SECONDS", ())
     store = s3_machine("one")
     folder = store.workspace("execution", "key")

@@ -1,7 +1,7 @@
 """What a result file's name, the ``*_pass_at_k.json`` beside it, options and its samples state of it.
 
 A field that two of them state differently is refused: whichever was taken, a score might stand under a false name. So
-is a file that does not fit the tasks, or the sample file that it is said to be of.
+is a file that does not fit the tasks, or the sample file that belongs to it.
 """
 
 import math
@@ -27,7 +27,7 @@ Value = str | int | float | bool
 _NAME = re.compile(r"(?P<model>.+?)--bigcodebench(?P<hard>-hard)?-(?P<split>complete|instruct)(?P<rest>-.*)?")
 _SETTING = re.compile(r"--(?!\w+-default-).+?-(?P<temperature>\d+(?:\.\d+)?)-(?P<n_samples>[1-9]\d*)(?:-|$)")
 #: Only the older original took from the name that it should calibrate. The later one writes 'sanitized_calibrated'
-#: into every name, also where it is then told not to.
+#: into every name, also where an option says that it should not.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
 _REMEDY = (
     "correct the wrong one (rename the file, put its own pass_at_k.json beside it, drop the option) and import it again"
@@ -69,8 +69,8 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
         else:
             conflict = several
         if conflict:
-            said = ", ".join(f"{_SHOWN.get(repr(one.value), repr(one.value))} says {one.source}" for one in stated)
-            problems.append(f"{path}: {field} is stated in several ways: {said}: {_REMEDY}")
+            sources = ", ".join(f"{_SHOWN.get(repr(one.value), repr(one.value))} says {one.source}" for one in stated)
+            problems.append(f"{path}: {field} is stated in several ways: {sources}: {_REMEDY}")
         elif field == "model" or not several:
             values[field] = stated[0].value
     if problems:
@@ -143,7 +143,7 @@ def scores_of(results: Path) -> Scores:
     if len({found.sha256 for found in there.values()}) > 1:
         raise SamplesError(f"{results}: {' and '.join(map(str, there))} differ: move the wrong one away")
     for file, found in there.items():
-        if not isinstance(found.value, dict) or found.twice:
+        if not isinstance(found.value, dict) or found.repeated_keys:
             raise SamplesError(f"{file}: holds no object of scores, or a key twice: restore it, or move it away")
         path, content = file, found.value
     failed, rate = content.get("failed_tasks"), content.get("gt_pass_rate")

@@ -45,7 +45,9 @@ def read_results(path: Path) -> ResultsFile:
     content = read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
-    defects = [f"{path}: the key {key!r} stands twice in one object: remove one of them" for key in content.twice]
+    defects = [
+        f"{path}: the key {key!r} stands twice in one object: remove one of them" for key in content.repeated_keys
+    ]
     entries = []
     for task_id, samples in content.value["eval"].items():
         if not isinstance(samples, list) or not samples:
@@ -95,18 +97,18 @@ class JsonFile(NamedTuple):
 
     value: Any
     sha256: str
-    twice: list[str]
+    repeated_keys: list[str]
 
 
 def read_json(path: Path) -> JsonFile:
     """Read a JSON file, gzipped or not."""
-    twice: list[str] = []
+    repeated_keys: list[str] = []
 
     def collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):  # json would keep the last one without a word
             keys = [key for key, _ in pairs]
-            twice.extend(key for key in made if keys.count(key) > 1)
+            repeated_keys.extend(key for key in made if keys.count(key) > 1)
         return made
 
     try:
@@ -119,4 +121,4 @@ def read_json(path: Path) -> JsonFile:
         raise SamplesError(f"{path}: cannot be read ({error.strerror or error}): {_FORMAT}") from None
     except (ValueError, RecursionError) as error:
         raise SamplesError(f"{path}: is not JSON in UTF-8, or is cut off ({error}): {_FORMAT}") from None
-    return JsonFile(value, hashlib.sha256(data).hexdigest(), twice)
+    return JsonFile(value, hashlib.sha256(data).hexdigest(), repeated_keys)

@@ -98,15 +98,15 @@ def import_results(
     run = Resolver().up_to_sanitizing(_config(found, view, scores.pass_at_k, settings, store=store, name=name))
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
-    config, kept = run.config, open_store(run.config.store)
-    _refuse_other_claims(found, {**view, "model": stated.get("model")}, kept)
-    dataset = stages.perform(stages.stage_of("dataset", run, {}), kept, listener)
-    tasks = kept.read(dataset).to_pylist()
+    config, opened = run.config, open_store(run.config.store)
+    _refuse_other_claims(found, {**view, "model": stated.get("model")}, opened)
+    dataset = stages.perform(stages.stage_of("dataset", run, {}), opened, listener)
+    tasks = opened.read(dataset).to_pylist()
     known = datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
     matched = claims.match(found, tasks, stated_claims, known, selection=bool(config.dataset.ids))
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))
-    return _record(_Import(found, scores, view, run, matched, dataset, tasks, kept, known, samples), listener)
+    return _record(_Import(found, scores, view, run, matched, dataset, tasks, opened, known, samples), listener)
 
 
 def _config(
@@ -216,7 +216,7 @@ def _samples(given: _Import) -> list[Row]:
 
 
 def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
-    """The programs as they are, said to be of an unknown sanitizer: 'none' would state that nobody took them out."""
+    """The programs as they are, of an unknown sanitizer: 'none' would state that nobody took them out."""
     plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
     def compute(store: Store, progress: stages.Progress) -> stages.Computed:

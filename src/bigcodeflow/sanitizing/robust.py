@@ -63,23 +63,23 @@ def robust_solution(text: str, entry_point: str) -> str:
 
 def _once(given: str, entry_point: str) -> str:
     text = _dedented(given)
-    spoken = _dedented(without_thinking(text))
-    for found in _attempts(text, spoken, entry_point):
+    answer = _dedented(without_thinking(text))
+    for found in _attempts(text, answer, entry_point):
         if solution := _assembled(found, entry_point):
             return solution
     # The original strips the answer, which can make a program of what is none by its layout.
-    fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((spoken, text, given))]
+    fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((answer, text, given))]
     defining = [fallback for fallback in fallbacks if _passage(fallback).defines(entry_point)]
     return next((fallback for fallback in (*defining, *fallbacks) if fallback.strip()), "")
 
 
-def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passage]]:
+def _attempts(text: str, answer: str, entry_point: str) -> Iterator[list[_Passage]]:
     """Ways to see an answer as passages, best first."""
-    for whole in dict.fromkeys((text, spoken)):
+    for whole in dict.fromkeys((text, answer)):
         passage = _passage(whole)
         if passage.whole and passage.statements:
             yield [passage]
-    fenced = [_passage(part) for part in fenced_texts(spoken)]
+    fenced = [_passage(part) for part in fenced_texts(answer)]
     defining = [passage for passage in fenced if passage.defines(entry_point)]
     if any(passage.whole for passage in defining):
         yield fenced
@@ -92,7 +92,7 @@ def _attempts(text: str, spoken: str, entry_point: str) -> Iterator[list[_Passag
         binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
         return max((len(item.text) for item in binding), default=0)
 
-    yield from sorted((fenced, _unfenced(spoken), *torn), key=definition_length, reverse=True)
+    yield from sorted((fenced, _unfenced(answer), *torn), key=definition_length, reverse=True)
     yield from (all_fenced, _unfenced(text))
 
 
@@ -145,18 +145,18 @@ def without_thinking(text: str) -> str:
 
     An opening tag alone begins one that the token limit cut off.
     """
-    spoken: list[str] = []
+    answer: list[str] = []
     depth, position = 0, 0
     for tag in _TAG.finditer(text):
         if depth == 0 and tag[1]:
-            spoken.clear()
+            answer.clear()
         elif depth == 0:
-            spoken.append(text[position : tag.start()])
+            answer.append(text[position : tag.start()])
         depth = max(0, depth - 1) if tag[1] else depth + 1
         position = tag.end()
     if depth == 0:
-        spoken.append(text[position:])
-    return "".join(spoken)
+        answer.append(text[position:])
+    return "".join(answer)
 
 
 def fenced_texts(text: str) -> list[str]:

@@ -100,7 +100,7 @@ class LogSync:
     def save(self) -> None:
         """Put what is new into one further segment."""
         if not self._folder.is_dir():
-            return  # a twin of this run has published
+            return  # another process of this run has published
         with locked(self._folder / _LOCK):
             state, content = self._state(), b""
             prefix, several, _ = self._restored.partition("{}")
