@@ -16,7 +16,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from bigcodeflow.config import RequestsConfig
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.engine import generate
-from bigcodeflow.generation.model_api import Answer, Message, Prompt, PromptForm, Reply, Request, Sampling, TokenUsage
+from bigcodeflow.generation.model_api import Answer, Message, Prompt, Reply, Request, Sampling, TokenUsage
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 
 #: As long as the prompts of the benchmark are on average.
@@ -64,21 +64,11 @@ class Figures(NamedTuple):
     """Memory before the first request: Python, libraries and SDK."""
 
 
-class Sleeping:
+class Sleeping(Provider):
     """A provider that costs nothing, so that what is measured is the engine and the ledger."""
 
     def __init__(self, latency_seconds: float, answer_bytes: int) -> None:
         self._latency_seconds, self._text = latency_seconds, "x" * answer_bytes
-
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """None."""
-        del sampling, form, seed
-        return ()
-
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """None."""
-        del sampling, form, seed
-        return ()
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """As large as a real one."""
@@ -90,9 +80,6 @@ class Sleeping:
         return Reply(
             tuple(Answer(self._text, "stop") for _ in request.sample_indices), TokenUsage(300, 700), "sleeping"
         )
-
-    async def close(self) -> None:
-        """Nothing to give back."""
 
 
 def wanted(number: int) -> Iterator[Request]:
@@ -115,7 +102,7 @@ async def _measured(load: Load) -> Figures:
     settings = RequestsConfig(concurrency=load.slots)
     start_mib = peak_mib()
     cpu_seconds, wall_seconds = time.process_time(), time.perf_counter()
-    outcome = await generate(wanted(load.requests), provider, AnswerLedger(load.folder), settings, total=load.requests)
+    outcome = await generate(wanted(load.requests), provider, AnswerLedger(load.folder), settings)
     figures = Figures(time.perf_counter() - wall_seconds, time.process_time() - cpu_seconds, peak_mib(), start_mib)
     await provider.close()
     if outcome.failures or outcome.stopped_because:

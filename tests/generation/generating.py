@@ -18,27 +18,21 @@ from bigcodeflow.generation.model_api import (
     Answer,
     Message,
     Prompt,
-    PromptForm,
     Reply,
     Request,
     RequestError,
     Sampling,
     TokenUsage,
 )
+from bigcodeflow.generation.providers import Provider
 from bigcodeflow.generation.retries import RetryPolicy
 
 
-class Served:
+class Served(Provider):
     """The provider that a `CountingServer` is."""
 
     def __init__(self, port: int, run: str) -> None:
         self._port, self._run = port, run
-
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        return ()
-
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        return ()
 
     def body(self, request: Request) -> Mapping[str, Any]:
         return {"run": self._run, "task": request.task_id, "samples": list(request.sample_indices)}
@@ -67,9 +61,6 @@ class Served:
             return head, await reader.readexactly(int(head.partition("content-length: ")[2].split()[0]))
         finally:
             writer.close()
-
-    async def close(self) -> None:
-        return
 
 
 def requests(tasks: int, samples: int) -> Iterator[Request]:

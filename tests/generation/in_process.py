@@ -3,7 +3,7 @@
 import asyncio
 import selectors
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
@@ -15,13 +15,13 @@ from bigcodeflow.generation.model_api import (
     ErrorKind,
     Message,
     Prompt,
-    PromptForm,
     Reply,
     Request,
     RequestError,
     Sampling,
     TokenUsage,
 )
+from bigcodeflow.generation.providers import Provider
 
 Result = TypeVar("Result")
 
@@ -101,7 +101,7 @@ class Asked:
 
 
 @dataclass
-class Model:
+class Model(Provider):
     """A provider without a network, which notes what it was asked, and when."""
 
     latency_seconds: float = 1.0
@@ -112,12 +112,6 @@ class Model:
     in_flight: int = 0
     most_in_flight: int = 0
     _times: Counter[tuple[str, tuple[int, ...]]] = field(default_factory=Counter)
-
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        return ()
-
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        return ()
 
     def body(self, request: Request) -> Mapping[str, Any]:
         return {"prompt": request.prompt.messages[0].text, "seed": request.seed, "n": len(request.sample_indices)}
@@ -145,9 +139,6 @@ class Model:
         return Reply(
             texts, TokenUsage(10, self.completion_tokens * len(given)), "served-model", f"id-{len(self.asked)}"
         )
-
-    async def close(self) -> None:
-        return
 
     @property
     def asked_ids(self) -> list[tuple[str, int]]:

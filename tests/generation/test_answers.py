@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,7 @@ def record(task: int, *indices: int, text: str = "answer") -> ReplyRecord:
 
 
 def line(record: ReplyRecord) -> bytes:
-    return json.dumps(record.fields(), separators=(",", ":")).encode() + b"\n"
+    return json.dumps(asdict(record), separators=(",", ":")).encode() + b"\n"
 
 
 def key(task: int, index: int) -> AnswerKey:

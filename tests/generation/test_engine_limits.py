@@ -88,8 +88,7 @@ def test_three_faults_in_ten_lose_nothing_and_leave_no_slot_idle(ledger: AnswerL
     outcome = run(generate(requests(2000), model, ledger, settings(concurrency=32, attempts=30)))
     assert held(ledger) == every(2000)
     assert outcome.failures == ()
-    assert outcome.totals.requests_sent == len(model.asked) == 2000 + outcome.totals.retries
-    assert sum(outcome.totals.errors.values()) == outcome.totals.retries
+    assert len(model.asked) == 2000 + sum(outcome.totals.errors.values())
     sent_at = [one.at for one in model.asked]
     assert sent_at[int(0.99 * len(sent_at))] - sent_at[0] < 1.05 * len(sent_at) / 32  # the last ones back off at random
 
@@ -262,7 +261,7 @@ def test_a_cost_limit_without_a_price_is_an_error_before_anything_is_sent(ledger
 
 
 def test_unknown_prices_are_no_zeros(ledger: AnswerLedger) -> None:
-    """Cost is stated for priced replies, and the number of the others beside it."""
+    """Cost is stated for priced replies alone."""
     prices = iter([0.5, None, None, 0.25])
     outcome = run(generate(requests(4), Model(), ledger, settings(), price=lambda *_: next(prices)))
-    assert (outcome.totals.cost_usd, outcome.totals.unpriced_replies) == (0.75, 2)
+    assert outcome.totals.cost_usd == 0.75

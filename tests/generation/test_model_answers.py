@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.costs import estimate_requests
 from bigcodeflow.generation.model_samples import model_samples
-from bigcodeflow.generation.provider_resolution import resolve_settings
+from bigcodeflow.generation.model_settings import resolve_settings
 from tests.generation.providers.double import Completion, Fail, ModelServer, Received, model_server
 
 TASKS = [

@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import psutil
@@ -90,8 +91,9 @@ def _requests() -> list[Request]:
     ]
 
 
-def _named(name: str) -> Request:
-    return next(request for request in _requests() if request.task_id == name)
+async def _asked(server: str, model: str, name: str) -> Reply:
+    async with aclosing(open_provider("openai", Endpoint(model, base_url=server))) as provider:
+        return await provider.ask(next(request for request in _requests() if request.task_id == name))
 
 
 class Outcome:
@@ -301,12 +303,11 @@ def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Ou
     found = {}
 
     async def ask_all() -> None:
-        provider = open_provider("openai", Endpoint("tiny", base_url=server))
-        for request in _requests()[:3]:
-            reply = await provider.ask(request)
-            text = _whole(reply.answers[0].text).replace("\t", "    ")
-            found[request.task_id] = ([text], reply.usage.prompt_tokens, reply.usage.completion_tokens)
-        await provider.close()
+        async with aclosing(open_provider("openai", Endpoint("tiny", base_url=server))) as provider:
+            for request in _requests()[:3]:
+                reply = await provider.ask(request)
+                text = _whole(reply.answers[0].text).replace("\t", "    ")
+                found[request.task_id] = ([text], reply.usage.prompt_tokens, reply.usage.completion_tokens)
 
     asyncio.run(ask_all())
     expected = outcomes["vllm"].greedy()
@@ -316,14 +317,7 @@ def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Ou
 def test_the_server_gives_several_answers_at_once(server: str) -> None:
     """n samples of one request, each different, with the usage of all of them."""
 
-    async def ask() -> Reply:
-        provider = open_provider("openai", Endpoint("tiny", base_url=server))
-        try:
-            return await provider.ask(_named("three samples"))
-        finally:
-            await provider.close()
-
-    reply = asyncio.run(ask())
+    reply = asyncio.run(_asked(server, "tiny", "three samples"))
     assert len({answer.text for answer in reply.answers}) == 3
     assert reply.usage.completion_tokens is not None
 
@@ -332,13 +326,6 @@ def test_the_server_gives_several_answers_at_once(server: str) -> None:
 def test_the_servers_errors_are_sorted(server: str, model: str, kind: str) -> None:
     """A model that it does not serve, and a prompt that is too long."""
 
-    async def ask() -> None:
-        provider = open_provider("openai", Endpoint(model, base_url=server))
-        try:
-            await provider.ask(_named("too long"))
-        finally:
-            await provider.close()
-
     with pytest.raises(RequestError) as raised:
-        asyncio.run(ask())
+        asyncio.run(_asked(server, model, "too long"))
     assert raised.value.kind == kind

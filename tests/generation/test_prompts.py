@@ -4,7 +4,7 @@ import pytest
 
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.model_settings import check_form, prompt_of, raw_text, stops_of
+from bigcodeflow.generation.model_settings import STOPS, check_form, prompt_of, raw_text
 
 TASK = {
     "complete_prompt": 'import json\ndef task_func(x):\n    """Completion x.\n    """\n',
@@ -74,6 +74,6 @@ def test_the_templates_hash_does_not_depend_on_the_task() -> None:
 
 def test_answers_end_where_the_original_ends_them() -> None:
     """A chat over a network has no stop strings; the two others have the original's."""
-    assert stops_of("chat") == ()
-    assert "\n```\n" in stops_of("prefill")
-    assert {"\ndef ", "\nclass ", "\nif __name__", "<|endoftext|>"} <= set(stops_of("direct"))
+    assert STOPS["chat"] == ()
+    assert "\n```\n" in STOPS["prefill"]
+    assert {"\ndef ", "\nclass ", "\nif __name__", "<|endoftext|>"} <= set(STOPS["direct"])

@@ -17,8 +17,7 @@ from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
-from bigcodeflow.generation.model_settings import expand_grid
-from bigcodeflow.generation.provider_resolution import request_body, resolve_settings
+from bigcodeflow.generation.model_settings import expand_grid, request_body, resolve_settings
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener

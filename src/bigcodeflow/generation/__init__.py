@@ -33,11 +33,7 @@ VERSION = 3
 
 
 def fingerprint(config: SamplesConfig) -> dict[str, str]:
-    """What identifies samples that are there already: the content of a file or folder, or a control's name.
-
-    Raises:
-        SamplesError: the source is absent or unreadable.
-    """
+    """What identifies samples that are there already: the content of a file or folder, or a control's name."""
     if config.source in CONTROLS:
         return {"control": config.source}
     return replay_fingerprint(_path(config))
@@ -48,11 +44,8 @@ def load_samples(
 ) -> pa.Table:
     """The tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
 
-    Args:
-        config: the source.
-        tasks: rows of the TASKS schema that samples are wanted for.
-        known_task_ids: ids of the whole dataset; samples of those that are not wanted are skipped.
-        selection: single tasks were asked for, so that tasks without a sample are left out and no error.
+    Those of tasks that are known and not asked for are skipped. Where single tasks were selected, one without a sample
+    is left out and no error.
 
     Raises:
         SamplesError: all defects of the source at once, each with file, line, task id and remedy.

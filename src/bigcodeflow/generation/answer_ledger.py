@@ -22,7 +22,6 @@ from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
 from bigcodeflow.store.files import AppendLog, locked, log_records
 
 _PATTERN = "replies-*.jsonl"
-_SECONDS_BETWEEN_TRIES = 0.2
 #: How long a reply waits for others to be synced with.
 _GROUP_SECONDS = 0.05
 
@@ -97,26 +96,16 @@ class ReplyRecord:
 
     @property
     def keys(self) -> tuple[AnswerKey, ...]:
-        """Identities of the answers, in their order."""
         return tuple(AnswerKey(self.task_id, self.prompt_sha, index) for index in self.sample_indices)
-
-    def fields(self) -> dict[str, Any]:
-        """The record as JSON: what is stored."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        answers = [asdict(answer) for answer in self.answers]
-        return fields | {"body": dict(self.body), "answers": answers, "usage": asdict(self.usage)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The record of what was stored."""
         texts = tuple(Answer(**answer) for answer in fields["answers"])
         indices = tuple(fields["sample_indices"])
         return cls(**{**fields, "sample_indices": indices, "answers": texts, "usage": TokenUsage(**fields["usage"])})
 
 
 class RecordedAnswer(NamedTuple):
-    """One sample of a record."""
-
     key: AnswerKey
     answer: Answer
     record: ReplyRecord
@@ -129,7 +118,7 @@ class AnswerLedger:
     folder: Path
 
     def keys(self) -> set[AnswerKey]:
-        """Identities of all recorded answers; reads every file once and keeps no text."""
+        """Identities of all recorded answers."""
         return {key for fields in self._records() for key in _keys(fields)}
 
     def records(self) -> Iterator[ReplyRecord]:
@@ -137,11 +126,7 @@ class AnswerLedger:
         return map(ReplyRecord.from_fields, self._records())
 
     def answers(self, wanted: Container[AnswerKey] | None = None) -> Iterator[RecordedAnswer]:
-        """Each recorded answer once, in the order of writing; of several to one key the first stands, in every reading.
-
-        Args:
-            wanted: keys to be read; None reads all.
-        """
+        """Each recorded answer once, in the order of writing; of several to one key the first stands."""
         seen: set[AnswerKey] = set()
         for fields in self._records():
             new = [key for key in _keys(fields) if key not in seen and (wanted is None or key in wanted)]
@@ -183,7 +168,7 @@ class AnswerLedger:
                     name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
                     on_wait(f"{name} is asking this model with the same settings: waiting for it, to use its answers")
                 waits = True
-                yield _SECONDS_BETWEEN_TRIES
+                yield 0.2
             else:
                 holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
                 return
@@ -225,7 +210,7 @@ class AnswerWriter:
                 path = self._folder / f"replies-{number:06}.jsonl"
                 self._log = self._open_files.enter_context(AppendLog(path, exclusive=True))
                 self._log.sync_name()
-            self._log.append(record.fields())
+            self._log.append(asdict(record))
 
     def sync(self) -> None:
         """Wait until what was written is on the disk; may run in another thread than `write`, and raises as it does."""
@@ -252,7 +237,7 @@ class GroupCommit:
     """
 
     def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:
-        """Start nothing yet; ``on_synced`` is called in the loop with a number of samples that are on the disk now."""
+        """``on_synced`` is called in the loop with a number of samples that are on the disk now."""
         self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
@@ -261,7 +246,6 @@ class GroupCommit:
 
     @property
     def idle(self) -> bool:
-        """Whether everything is on the disk."""
         return self._task is None or self._task.done()
 
     def put(self, record: ReplyRecord) -> None:
@@ -281,7 +265,6 @@ class GroupCommit:
             raise self._error
 
     async def close(self) -> None:
-        """Wait until everything is on the disk, and `check`."""
         self._closing.set()
         if self._task is not None:
             await asyncio.shield(self._task)

@@ -10,7 +10,7 @@ stand here.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, Self
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError
-from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits
 from bigcodeflow.store.files import AppendLog, locked
 
 FILE_NAME = "batches.jsonl"
@@ -37,12 +36,10 @@ class BatchEntry:
 
     @classmethod
     def of(cls, request: Request) -> Self:
-        """The entry of a request."""
         return cls(request.task_id, request.prompt_sha, request.sample_indices, request.seed)
 
     @property
     def samples(self) -> list[AnswerKey]:
-        """Identities of the answers that are asked for."""
         return [AnswerKey(self.task_id, self.prompt_sha, index) for index in self.sample_indices]
 
 
@@ -58,7 +55,6 @@ class LoggedBatch:
     """Positions of entries that are done with."""
 
     def custom_id(self, position: int) -> str:
-        """What the provider knows an entry by."""
         return f"{self.tag}-{position}"
 
     def position(self, custom_id: str) -> int | None:
@@ -77,11 +73,6 @@ class BatchLog:
     """The batches of one folder, held by one process at a time; made by `open_batch_log`."""
 
     def __init__(self, log: AppendLog) -> None:
-        """Read what the log holds.
-
-        Raises:
-            GenerationError: a line is damaged.
-        """
         self.path = log.path
         self._log = log
         self.batches: dict[str, LoggedBatch] = {}
@@ -134,11 +125,7 @@ class BatchLog:
 
 @contextmanager
 def open_batch_log(folder: Path) -> Iterator[BatchLog]:
-    """The log of a folder, which is made where it is missing.
-
-    Raises:
-        GenerationError: another process holds it, or a line of it is damaged.
-    """
+    """The log of a folder, which is made where it is missing; one process at a time holds it."""
     path = folder / FILE_NAME
     with ExitStack() as held:
         try:
@@ -200,20 +187,3 @@ class PendingSamples:
             self.left.append(Left(replace(self.request(entry), sample_indices=indices), error))
         for sample in rest:
             del self._requests[sample]
-
-
-def cut(
-    requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
-) -> Iterator[list[Request]]:
-    """Requests in their order, in batches within the limits; one that is too large for any is alone in its batch."""
-    chunk: list[Request] = []
-    filled = 0
-    for request in requests:
-        size = size_bytes(request)
-        if chunk and (len(chunk) == limits.requests or filled + size > limits.size_bytes):
-            yield chunk
-            chunk, filled = [], 0
-        chunk.append(request)
-        filled += size
-    if chunk:
-        yield chunk

@@ -7,7 +7,7 @@ An intention without an id is looked for in the provider's list of batches befor
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,17 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch_log import (
-    BatchEntry,
-    BatchLog,
-    Left,
-    LoggedBatch,
-    PendingSamples,
-    cut,
-    open_batch_log,
-)
+from bigcodeflow.generation.batch_log import BatchEntry, BatchLog, Left, LoggedBatch, PendingSamples, open_batch_log
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, LostBatch, ProviderBatchLimits
+from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, ProviderBatchLimits
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +39,6 @@ the requests that are handed in leave that out."""
 _LONGEST_CUSTOM_ID = "bcf-" + "0" * 32 + "-999999"
 _RECORDED_AT_ONCE = 64
 _READS_OF_SHORT_RESULTS = 3
-_SLOWER = 1.5
-_IDS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +67,7 @@ class BatchProgress(NamedTuple):
     failed: int
 
 
-OnProgress = Callable[[BatchProgress], None]
-
-
 class BatchOutcome(NamedTuple):
-    """What became of the requests."""
-
     recorded: int
     """Replies that were handed to `record` in this run."""
     left: tuple[Left, ...]
@@ -95,19 +80,13 @@ async def run_batches(
     *,
     record: Record,
     settings: BatchSettings | None = None,
-    progress: OnProgress = lambda _: None,
+    progress: Callable[[BatchProgress], None] = lambda _: None,
     notify: Callable[[str], None] = logger.warning,
 ) -> BatchOutcome:
     """Have requests answered by batches; those that an earlier run submitted are collected, not submitted again.
 
-    Args:
-        requests: what has no answer yet.
-        api: where batches are submitted; left open.
-        folder: where the state of one setting's batches is kept; one process at a time.
-        record: keeps a reply.
-        settings: how batches are cut and watched.
-        progress: called after every poll.
-        notify: called with one line for the user: what is waited for, and what goes on after an interruption.
+    The folder keeps the state of one setting's batches. ``notify`` is called with one line for the user: what is waited
+    for, and what goes on after an interruption.
 
     Raises:
         GenerationError: the provider takes no batch at all, does not answer for long, or no longer knows a batch;
@@ -128,11 +107,11 @@ async def run_batches(
 class _TrackedBatch:
     """A batch on its way, from its requests to its answers."""
 
-    requests: Sequence[Request] = ()
-    """What is to be submitted; empty once the batch is in the log."""
-    batch: LoggedBatch | None = None
-    positions: frozenset[int] = frozenset()
+    batch: LoggedBatch
+    positions: frozenset[int]
     """Of the entries whose answers are wanted."""
+    requests: Sequence[Request] = ()
+    """What is to be submitted; empty once the provider has it."""
     due: float = 0.0
     """When it is next polled, by the loop's clock."""
     pause_seconds: float = 0.0
@@ -161,11 +140,11 @@ class _Driver:
     @property
     def going_on(self) -> str:
         """What the provider is at, as the end of a sentence; empty where it has nothing to do."""
-        batches = [tracked.batch for tracked in self._tracked if tracked.batch and not tracked.over]
+        batches = [one.batch for one in self._tracked if one.batch.tag in self._log.batches and not one.over]
         ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
         if not ids:
             return ""
-        named = ", ".join(ids[:_IDS_SHOWN]) + (f" and {len(ids) - _IDS_SHOWN} more" if len(ids) > _IDS_SHOWN else "")
+        named = ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if ids[5:] else "")
         return f"; batches go on at the provider ({named}): run the same again to collect what they answer"
 
     def plan(self, requests: Iterable[Request]) -> None:
@@ -176,21 +155,26 @@ class _Driver:
         for batch in batches:
             if wanted := frozenset(at for at, entry in batch.open_entries if self._wanted.any_of(entry)):
                 doubted_since = None if batch.batch_id else self._now()
-                self._tracked.append(_TrackedBatch(batch=batch, positions=wanted, doubted_since=doubted_since))
+                self._tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
         limits = ProviderBatchLimits(
             min(self._settings.most_requests, self._api.limits.requests),
             min(self._settings.most_bytes, self._api.limits.size_bytes),
         )
         chunks = cut(new, limits, lambda request: self._api.size_bytes(_LONGEST_CUSTOM_ID, request))
-        self._tracked += [_TrackedBatch(requests=chunk) for chunk in chunks]
+        self._tracked += [self._new(chunk) for chunk in chunks]
 
-    async def run(self, progress: OnProgress) -> BatchOutcome:
+    def _new(self, requests: Sequence[Request], failing_since: float | None = None) -> _TrackedBatch:
+        """A batch that nobody knows yet."""
+        batch = LoggedBatch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), [BatchEntry.of(one) for one in requests])
+        return _TrackedBatch(batch, frozenset(range(len(requests))), requests, failing_since=failing_since)
+
+    async def run(self, progress: Callable[[BatchProgress], None]) -> BatchOutcome:
         """Poll each batch when it is due, until all are collected or given back."""
         first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
         while under_way := [tracked for tracked in self._tracked if not tracked.over]:
             tracked = min(under_way, key=lambda one: one.due)
             await asyncio.sleep(max(0.0, tracked.due - self._now()))
-            tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * _SLOWER))
+            tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * 1.5))
             try:
                 await self._step(tracked)
                 if tracked.doubted_since is None:
@@ -203,21 +187,20 @@ class _Driver:
         return BatchOutcome(self._recorded, tuple(self._wanted.left))
 
     async def _step(self, tracked: _TrackedBatch) -> None:
-        batch = tracked.batch
-        if batch is None or (batch.batch_id is None and tracked.doubted_since is None):
-            await self._submit(tracked)
-        elif batch.batch_id is None:
-            await self._search(tracked, batch)
-        else:
-            tracked.status = await self._api.status(batch.batch_id)
+        if batch_id := tracked.batch.batch_id:
+            tracked.status = await self._api.status(batch_id)
             if tracked.status.rejection:
-                self._give_back(tracked, batch, tracked.status.rejection)
+                self._give_back(tracked, tracked.status.rejection)
             elif tracked.status.ended:
-                await self._collect(tracked, batch, batch.batch_id)
+                await self._collect(tracked, batch_id)
+        elif tracked.doubted_since is None:
+            await self._submit(tracked)
+        else:
+            await self._search(tracked)
 
     def _bear(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """Stop the run where waiting does not help, or has not helped for long."""
-        if error.kind == "not_found" and tracked.batch and tracked.batch.batch_id:
+        if error.kind == "not_found" and tracked.batch.batch_id:
             raise GenerationError(
                 f"batch {tracked.batch.batch_id} is not known to the provider: {error}: use a key of the account "
                 f"that submitted it, or remove {self._log.path} to ask again for all that it holds"
@@ -235,17 +218,15 @@ class _Driver:
         logger.info("a batch is polled again later: %s", error)
 
     async def _submit(self, tracked: _TrackedBatch) -> None:
+        if tracked.batch.tag not in self._log.batches:
+            tracked.batch = self._log.intend(tracked.batch.tag, tracked.batch.entries)
         batch = tracked.batch
-        if batch is None:
-            tag = f"bcf-{uuid.uuid4().hex}"
-            batch = tracked.batch = self._log.intend(tag, [BatchEntry.of(request) for request in tracked.requests])
-            tracked.positions = frozenset(range(len(batch.entries)))
         named = [(batch.custom_id(at), request) for at, request in enumerate(tracked.requests)]
         try:
             batch_id = await self._api.submit(named)
         except RequestError as error:
             if error.kind in {"bad_request", "refused"}:
-                self._give_back(tracked, batch, error)
+                self._give_back(tracked, error)
                 return
             if not error.worth_another_try:
                 self._log.settled(batch, tracked.positions)  # it is not there: the next run need not look for it
@@ -253,14 +234,15 @@ class _Driver:
             elif error.kind != "rate_limited":  # it may have arrived all the same
                 tracked.doubted_since = self._now()
             raise
-        self._confirm(tracked, batch, batch_id)
+        self._confirm(tracked, batch_id)
 
-    async def _search(self, tracked: _TrackedBatch, batch: LoggedBatch) -> None:
+    async def _search(self, tracked: _TrackedBatch) -> None:
         """Find out whether a batch arrived whose submission was cut off."""
-        others = frozenset(other.batch_id for other in self._log.batches.values() if other.batch_id)
-        found = await self._api.find(LostBatch(batch.tag, len(batch.entries), batch.intended_at, others))
+        batch = tracked.batch
+        others = [other.batch_id for other in self._log.batches.values() if other.batch_id]
+        found = await self._api.find(batch, others)
         if found.batch_id:
-            self._confirm(tracked, batch, found.batch_id)
+            self._confirm(tracked, found.batch_id)
         elif found.undecided:
             if not tracked.notified:
                 self._notify(
@@ -274,17 +256,15 @@ class _Driver:
             again = [self._wanted.request(batch.entries[position]) for position in sorted(tracked.positions)]
             self._log.settled(batch, range(len(batch.entries)))
             tracked.over = True
-            self._tracked.append(_TrackedBatch(requests=again, failing_since=tracked.failing_since))
+            self._tracked.append(self._new(again, tracked.failing_since))
 
-    def _confirm(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
-        self._log.submitted(batch, batch_id)
-        logger.info("batch %s holds %d requests", batch_id, len(batch.entries))
-        tracked.requests = ()
-        tracked.doubted_since = None
-        tracked.pause_seconds = 0.0
+    def _confirm(self, tracked: _TrackedBatch, batch_id: str) -> None:
+        self._log.submitted(tracked.batch, batch_id)
+        logger.info("batch %s holds %d requests", batch_id, len(tracked.batch.entries))
+        tracked.requests, tracked.doubted_since, tracked.pause_seconds = (), None, 0.0
 
-    async def _collect(self, tracked: _TrackedBatch, batch: LoggedBatch, batch_id: str) -> None:
-        replies: dict[int, Reply] = {}
+    async def _collect(self, tracked: _TrackedBatch, batch_id: str) -> None:
+        batch, replies = tracked.batch, dict[int, Reply]()
         async with aclosing(self._api.results(batch_id)) as results:
             async for custom_id, outcome in results:
                 position = batch.position(custom_id)
@@ -298,16 +278,16 @@ class _Driver:
                 else:
                     replies[position] = outcome
                 if len(replies) == _RECORDED_AT_ONCE:
-                    await self._keep(tracked, batch, replies)
-        await self._keep(tracked, batch, replies)
+                    await self._keep(tracked, replies)
+        await self._keep(tracked, replies)
         tracked.reads += 1
         if len(tracked.seen) < tracked.status.succeeded and tracked.reads < _READS_OF_SHORT_RESULTS:
             raise RequestError("malformed", f"batch {batch_id} shows fewer results than it counts")
-        self._give_back(tracked, batch, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
+        self._give_back(tracked, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
 
-    async def _keep(self, tracked: _TrackedBatch, batch: LoggedBatch, replies: dict[int, Reply]) -> None:
+    async def _keep(self, tracked: _TrackedBatch, replies: dict[int, Reply]) -> None:
         """Record replies, many at once, since each time is a wait for the disk, and empty the collection."""
-        seconds = tracked.status.duration_seconds
+        batch, seconds = tracked.batch, tracked.status.duration_seconds
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
@@ -323,15 +303,15 @@ class _Driver:
         tracked.seen.update(replies)
         replies.clear()
 
-    def _give_back(self, tracked: _TrackedBatch, batch: LoggedBatch, error: RequestError) -> None:
+    def _give_back(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """End a batch: what it has not answered is left."""
         for position in sorted(tracked.positions):
-            self._wanted.leave(batch.entries[position], error)
-        self._log.settled(batch, tracked.positions)
+            self._wanted.leave(tracked.batch.entries[position], error)
+        self._log.settled(tracked.batch, tracked.positions)
         tracked.over = True
 
     def _progress(self) -> BatchProgress:
-        submitted = [one for one in self._tracked if one.batch and one.batch.batch_id]
+        submitted = [one for one in self._tracked if one.batch.batch_id]
         running = [one.status for one in submitted if not one.over]
         return BatchProgress(
             batches=len(submitted) + sum(not one.over for one in self._tracked if one not in submitted),
@@ -340,3 +320,20 @@ class _Driver:
             completed=self._recorded + sum(status.succeeded for status in running),
             failed=len(self._wanted.left) + sum(status.failed for status in running),
         )
+
+
+def cut(
+    requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
+) -> Iterator[list[Request]]:
+    """Requests in their order, in batches within the limits; one that is too large for any is alone in its batch."""
+    chunk: list[Request] = []
+    filled = 0
+    for request in requests:
+        size = size_bytes(request)
+        if chunk and (len(chunk) == limits.requests or filled + size > limits.size_bytes):
+            yield chunk
+            chunk, filled = [], 0
+        chunk.append(request)
+        filled += size
+    if chunk:
+        yield chunk

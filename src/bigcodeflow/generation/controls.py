@@ -40,12 +40,7 @@ CONTROLS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"oracle": oracle, 
 
 
 def control_samples(name: str, tasks: pa.Table) -> pa.Table:
-    """One sample a task, in task order, as a table of the SAMPLES schema.
-
-    Args:
-        name: a key of CONTROLS.
-        tasks: rows of the TASKS schema.
-    """
+    """The control's answer to each task of the TASKS schema, in their order, as a table of the SAMPLES schema."""
     rows = []
     for task in tasks.to_pylist():
         program = CONTROLS[name](task)

@@ -15,7 +15,6 @@ from bigcodeflow.generation.answer_ledger import AnswerLedger, requests_by_answe
 from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
 
-_MILLION = 1_000_000
 _CHARACTERS_PER_TOKEN = 4
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -42,10 +41,8 @@ class Price(_Table):
 
 
 class PriceList(_Table):
-    """Prices on a day."""
-
     as_of: dt.date
-    """When they were published so."""
+    """When the prices were published so."""
     prices: tuple[Price, ...]
 
     def find(self, provider: str, model: str) -> Price | None:
@@ -61,11 +58,7 @@ class PriceList(_Table):
 
 
 def load_prices(path: str | Path | None = None) -> PriceList:
-    """The shipped prices, or those of a file in the same form.
-
-    Raises:
-        ConfigError: one line for each problem, naming file, place and what is wrong.
-    """
+    """The shipped prices, or those of a file in the same form."""
     file = shipped("configs/prices/published.yaml") if path is None else Path(path).expanduser()
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -81,13 +74,7 @@ def load_prices(path: str | Path | None = None) -> PriceList:
 
 
 def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> float | None:
-    """What a reply cost, in USD; None where the price or the tokens are not known.
-
-    Args:
-        price: of the model.
-        usage: tokens of the reply.
-        batch: whether it came from the provider's batch API.
-    """
+    """What a reply cost, in USD, by the batch API's price where it came from that; None where something is unknown."""
     if price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
     if batch and price.batch is None:
@@ -97,7 +84,7 @@ def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> 
     dollars = (
         (usage.prompt_tokens - cached) * price.input + cached * cached_price + usage.completion_tokens * price.output
     )
-    return dollars / _MILLION * (price.batch if batch and price.batch is not None else 1)
+    return dollars / 1_000_000 * (price.batch if batch and price.batch is not None else 1)
 
 
 ReplyPrice = Callable[[TokenUsage, str | None], float | None]
@@ -118,15 +105,10 @@ class Spending:
         """Price of the replies of which it is known; None where none is."""
 
     def of(self, usage: TokenUsage, served_model: str | None) -> float | None:
-        """Price of a reply."""
         return None if self._price is None else self._price(usage, served_model)
 
     def expected(self, usage: TokenUsage) -> float:
-        """What a request may cost; 0 where nothing limits the cost.
-
-        Raises:
-            GenerationError: cost is limited, and no price is known.
-        """
+        """What a request may cost; 0 where nothing limits the cost."""
         if self._limit_usd is None:
             return 0.0
         cost = self.of(usage, None)
@@ -138,7 +120,6 @@ class Spending:
         return cost
 
     def has_room(self, expected_usd: float) -> bool:
-        """Whether one more request may go."""
         if self._limit_usd is None:
             return True
         spent_usd = (self.cost_usd or 0.0) + self._unpriced_usd + self._reserved_usd
@@ -157,14 +138,11 @@ class Spending:
 
     @property
     def limit_reached(self) -> str:
-        """Why the run ends at the limit."""
         spent_usd, limit_usd = (self.cost_usd or 0.0) + self._unpriced_usd, self._limit_usd or 0.0
         return f"max_cost_usd: {spent_usd:.4f} of {limit_usd:g} US dollars are spent, and one more answer may cost more"
 
 
 class RequestEstimate(NamedTuple):
-    """What a run will send, as far as it is known before."""
-
     samples: int
     known: int
     """Of these, answered by earlier runs."""

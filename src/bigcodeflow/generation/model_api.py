@@ -30,16 +30,12 @@ _CONCERNS_EVERY_REQUEST = frozenset({"quota", "authentication", "not_found"})
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
-
     role: Literal["system", "user", "assistant"]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model reads."""
-
     form: PromptForm
     """'chat': turns that end with the user's; 'prefill': turns that end with the beginning of the assistant's, to be
     continued; 'direct': text to be continued, without turns."""
@@ -48,11 +44,10 @@ class Prompt:
     text: str = ""
     """The text of 'direct'; empty otherwise."""
     template_sha: str = ""
-    """sha256 of what the prompt was made with, the task's own text left out."""
+    """sha256 of what the prompt was made with but the task's own text."""
 
     @property
     def characters(self) -> int:
-        """Length of everything that the model reads."""
         return len(self.text) + sum(len(message.text) for message in self.messages)
 
 
@@ -146,10 +141,14 @@ class RequestError(Exception):
 
     @property
     def worth_another_try(self) -> bool:
-        """Whether the same request may succeed later."""
         return self.kind in _WORTH_ANOTHER_TRY
 
     @property
     def concerns_every_request(self) -> bool:
         """Whether no other request can succeed either, so that a run is to stop at once."""
         return self.kind in _CONCERNS_EVERY_REQUEST
+
+
+def finish_reason(given: str | None) -> FinishReason:
+    """The reason of a server or engine that calls the two common ones as this module does."""
+    return "stop" if given == "stop" else "length" if given == "length" else "other"

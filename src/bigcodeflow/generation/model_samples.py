@@ -7,7 +7,7 @@ those alone.
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,21 +18,21 @@ from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.answer_ledger import (
-    AnswerKey,
-    AnswerLedger,
-    AnswerWriter,
-    ReplyRecord,
-    requests_by_answer,
-)
+from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
 from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
 from bigcodeflow.generation.costs import Price, cost_usd, load_prices
 from bigcodeflow.generation.engine import SampleFailure, SharedLimit, generate
-from bigcodeflow.generation.job_queue import RequestQueue
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model, raw_text
-from bigcodeflow.generation.provider_resolution import endpoint_of, resolve_settings
+from bigcodeflow.generation.model_settings import (
+    ModelSettings,
+    endpoint_of,
+    ledger_key,
+    provider_and_model,
+    raw_text,
+    resolve_settings,
+)
 from bigcodeflow.generation.providers import Provider, open_batches, open_provider, provider_info
+from bigcodeflow.generation.retries import RequestQueue
 
 _FAILURES_SHOWN = 5
 
@@ -52,14 +52,7 @@ def model_samples(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Every sample of the tasks as a table of the SAMPLES schema, and what was counted on the way.
 
-    Args:
-        config: model, setting, and how fast it is asked.
-        tasks: rows of the TASKS schema.
-        split: which prompts are sent.
-        answers_folder: holds a ledger for every setting.
-        report: called with how it goes.
-        notify: called with single lines for people.
-        shared_limit: entered around each request.
+    ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people.
 
     Raises:
         ConfigError: the provider does not take the setting.
@@ -96,8 +89,6 @@ def model_samples(
 
 
 class _Outcome(NamedTuple):
-    """What came of asking, whichever way it was asked."""
-
     new_samples: int
     failures: Sequence[SampleFailure]
     stopped_because: str | None
@@ -120,31 +111,25 @@ class _SamplesRun:
             yield queue.take(0.0).request
 
     async def online(self) -> _Outcome:
-        """Ask over the network: by batches where that is wanted, and singly what is left."""
+        """By batches where that is wanted, and singly what is left."""
         config = self.settings.config
         name, model = provider_and_model(config)
         price = load_prices().find(name, model)
-        provider = open_provider(name, endpoint_of(config))
-        try:
+        async with aclosing(open_provider(name, endpoint_of(config))) as provider:
             batched = await self._batched(provider, price) if config.requests.batch else 0
             outcome = await generate(
                 self.settings.requests(self.tasks),
                 provider,
                 self.ledger,
                 config.requests,
-                total=self.samples,
                 price=lambda usage, _served: cost_usd(price, usage),
                 progress=lambda progress: self.report(progress.samples_done, self.samples, progress.in_words()),
                 waiting=self.notify,
                 shared_limit=self.shared_limit,
             )
-        finally:
-            await provider.close()
         return _Outcome(outcome.totals.samples_recorded + batched, outcome.failures, outcome.stopped_because)
 
     async def _batched(self, provider: Provider, price: Price | None) -> int:
-        """Have batches answer what they can."""
-
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
             self.report(progress.completed, self.samples, note)
@@ -164,20 +149,17 @@ class _SamplesRun:
             await asyncio.to_thread(writer.append, *records)
 
         config, folder = self.settings.config, self.ledger.folder / "batches"
-        api = open_batches(provider_and_model(config)[0], endpoint_of(config))
-        try:
-            async with self.ledger.writing_async(self.notify) as writer:
-                done = await run_batches(
-                    self.missing(writer), api, folder, record=record, progress=report, notify=self.notify
-                )
-        finally:
-            await api.close()
+        async with (
+            aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api,
+            self.ledger.writing_async(self.notify) as writer,
+        ):
+            missing = self.missing(writer)
+            done = await run_batches(missing, api, folder, record=record, progress=report, notify=self.notify)
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
         return done.recorded
 
     def offline(self) -> _Outcome:
-        """Have an engine on this machine answer."""
         config, failures, recorded = self.settings.config, list[SampleFailure](), 0
         environment = offline.engine_environment(config)
         with self.ledger.writing(self.notify) as writer:

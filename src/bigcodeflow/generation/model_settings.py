@@ -1,25 +1,30 @@
-"""How a model is asked: the original's prompts to the letter, what identifies its answers, requests, and grids.
+"""How a model is asked: the original's prompts to the letter, what its provider takes, what identifies its answers.
 
 Prompts have three forms. 'chat' asks for a program in a code block. 'prefill' asks the same and begins the answer, so
 that the model goes on inside the block. 'direct' hands over the code to be completed, for models that were not trained
 to talk.
 """
 
+import asyncio
 import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
 from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
+from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 #: The original's ends of an answer for models that it runs itself; APIs for chats get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
-_STOPS_OF_FORM: Mapping[PromptForm, tuple[str, ...]] = {
+#: Texts that end an answer, by the prompt's form.
+STOPS: Mapping[PromptForm, tuple[str, ...]] = {
     "chat": (),
     "prefill": (*_STOPS, f"\n{FENCE}\n"),
     "direct": (*_STOPS, "\ndef ", "\nclass ", "\nimport ", "\nfrom ", "\nassert "),
@@ -27,14 +32,7 @@ _STOPS_OF_FORM: Mapping[PromptForm, tuple[str, ...]] = {
 
 
 def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: PromptConfig) -> Prompt:
-    """The prompt of a task.
-
-    Args:
-        task: a row of the TASKS schema.
-        split: whether the task is told with its docstring or in prose.
-        form: how the model is asked.
-        config: the texts around the task; empty ones are the original's.
-    """
+    """The prompt of a task in the original's texts, unless the configuration has others."""
     template_sha = template_sha256(split, form, config)
     if form == "direct":
         return Prompt("direct", text=task["complete_prompt"], template_sha=template_sha)
@@ -50,17 +48,8 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
     return Prompt(form, messages=tuple(turns), template_sha=template_sha)
 
 
-def stops_of(form: PromptForm) -> tuple[str, ...]:
-    """Texts that end an answer of this form, as in the original."""
-    return _STOPS_OF_FORM[form]
-
-
 def check_form(split: Split, form: PromptForm) -> None:
-    """Refuse what no model can do.
-
-    Raises:
-        ConfigError: prose cannot be continued as code.
-    """
+    """Refuse what no model can do."""
     if form == "direct" and split == "instruct":
         raise ConfigError(
             "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
@@ -93,11 +82,7 @@ class ModelSettings:
     """What is done differently from what the configuration says, one line each."""
 
     def requests(self, tasks: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
-        """The requests for every sample of the tasks, task by task.
-
-        Args:
-            tasks: rows of the TASKS schema.
-        """
+        """The requests for every sample of the tasks, which are rows of the TASKS schema."""
         config = self.config
         for task in tasks:
             prompt = prompt_of(task, self.split, self.form, config.prompt)
@@ -115,18 +100,14 @@ class ModelSettings:
 
 
 def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
-    """Provider and model."""
+    """Both parts of generation.model."""
     provider, _, model = config.model.partition(":")
     return provider, model
 
 
 def require_one_setting(config: GenerationConfig) -> None:
-    """Refuse a grid where one setting is asked.
-
-    Raises:
-        ConfigError: a parameter is a list.
-    """
-    if varied := varied_parameters(config.sampling):
+    """Refuse a grid where one setting is asked."""
+    if varied := _varied_parameters(config.sampling):
         raise ConfigError(
             f"generation.sampling.{varied[0]}: is a list, which makes a grid of runs: give one value here, or start it "
             "with `bigcodeflow generate` or `bigcodeflow run`, which run every setting"
@@ -134,11 +115,7 @@ def require_one_setting(config: GenerationConfig) -> None:
 
 
 def identity(config: GenerationConfig) -> dict[str, Any]:
-    """Everything that can change an answer beside the prompt, which answers are told apart by; JSON-able.
-
-    Raises:
-        ConfigError: the configuration is a grid.
-    """
+    """Everything that can change an answer beside the prompt, which answers are told apart by; JSON-able."""
     require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
     otherwise = {name for name in _LOADED_OTHERWISE if getattr(config.offline, name)}
@@ -156,15 +133,75 @@ def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
         given["top_p"] = _TOP_P
-    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *stops_of(form)))))
+    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *STOPS[form]))))
 
 
-def soft_parameters(config: SamplingConfig) -> Iterator[str]:
-    """Parameters that stand for the original's defaults: where a model takes none, its own holds, which is said."""
-    if config.top_p is None and config.temperature:
-        yield "top_p"
-    if config.temperature == 0.0:
-        yield "temperature"
+def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ModelSettings:
+    """How the model can be asked; sends nothing. A missing key is an error only where requests will follow.
+
+    Raises:
+        ConfigError: what the provider does not take, one line a setting.
+        GenerationError: the model's own files cannot be read.
+    """
+    provider, _ = provider_and_model(config)
+    info = provider_info(provider)
+    form: PromptForm = "chat"
+    if config.prompt.form != "auto":
+        form = config.prompt.form
+    elif info.offline:
+        talks = offline.has_chat_template(config, offline.engine_environment(config))
+        form = "prefill" if talks or split == "instruct" else "direct"
+    check_form(split, form)
+    sampling, notes = sampling_of(config.sampling, form), list[str]()
+    if info.offline:
+        problems = offline.problems(provider, sampling)
+    else:
+        sampling, problems, notes = asyncio.run(_ask_provider(config, sampling, form, endpoint_of(config, sends=sends)))
+    if config.samples_per_request > 1 and not info.several_answers:
+        problems.append(f"generation.samples_per_request: {provider} gives one answer a request; set it to 1")
+    if config.requests.batch and not info.batches:
+        problems.append(f"generation.requests.batch: {provider} has no batch API that is known here")
+    if problems:
+        raise ConfigError("\n".join(dict.fromkeys(problems)))
+    return ModelSettings(split, form, sampling, config, tuple(notes))
+
+
+async def _ask_provider(
+    config: GenerationConfig, sampling: Sampling, form: PromptForm, endpoint: Endpoint
+) -> tuple[Sampling, list[str], list[str]]:
+    """The parameters that the provider takes, what it does not take, and what is done differently."""
+    request, notes = Request("", (0,), Prompt(form), sampling, config.sampling.seed), list[str]()
+    # These stand for the original's defaults: where a model takes none, its own holds.
+    defaults = {"top_p": config.sampling.top_p is None, "temperature": config.sampling.temperature == 0.0}
+    async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
+        for name in (name for name, is_default in defaults.items() if is_default and name in sampling.given()):
+            if any(line.startswith(f"generation.sampling.{name}:") for line in provider.problems(request)):
+                left: dict[str, Any] = {name: None}
+                request = replace(request, sampling=replace(request.sampling, **left))
+                notes.append(f"{config.model} does not take {name} as the original sets it: the provider's own holds")
+        return request.sampling, provider.problems(request), notes + provider.notes(request)
+
+
+def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
+    """Where the model is asked, with the key from the environment, or a stand-in for what sends nothing."""
+    name, model = provider_and_model(config)
+    variable, address = config.api_key_variable, config.base_url
+    return Endpoint(
+        model=model,
+        base_url=address,
+        api_key=find_key(name, variable=variable, base_url=address) if sends else provider_info(name).no_key,
+        timeout_seconds=config.requests.timeout_seconds,
+        connections=config.requests.concurrency,
+    )
+
+
+async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
+    """Exactly what is sent for a request, without address and key; sends nothing."""
+    name, _ = provider_and_model(config)
+    if provider_info(name).offline:
+        return offline.body(request)
+    async with aclosing(open_provider(name, endpoint_of(config, sends=False))) as provider:
+        return provider.body(request)
 
 
 #: Short names of what a grid may vary, for names of runs and folders.
@@ -183,7 +220,7 @@ _SHORT = {
 def expand_grid(config: RunConfig) -> tuple[RunConfig, ...]:
     """The run of each combination of the listed values, with a name of its own, and a folder where one is named."""
     sampling = config.generation.sampling
-    varied = varied_parameters(sampling) if config.samples.source == "model" else ()
+    varied = _varied_parameters(sampling) if config.samples.source == "model" else ()
     if not varied:
         return (config,)
     runs = []
@@ -197,6 +234,5 @@ def expand_grid(config: RunConfig) -> tuple[RunConfig, ...]:
     return tuple(runs)
 
 
-def varied_parameters(config: SamplingConfig) -> tuple[str, ...]:
-    """Names of the parameters that are lists."""
+def _varied_parameters(config: SamplingConfig) -> tuple[str, ...]:
     return tuple(name for name in _SHORT if isinstance(getattr(config, name), tuple))

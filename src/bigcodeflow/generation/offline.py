@@ -9,38 +9,29 @@ import json
 import logging
 import os
 import re
-import selectors
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
-from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, Sampling, TokenUsage
+from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, Sampling, TokenUsage, finish_reason
 
 logger = logging.getLogger(__name__)
 
-OnReply = Callable[[Request, Reply, float], None]
-OnRejection = Callable[[Request, RequestError], None]
-
-#: Provider → the worker's program.
-WORKERS = {
-    "vllm": Path(engines.__file__).with_name("vllm_worker.py"),
-    "transformers": Path(engines.__file__).with_name("transformers_worker.py"),
-}
+#: Provider → parameters that its worker, a program in engines/, does not take.
 _NOT_TAKEN = {
     "vllm": ("reasoning_effort", "reasoning_tokens"),
     "transformers": ("reasoning_effort", "reasoning_tokens", "frequency_penalty", "presence_penalty"),
 }
-_FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
 _REMEDIES = {
     "engine_missing": "build its environment again: bigcodeflow env build NAME --rebuild",
     "out_of_memory": "lower generation.offline.batch_size, max_model_tokens or memory_share, take a smaller dtype, "
@@ -55,9 +46,6 @@ _REMEDIES = {
     "bad_settings": "mend generation.sampling, generation.extra_body or generation.offline",
     "other": "what it printed before stands in the log",
 }
-_CHUNK_BYTES = 1 << 16
-_ENDING_SECONDS = 30.0
-_TAIL_BYTES = 20_000
 #: What an engine needs of our environment. Keys of providers and the like are not among it.
 _PASSED_ON = re.compile(
     r"HOME|PATH|USER|LANG|LC_\w+|TMPDIR|TZ|LD_LIBRARY_PATH|XDG_CACHE_HOME|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|"
@@ -66,55 +54,23 @@ _PASSED_ON = re.compile(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
 
+@dataclass(frozen=True, slots=True)
 class _Worker:
-    """One worker and its process group. Used as a context: nothing of it is left behind when the block ends."""
-
-    def __init__(self, config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> None:
-        """Start the worker; its program is by default that of the model's provider."""
-        self._config, self._environment = config, environment
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the process
-        self._events, theirs = os.pipe()
-        try:
-            self._process = subprocess.Popen(
-                [str(environment.python), "-s", "-u", str(program or WORKERS[_model(config)[0]]), str(theirs)],
-                stdin=subprocess.PIPE,
-                stdout=self._log,
-                stderr=subprocess.STDOUT,
-                pass_fds=(theirs,),
-                process_group=0,  # of its own: engines start further processes
-                env=_variables(environment, allow_download=config.offline.download),
-            )
-        except OSError as error:
-            os.close(self._events)
-            self._log.close()
-            raise GenerationError(
-                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
-                f"bigcodeflow env build {environment.name} --rebuild"
-            ) from None
-        finally:
-            os.close(theirs)
-        self._stdin: Any = self._process.stdin
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        with suppress(OSError):  # what a dead worker did not read
-            self._stdin.close()
-        os.close(self._events)
-        self._log.close()
+    config: GenerationConfig
+    environment: InstalledEnvironment
+    process: "subprocess.Popen[bytes]"
+    printed: IO[bytes]
+    """What the worker and its engine write to standard output and error."""
+    channel: int
+    """Where its messages come from."""
 
     def send(self, messages: Iterable[Any]) -> None:
         """Write messages to the worker; one that died has its reasons given by `events` or `death`."""
+        stdin: Any = self.process.stdin
         with suppress(BrokenPipeError):
             for message in messages:
-                self._stdin.write(json.dumps(message).encode() + b"\n")
-            self._stdin.flush()
+                stdin.write(json.dumps(message).encode() + b"\n")
+            stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What the worker sends, whole lines only, until it has ended.
@@ -122,55 +78,87 @@ class _Worker:
         The end of its channel alone would not tell: processes that it forked may hold that open after its death.
         """
         rest = b""
-        exited = os.pidfd_open(self._process.pid)
+        exited = os.pidfd_open(self.process.pid)
         try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(self._events, selectors.EVENT_READ)
-                selector.register(exited, selectors.EVENT_READ)
-                while self._events in [key.fd for key, _ in selector.select()]:
-                    chunk = os.read(self._events, _CHUNK_BYTES)
-                    if not chunk:
-                        return
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    yield from (json.loads(line) for line in whole)
+            while self.channel in wait([self.channel, exited]) and (chunk := os.read(self.channel, 1 << 16)):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (json.loads(line) for line in whole)
         finally:
             os.close(exited)
 
     def wait(self) -> None:
         """Give an engine that has done its work the time to give back what it shares with others."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_ENDING_SECONDS)
+            self.process.wait(30)
 
     def failure(self, event: Mapping[str, Any]) -> GenerationError:
         """What a worker's last word means, and what to do."""
         kind = event["kind"] if event["kind"] in _REMEDIES else "other"
-        logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", self._printed())
+        logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", self.output())
         message = event["message"]
-        if kind == "model_missing" and not self._config.offline.download:
+        if kind == "model_missing" and not self.config.offline.download:
             message = "it is neither a folder here nor in the hub's cache, at the revision that is asked for"
-        remedy = _REMEDIES[kind].replace("NAME", self._environment.name)
-        return GenerationError(f"{self._config.model}: {message} — {remedy}")
+        remedy = _REMEDIES[kind].replace("NAME", self.environment.name)
+        return GenerationError(f"{self.config.model}: {message} — {remedy}")
 
     def death(self, left: int = 0) -> GenerationError:
         """How the process ended without a last word, and the last line that it printed."""
-        logger.warning("the worker printed:\n%s", self._printed())
+        logger.warning("the worker printed:\n%s", self.output())
         self.wait()
-        status = self._process.returncode
+        status = self.process.returncode
         if status is not None and status < 0:
             end = f"was killed by {signal.Signals(-status).name}"
             end += ", as the kernel does where memory runs out" if -status == signal.SIGKILL else ""
         else:
             end = "fell silent" if status is None else f"ended with status {status}"
-        if lines := self._printed().splitlines():
+        if lines := self.output().splitlines():
             end += f"; its last line: {lines[-1][:300]}"
         if left:
             end += f"; {left:,} requests have no answer yet, what came is kept: the same command goes on there"
-        return GenerationError(f"{self._config.model}: the worker {end}")
+        return GenerationError(f"{self.config.model}: the worker {end}")
 
-    def _printed(self) -> str:
-        """The end of what the worker and its engine printed."""
-        self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - _TAIL_BYTES))
-        return self._log.read().decode(errors="replace").strip()
+    def output(self) -> str:
+        self.printed.seek(max(0, os.fstat(self.printed.fileno()).st_size - 20_000))
+        return self.printed.read().decode(errors="replace").strip()
+
+
+@contextmanager
+def _started(config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> Iterator[_Worker]:
+    """A worker with its process group, of which nothing is left when the block ends.
+
+    Its program is by default that of the model's provider.
+    """
+    program = program or Path(engines.__file__).with_name(f"{_model(config)[0]}_worker.py")
+    with tempfile.TemporaryFile() as printed:
+        channel, theirs = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [str(environment.python), "-s", "-u", str(program), str(theirs)],
+                stdin=subprocess.PIPE,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs,),
+                process_group=0,  # of its own: engines start further processes
+                env=_variables(environment, allow_download=config.offline.download),
+            )
+        except OSError as error:
+            os.close(channel)
+            raise GenerationError(
+                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
+                f"bigcodeflow env build {environment.name} --rebuild"
+            ) from None
+        finally:
+            os.close(theirs)
+        stdin: Any = process.stdin
+        try:
+            yield _Worker(config, environment, process, printed, channel)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            with suppress(OSError):  # what a dead worker did not read
+                stdin.close()
+            os.close(channel)
 
 
 def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
@@ -185,19 +173,13 @@ def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> di
 
 
 def engine_environment(config: GenerationConfig) -> InstalledEnvironment:
-    """The environment that the settings name, or else the built one of the provider: for GPUs first, then for the CPU.
-
-    Raises:
-        EnvironmentUnusableError: it is not defined, holds no engine, or is not built.
-    """
+    """The environment that the settings name, or else the provider's: for GPUs if that is built, else for the CPU."""
     if config.offline.environment:
         return find_environment(config.offline.environment, "engine")
     provider, _ = _model(config)
     for name in (provider, f"{provider}-cpu"):
-        try:
+        with suppress(EnvironmentUnusableError):
             return find_environment(name, "engine")
-        except EnvironmentUnusableError:
-            continue
     raise EnvironmentUnusableError(
         f"no environment with {provider} is built on this machine: run `bigcodeflow env build {provider}` "
         f"where there are GPUs, `bigcodeflow env build {provider}-cpu` elsewhere"
@@ -231,12 +213,8 @@ def body(request: Request) -> dict[str, Any]:
 def has_chat_template(
     config: GenerationConfig, environment: InstalledEnvironment, *, worker: Path | None = None
 ) -> bool:
-    """Whether the model's tokenizer can render a conversation; takes seconds, and no model is loaded.
-
-    Raises:
-        GenerationError: the tokenizer cannot be loaded.
-    """
-    with _Worker(config, environment, worker) as process:
+    """Whether the model's tokenizer can render a conversation; takes seconds, and no model is loaded."""
+    with _started(config, environment, worker) as process:
         process.send([_job(config, "describe"), None])
         for event in process.events():
             if event["event"] == "described":
@@ -251,22 +229,14 @@ def generate_offline(
     config: GenerationConfig,
     environment: InstalledEnvironment,
     *,
-    record: OnReply,
-    reject: OnRejection,
+    record: Callable[[Request, Reply, float], None],
+    reject: Callable[[Request, RequestError], None],
     worker: Path | None = None,
 ) -> None:
     """Have every request answered, each handed on once, as soon as it is done and in no particular order.
 
-    Args:
-        requests: those that have no answer yet.
-        config: names model and provider, and how the model is loaded.
-        environment: where the provider's engine is installed, see `engine_environment`.
-        record: takes a request, its reply, and the seconds that it took; makes it durable.
-        reject: takes a request that the model cannot answer, such as a prompt that is too long.
-        worker: program that answers, instead of the provider's.
-
-    Raises:
-        GenerationError: the model cannot be loaded or asked, or the worker died; what was recorded stays.
+    ``record`` makes durable a reply that took so many seconds; it stays if the worker dies. ``reject`` takes a request
+    that the model cannot answer, such as a prompt that is too long.
     """
     provider, served_model = _model(config)
     waiting = dict(enumerate(requests))
@@ -276,7 +246,7 @@ def generate_offline(
     if found:
         raise GenerationError("\n".join(sorted(found)))
     bodies = [{"id": number, **body(request)} for number, request in waiting.items()]
-    with _Worker(config, environment, worker) as process:
+    with _started(config, environment, worker) as process:
         process.send([_job(config, "generate"), *bodies, None])
         for event in process.events():
             match event["event"]:
@@ -306,7 +276,7 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
         raise GenerationError(f"{config.model}: the worker gave {given}")
     answers = tuple(
         # As the original does with what open models write here; its published scores have it.
-        Answer(one["text"].replace("\t", "    "), _FINISH_REASONS.get(one["finish_reason"], "other"))
+        Answer(one["text"].replace("\t", "    "), finish_reason(one["finish_reason"]))
         for one in samples
     )
     usage = TokenUsage(event["prompt_tokens"], sum(one["tokens"] for one in samples))
@@ -315,8 +285,8 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
 
 def _model(config: GenerationConfig) -> tuple[str, str]:
     provider, _, name = config.model.partition(":")
-    if provider not in WORKERS:
-        known = ", ".join(sorted(WORKERS))
+    if provider not in _NOT_TAKEN:
+        known = ", ".join(sorted(_NOT_TAKEN))
         raise GenerationError(
             f"generation.model: {config.model!r} does not run here; those that do begin with: {known}"
         )

@@ -18,38 +18,28 @@ import pyarrow as pa
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
+from bigcodeflow.store.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
+_DEFECTS_SHOWN = 20
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
 
-#: Keys of a line that have a column of their own: key, column, kind.
-_DETAILS: tuple[tuple[str, str, type], ...] = (
-    ("model", "served_model", str),
-    ("served_model", "served_model", str),
-    ("prompt_sha", "prompt_sha", str),
-    ("finish_reason", "finish_reason", str),
-    ("prompt_tokens", "prompt_tokens", int),
-    ("completion_tokens", "completion_tokens", int),
-    ("reasoning_tokens", "reasoning_tokens", int),
-    ("cost_usd", "cost_usd", float),
-    ("latency_seconds", "latency_seconds", float),
-    ("seed", "seed", int),
-    ("attempts", "attempts", int),
-    ("error", "error", str),
-)
+#: Keys of a line that have a column of their own, with what they hold; `model` is another name of `served_model`.
+_DETAILS: Mapping[str, type] = {
+    **dict.fromkeys(("model", "served_model", "prompt_sha", "finish_reason", "error"), str),
+    **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "attempts", "seed"), int),
+    **dict.fromkeys(("cost_usd", "latency_seconds"), float),
+}
 _USAGE_KEYS = ("prompt_tokens", "completion_tokens", "reasoning_tokens")
 _KINDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number"}
-_SEEDS = range(-(2**63), 2**63)
-_COUNTS = range(2**31)  # stored in 32 bits
+_COUNTS, _SEEDS = range(2**31), range(-(2**63), 2**63)  # stored in 32 and in 64 bits
 
 
 class SampleLine(NamedTuple):
     """One answer as its source states it."""
 
     place: str
-    """Where it stands, such as 'samples.jsonl, line 7'."""
-    short_place: str
-    """The same without the file's name."""
+    """Where it stands in its source, such as 'line 7'."""
     task_id: str
     answer: Mapping[str, str]
     """raw_solution, solution and completion, as far as they are stated."""
@@ -68,20 +58,11 @@ class ReadSamples(NamedTuple):
 
 
 class _LineDefectError(Exception):
-    """A line that is no sample; says why, and what to do."""
+    """Why a line is no sample, and what to do."""
 
 
 def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadSamples:
-    """Read a sample file or folder.
-
-    Args:
-        path: the file or folder.
-        name: what people call it; used in messages.
-        known_task_ids: what the folder names of a folder can stand for.
-
-    Raises:
-        SamplesError: the source cannot be read at all, or holds nothing.
-    """
+    """Read a sample file or folder, which people call by a name; known tasks are what its folders can stand for."""
     if path.is_dir():
         return _read_folder(path, name, known_task_ids)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -94,7 +75,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
                 if not line.strip():
                     continue
                 try:
-                    read.samples.append(_sample(line, f"{name}, line {number}", f"line {number}"))
+                    read.samples.append(_sample(line, f"line {number}"))
                 except _LineDefectError as defect:
                     read.defects.append(f"{name}, line {number}: {defect}")
     except TooLargeError as error:
@@ -109,7 +90,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     return read
 
 
-def _sample(line: bytes, place: str, short_place: str) -> SampleLine:
+def _sample(line: bytes, place: str) -> SampleLine:
     record = _record(line)
     task_id = record.get("task_id")
     if task_id is None:
@@ -123,7 +104,7 @@ def _sample(line: bytes, place: str, short_place: str) -> SampleLine:
         raise _LineDefectError(f"(task {task_id}) {defect}") from None
     stated = {key: value for key, value in record.items() if not key.startswith("_")}
     identity = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-    return SampleLine(place, short_place, task_id, answer, details, identity)
+    return SampleLine(place, task_id, answer, details, identity)
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -160,16 +141,16 @@ def _details(record: Mapping[str, Any]) -> dict[str, Any]:
     counts = {**(nested if isinstance(nested, dict) else {}), **usage}
     stated = {**{key: counts[key] for key in _USAGE_KEYS if key in counts}, **record}
     details = {}
-    for key, column, kind in _DETAILS:
+    for key, kind in _DETAILS.items():
         value = stated.get(key)
         if value is None:
             continue
         accepted: Any = (int, float) if kind is float else kind
         if not isinstance(value, accepted) or isinstance(value, bool):
             raise _LineDefectError(f"{key} must be {_KINDS[kind]}, not {_kind(value)}: correct or drop it")
-        if kind is int and value not in (_SEEDS if column == "seed" else _COUNTS):
+        if kind is int and value not in (_SEEDS if key == "seed" else _COUNTS):
             raise _LineDefectError(f"{key} is {value}, which is out of range: correct or drop it")
-        details[column] = storable(value) if isinstance(value, str) else value
+        details["served_model" if key == "model" else key] = storable(value) if isinstance(value, str) else value
     return details
 
 
@@ -183,20 +164,19 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     read = ReadSamples([], [])
     for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
         for file in sorted(folder.glob("*.py"), key=_number_then_name):
-            short_place = f"{folder.name}/{file.name}"
-            place = f"{name}, {short_place}"
+            place = f"{folder.name}/{file.name}"
             try:
                 if file.stat().st_size > MOST_LINE_BYTES:
                     limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
-                    read.defects.append(f"{place}: {limit}: shorten or remove it")
+                    read.defects.append(f"{name}, {place}: {limit}: shorten or remove it")
                     continue
                 program = file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                read.defects.append(f"{place}: cannot be read ({error}): save the program as UTF-8")
+                read.defects.append(f"{name}, {place}: cannot be read ({error}): save the program as UTF-8")
                 continue
             task_id = task_ids.get(folder.name, folder.name)
             # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
-            read.samples.append(SampleLine(place, short_place, task_id, {"solution": program}, {}, short_place))
+            read.samples.append(SampleLine(place, task_id, {"solution": program}, {}, place))
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
     return read
@@ -206,15 +186,8 @@ def _number_then_name(file: Path) -> tuple[float, str]:
     return (float(file.stem) if file.stem.isdecimal() else float("inf"), file.name)
 
 
-_DEFECTS_SHOWN = 20
-
-
 def replay_fingerprint(path: Path) -> dict[str, str]:
-    """Identity of a sample file or folder: the sha256 of its content, folder entries with their names.
-
-    Raises:
-        SamplesError: the path is absent, unreadable, of an unknown format, or a folder with links in it.
-    """
+    """Identity of a sample file or folder: the sha256 of its content, folder entries with their names."""
     if not path.is_dir():
         return {"samples_sha256": _sha256(path)}
     _refuse_links(path)
@@ -225,18 +198,7 @@ def replay_fingerprint(path: Path) -> dict[str, str]:
 def replay_samples(
     path: Path, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool, name: str
 ) -> pa.Table:
-    """The recorded samples of the tasks as a table of the SAMPLES schema, by task order and sample_index.
-
-    Args:
-        path: a JSONL or JSONL.gz file, or a folder such as ``BigCodeBench_12/0.py``.
-        tasks: rows of the TASKS schema that samples are wanted for.
-        known_task_ids: ids of the whole dataset; samples of those that are not wanted are skipped.
-        selection: single tasks were asked for, so that tasks without a sample are left out and no defect.
-        name: what people call the source.
-
-    Raises:
-        SamplesError: all defects of the source, each with file, line, task id and remedy.
-    """
+    """`load_samples` of a file or folder, which people call by a name."""
     columns = tasks.select(["task_id", "complete_prompt"]).to_pydict()
     prompts = dict(zip(columns["task_id"], columns["complete_prompt"], strict=True))
     known = known_task_ids | prompts.keys()
@@ -244,7 +206,7 @@ def replay_samples(
     read = read_samples(path, name, known)
     remedy = "which is not in the dataset: remove it, or choose the dataset that it answers"
     foreign = [one for one in read.samples if one.task_id not in known]
-    defects = [*read.defects, *(f"{one.place}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
+    defects = [*read.defects, *(f"{name}, {one.place}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
     defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
     if not selection and not read.defects:  # a broken line may be the one that a task seems to lack
@@ -268,11 +230,7 @@ def replay_samples(
 
 
 def _refuse_links(folder: Path) -> None:
-    """A folder of somebody else's samples must not take in what only this machine's user can read.
-
-    Raises:
-        SamplesError: an entry of the folder, or of one in it, is a symbolic link.
-    """
+    """A folder of somebody else's samples must not take in what only this machine's user can read."""
     # A linked folder is not looked into: it is refused before.
     for pattern in ("*", "*/*"):
         links = [path for path in sorted(folder.glob(pattern)) if path.is_symlink()]
@@ -284,8 +242,7 @@ def _refuse_links(folder: Path) -> None:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SamplesError(
@@ -301,19 +258,15 @@ def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
     but for its repetitions, and not all tasks are repeated alike.
     """
     per_task = Counter(sample.task_id for sample in samples)
-    distinct = {(sample.task_id, sample.identity) for sample in samples}
-    repeated_alike = len(set(per_task.values())) <= 1
-    several_answers = len(distinct) > len(per_task)
-    if repeated_alike or several_answers:
+    several_answers = len({(sample.task_id, sample.identity) for sample in samples}) > len(per_task)
+    if len(set(per_task.values())) <= 1 or several_answers:
         return []
     first: dict[str, SampleLine] = {}
-    defects = []
-    for sample in samples:
-        earlier = first.setdefault(sample.task_id, sample)
-        if earlier is not sample:
-            again = f"{sample.short_place} repeats {earlier.short_place} (task {sample.task_id})"
-            defects.append(f"{name}: {again}: remove one of them")
-    return defects
+    return [
+        f"{name}: {sample.place} repeats {earlier.place} (task {sample.task_id}): remove one of them"
+        for sample in samples
+        if (earlier := first.setdefault(sample.task_id, sample)) is not sample
+    ]
 
 
 def _texts(answer: Mapping[str, str], complete_prompt: str) -> tuple[str, str | None]:

@@ -1,12 +1,18 @@
-"""The one layer that sends requests again: when the next one may go, how often, and when to stop asking altogether.
+"""The one layer that sends requests again: which one is next, when it may go, and when to stop asking altogether.
 
 Nothing here sleeps or reads a clock: every function takes the time, in seconds, and returns how long to wait.
 """
 
+import heapq
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from itertools import count
+from math import inf
 from random import Random
 
+from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError, TokenUsage
 
 #: A request that a late timer delayed may be caught up within so long; more would be bursts.
@@ -27,46 +33,40 @@ class Expectation:
 
     def longest(self, request: Request) -> TokenUsage:
         """With answers as long as they may get; where nothing limits them, as long as usual."""
-        limit = request.sampling.max_tokens
-        return self.usual(request) if limit is None else self._usage(request, limit)
+        return self._usage(request, request.sampling.max_tokens, self._mean_answer_tokens)
 
     def usual(self, request: Request) -> TokenUsage:
         """With answers as they have been so far; before any came, as long as they may get.
 
         Pacing by the longest answers would leave most of a limit unused, where answers are much shorter.
         """
-        if self._mean_answer_tokens is not None:
-            return self._usage(request, self._mean_answer_tokens)
-        limit = request.sampling.max_tokens
-        return self._usage(request, _UNLIMITED_ANSWER_TOKENS if limit is None else limit)
+        return self._usage(request, self._mean_answer_tokens, request.sampling.max_tokens)
 
     def learn(self, usage: TokenUsage, answers: int) -> None:
-        """Take the length of answers into account that came."""
         if usage.completion_tokens is not None and answers:
             each = usage.completion_tokens / answers
             before = each if self._mean_answer_tokens is None else self._mean_answer_tokens
             self._mean_answer_tokens = before + _NEWEST * (each - before)
 
     @staticmethod
-    def _usage(request: Request, answer_tokens: float) -> TokenUsage:
+    def _usage(request: Request, *answer_tokens: float | None) -> TokenUsage:
+        """The first number that is known counts."""
+        each = next((tokens for tokens in answer_tokens if tokens is not None), _UNLIMITED_ANSWER_TOKENS)
         prompt_tokens = -(-request.prompt.characters // _CHARACTERS_PER_TOKEN)
-        return TokenUsage(prompt_tokens, round(answer_tokens * len(request.sample_indices)))
+        return TokenUsage(prompt_tokens, round(each * len(request.sample_indices)))
 
 
 class Rate:
     """A limit per minute that is spent evenly: a minute's worth never goes in its first second."""
 
     def __init__(self, per_minute: int) -> None:
-        """Set the limit, in units a minute; 0 sets none."""
-        self._seconds_per_unit = 60.0 / per_minute if per_minute else 0.0
-        self._free_at = float("-inf")
+        self._seconds_per_unit = 60.0 / per_minute if per_minute else 0.0  # 0 sets no limit
+        self._free_at = -inf
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may go."""
         return max(0.0, self._free_at - now)
 
     def spend(self, now: float, units: float) -> None:
-        """Count a request that goes now."""
         self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + units * self._seconds_per_unit
 
     def correct(self, units: float) -> None:
@@ -81,22 +81,18 @@ class Pace:
         self._requests, self._tokens = Rate(requests_per_minute), Rate(tokens_per_minute)
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may go."""
         return max(self._requests.delay(now), self._tokens.delay(now))
 
     def sent(self, now: float, expected: TokenUsage) -> None:
-        """Count a request that goes now, with the tokens that it is expected to use."""
         self._requests.spend(now, 1)
         self._tokens.spend(now, (expected.prompt_tokens or 0) + (expected.completion_tokens or 0))
 
     def answered(self, expected: TokenUsage, usage: TokenUsage) -> None:
         """Replace the expected tokens of a request by those that its reply states."""
-        for used, guess in (
-            (usage.prompt_tokens, expected.prompt_tokens),
-            (usage.completion_tokens, expected.completion_tokens),
-        ):
-            if used is not None:
-                self._tokens.correct(used - (guess or 0))
+        if usage.prompt_tokens is not None:
+            self._tokens.correct(usage.prompt_tokens - (expected.prompt_tokens or 0))
+        if usage.completion_tokens is not None:
+            self._tokens.correct(usage.completion_tokens - (expected.completion_tokens or 0))
 
 
 class Throttle:
@@ -118,19 +114,16 @@ class Throttle:
         self._full, self._random = full, random
         self._limit = float(full)
         self._overloads = self._rounds = 0
-        self._cut_at = self._paused_until = float("-inf")
+        self._cut_at = self._paused_until = -inf
 
     @property
     def limit(self) -> int:
-        """Requests that may be under way now."""
         return int(self._limit)
 
     def delay(self, now: float) -> float:
-        """Seconds during which the provider wants no request."""
         return max(0.0, self._paused_until - now)
 
     def answered(self) -> None:
-        """Count a request that the provider took."""
         self._overloads = self._rounds = 0
         self._limit = min(self._full, self._limit + self._full / (self._ROUNDS_BACK * self._limit))
 
@@ -197,12 +190,10 @@ class RetryBudget:
         self._policy = policy
 
     def sent(self, *, retry: bool) -> None:
-        """Count a request."""
         self._sent.append(retry)
 
     @property
     def used_up(self) -> str | None:
-        """What is wrong when there were too many retries."""
         retries = self._sent.count(True)
         if retries <= max(self._policy.retries_allowed, self._policy.share_allowed * len(self._sent)):
             return None
@@ -230,7 +221,7 @@ class Circuit:
         """Seconds until the next request may go; infinite while a probe is under way."""
         if not self.is_open:
             return 0.0
-        return float("inf") if self._probing else max(0.0, self._probe_at - now)
+        return inf if self._probing else max(0.0, self._probe_at - now)
 
     def sent(self) -> bool:
         """Count a request that goes now, and return whether it is a probe."""
@@ -238,7 +229,7 @@ class Circuit:
         return self._probing
 
     def answered(self) -> None:
-        """Count a reply, of a probe or of any other request: the provider is there."""
+        """Whether to a probe or to any other request, a reply shows that the provider is there."""
         self._failures, self._failing_since = 0, None
         self._close()
 
@@ -254,12 +245,92 @@ class Circuit:
             self._breakdowns += 1
             if probe or (not self.is_open and self._breakdowns >= policy.failures_in_a_row):
                 self.is_open, self._probing = True, False
-                pause_seconds = min(
-                    policy.longest_probe_seconds, policy.first_probe_seconds * 2.0 ** min(self._probes, 64)
-                )
-                self._probe_at = now + pause_seconds
+                pause_seconds = policy.first_probe_seconds * 2.0 ** min(self._probes, 64)
+                self._probe_at = now + min(policy.longest_probe_seconds, pause_seconds)
                 self._probes += 1
         silent_seconds = now - self._failing_since
         if silent_seconds < policy.give_up_seconds or self._failures < policy.failures_in_a_row:
             return None
         return f"the provider has answered nothing for {silent_seconds / 60:.0f} minutes"
+
+
+@dataclass(slots=True)
+class QueuedRequest:
+    """A request and what has become of it so far."""
+
+    request: Request
+    attempts: int = 0
+    error: RequestError | None = None
+    """What the last attempt ended with."""
+    expected: TokenUsage = field(default_factory=TokenUsage)
+    """Of the attempt under way, as are the following."""
+    expected_usd: float = 0.0
+    is_probe: bool = False
+    sent_at: float = 0.0
+
+
+def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest]:
+    """The request for some of its samples only, in as many parts as there are gaps between them.
+
+    A seed belongs to a request's first sample, and each further one takes the next number. The parts therefore move it
+    along: with the old one the rest would be the samples that are there already, word for word.
+    """
+    runs: list[list[int]] = []
+    for index in indices:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    for run in runs:
+        seed = None if request.seed is None else request.seed + run[0] - request.sample_indices[0]
+        yield QueuedRequest(replace(request, sample_indices=tuple(run), seed=seed))
+
+
+class RequestQueue:
+    """Jobs in the order in which they may go: retries that are due, then what the requests' source gives.
+
+    The source is read one request at a time, when there is room for it. No sample is handed out twice, and none of
+    those that are known.
+    """
+
+    def __init__(self, requests: Iterable[Request], known: AbstractSet[AnswerKey]) -> None:
+        self.samples_known = 0
+        """Samples of the requests read so far that were there before."""
+        self._source, self._known = iter(requests), known
+        self._claimed: set[AnswerKey] = set()
+        self._new: deque[QueuedRequest] = deque()
+        self._retries: list[tuple[float, int, QueuedRequest]] = []
+        self._order = count()
+
+    def delay(self, now: float) -> float:
+        """Seconds until there is a job; infinite where none waits."""
+        due_seconds = max(0.0, self._retries[0][0] - now) if self._retries else inf
+        while due_seconds and not self._new:
+            request = next(self._source, None)
+            if request is None:
+                return due_seconds
+            keys = [AnswerKey(request.task_id, request.prompt_sha, at) for at in dict.fromkeys(request.sample_indices)]
+            self.samples_known += sum(key in self._known for key in keys)
+            missing = [key for key in keys if key not in self._known and key not in self._claimed]
+            self._claimed.update(missing)
+            self._new.extend(narrowed(request, [key.sample_index for key in missing]))
+        return 0.0
+
+    def first(self, now: float) -> QueuedRequest:
+        """The job that is to go next; only where `delay` is 0."""
+        return self._retries[0][2] if self._retries and self._retries[0][0] <= now else self._new[0]
+
+    def take(self, now: float) -> QueuedRequest:
+        due = self._retries and self._retries[0][0] <= now
+        return heapq.heappop(self._retries)[2] if due else self._new.popleft()
+
+    def put_back(self, job: QueuedRequest, due_at: float) -> None:
+        """Queue a job that is to be asked again."""
+        heapq.heappush(self._retries, (due_at, next(self._order), job))
+
+    def put_rest(self, job: QueuedRequest, answered: int) -> None:
+        """Queue what a reply left out, as requests of their own that go next."""
+        self._new.extendleft(narrowed(job.request, job.request.sample_indices[answered:]))
+
+    def waiting_retries(self) -> Iterator[QueuedRequest]:
+        return (job for _, _, job in self._retries)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,8 @@ def with_api(account: Account, work: Callable[[Any], Coroutine[Any, Any, Any]], 
     """What a coroutine returns that is given the account's API."""
 
     async def life() -> Any:
-        api = open_api(account.dialect, account.base_url, key or account.key)
-        try:
+        async with aclosing(open_api(account.dialect, account.base_url, key or account.key)) as api:
             return await work(api)
-        finally:
-            await api.close()
 
     return asyncio.run(life())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,10 +68,7 @@ def run_in_process(dialect: str, base_url: str, key: str, folder: Path, requests
     settings = replace(SETTINGS, most_requests=7 if len(requests) <= 20 else 1000)
 
     async def life() -> None:
-        api = open_api(dialect, base_url, key)
-        try:
+        async with aclosing(open_api(dialect, base_url, key)) as api:
             await drive(api, folder, requests, settings=settings)
-        finally:
-            await api.close()
 
     asyncio.run(life())

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch_log import FILE_NAME, BatchEntry, BatchLog, PendingSamples, cut, open_batch_log
+from bigcodeflow.generation.batch_log import FILE_NAME, BatchEntry, BatchLog, PendingSamples, open_batch_log
+from bigcodeflow.generation.batches import cut
 from bigcodeflow.generation.model_api import RequestError
 from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits, tag_of
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -48,11 +49,8 @@ def used(name: str, place: Endpoint, use: Use) -> Any:
     """What a use of a freshly opened provider returns; it is closed after."""
 
     async def run() -> Any:
-        provider = open_provider(name, place)
-        try:
+        async with aclosing(open_provider(name, place)) as provider:
             return await use(provider)
-        finally:
-            await provider.close()
 
     return asyncio.run(run())
 

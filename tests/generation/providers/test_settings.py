@@ -8,8 +8,8 @@ import pytest
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.model_api import PromptForm, Sampling
-from bigcodeflow.generation.provider_resolution import resolve_settings
+from bigcodeflow.generation.model_api import Prompt, PromptForm, Request, Sampling
+from bigcodeflow.generation.model_settings import resolve_settings
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 from tests.generation.providers.conftest import chat
 
@@ -27,11 +27,9 @@ def problems(
     model: str,
     sampling: Sampling = GREEDY,
     form: PromptForm = "chat",
-    *,
-    seed: int | None = None,
     base_url: str = "",
 ) -> list[str]:
-    return list(opened(name, model, base_url).problems(sampling, form, seed=seed))
+    return opened(name, model, base_url).problems(Request("", (0,), Prompt(form), sampling))
 
 
 USUAL = [
@@ -75,8 +73,8 @@ def test_each_parameter_is_sent_or_a_problem(name: str, parameter: str, base_url
         Sampling(max_tokens=9000) if parameter == "seed" else replace(Sampling(max_tokens=9000), **{parameter: value})
     )
     provider = opened(name, MODELS[name], base_url)
-    lines = provider.problems(sampling, "chat", seed=seed)
-    body = str(provider.body(chat(sampling=sampling, seed=seed)))
+    request = chat(sampling=sampling, seed=seed)
+    lines, body = provider.problems(request), str(provider.body(request))
     sent = (repr(value[0]) if parameter == "stop" else str(value)).lower() in body.lower()
     assert sent or any(f"sampling.{parameter}:" in line for line in lines), (body, lines)
 
@@ -188,10 +186,10 @@ def test_what_a_model_takes_is_none(name: str, model: str, sampling: Sampling):
 def test_what_is_done_differently_is_noted(name: str, model: str, form: PromptForm, note: str):
     """A change of meaning is told and stored with the run."""
     base_url = OWN_SERVER if name == "openai" else ""
-    assert note in " ".join(opened(name, model, base_url).notes(GREEDY, form, seed=None))
+    assert note in " ".join(opened(name, model, base_url).notes(Request("", (0,), Prompt(form), GREEDY)))
 
 
 def test_openai_promises_nothing_about_seeds():
     """Who gives a seed learns what it is worth."""
-    assert opened("openai", "gpt-4o").notes(GREEDY, "chat", seed=1)
-    assert not opened("openai", "gpt-4o").notes(GREEDY, "chat", seed=None)
+    assert opened("openai", "gpt-4o").notes(chat(seed=1))
+    assert not opened("openai", "gpt-4o").notes(chat())

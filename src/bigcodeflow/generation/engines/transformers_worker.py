@@ -59,13 +59,11 @@ class TransformersEngine:
         """Every request once; those with the longest prompts first, so that too little memory shows at once."""
         rows: list[_SampleRow] = []
         for asked in requests:
-            prompt = protocol.token_ids(self._tokenizer, asked)
-            room = self._context_tokens - len(prompt)
-            if not prompt or room < 1:
-                most = self._context_tokens - 1
-                problem = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
-                yield protocol.Rejected(asked.id, problem)
+            prompt = protocol.prompt_tokens(self._tokenizer, asked, self._context_tokens)
+            if isinstance(prompt, protocol.Rejected):
+                yield prompt
                 continue
+            room = self._context_tokens - len(prompt)
             limit = min(room, asked.sampling.get("max_tokens") or room)
             rows += [_SampleRow(asked, sample, prompt, limit) for sample in range(len(asked.seeds))]
         began = time.monotonic()
@@ -104,7 +102,6 @@ class TransformersEngine:
         mask = [[0] * (width - len(row.prompt)) + [1] * len(row.prompt) for row in rows]
         device = self._model.device
         watch = _StopWatch(self._torch, self._tokenizer, rows, ends, tuple(asked.sampling.get("stop", ())))
-        extra = {name: value for name, value in asked.extra.items() if name != "chat_template_kwargs"}
         try:
             with torch.inference_mode():
                 self._model.generate(
@@ -112,7 +109,12 @@ class TransformersEngine:
                     attention_mask=torch.tensor(mask, device=device),
                     max_new_tokens=max(row.limit for row in rows),
                     **dict.fromkeys(_CHOICE),
-                    **{"do_sample": False, "pad_token_id": pad, "eos_token_id": ends or None, **extra},
+                    **{
+                        "do_sample": False,
+                        "pad_token_id": pad,
+                        "eos_token_id": ends or None,
+                        **asked.engine_parameters,
+                    },
                     logits_processor=self._choosing(rows),
                     stopping_criteria=[watch],
                 )

@@ -9,6 +9,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +43,9 @@ class VllmEngine:
         while waiting or running:
             while waiting and samples < self._at_once:
                 asked = waiting.popleft()
-                prompt = protocol.token_ids(self._tokenizer, asked)
-                if not 0 < len(prompt) < self._context_tokens:
-                    most = self._context_tokens - 1
-                    problem = f"the prompt has {len(prompt):,} tokens; the model takes {most:,} and one to answer"
-                    yield protocol.Rejected(asked.id, problem)
+                prompt = protocol.prompt_tokens(self._tokenizer, asked, self._context_tokens)
+                if isinstance(prompt, protocol.Rejected):
+                    yield prompt
                 else:
                     running[asked.id] = self._hand_over(asked, prompt)
                     samples += len(asked.seeds)
@@ -69,8 +68,7 @@ class VllmEngine:
         """The model's own defaults with what was asked for on top, as vLLM's server does."""
         sampling_params: Any = importlib.import_module("vllm.sampling_params")
         parameters = self._llm.get_default_sampling_params()
-        extra = {name: value for name, value in asked.extra.items() if name != "chat_template_kwargs"}
-        given: dict[str, Any] = {"max_tokens": None, **asked.sampling, **extra, "seed": seed}
+        given: dict[str, Any] = {"max_tokens": None, **asked.sampling, **asked.engine_parameters, "seed": seed}
         given["stop"] = list(given.get("stop", ()))
         for name in given:
             if name not in parameters.__struct_fields__ or name.startswith("_"):
@@ -87,13 +85,12 @@ class VllmEngine:
 _DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens")
 
 
+@dataclass(slots=True)
 class _RequestInProgress:
-    """A request that the engine works on."""
-
-    def __init__(self, asked: protocol.WorkerRequest, prompt_tokens: int) -> None:
-        self.asked, self.prompt_tokens = asked, prompt_tokens
-        self.began = time.monotonic()
-        self.written: dict[int, protocol.WorkerSample] = {}
+    asked: protocol.WorkerRequest
+    prompt_tokens: int
+    began: float = field(default_factory=time.monotonic)
+    written: dict[int, protocol.WorkerSample] = field(default_factory=dict)
 
 
 def _collect(output: Any, running: dict[int, _RequestInProgress]) -> Iterator[protocol.Answered]:

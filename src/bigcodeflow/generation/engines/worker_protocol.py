@@ -48,8 +48,6 @@ class WorkerJob:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRequest:
-    """One request as it travels."""
-
     id: int
     form: str
     messages: Sequence[Mapping[str, str]]
@@ -61,11 +59,14 @@ class WorkerRequest:
     seeds: Sequence[int | None]
     """One for each sample asked for."""
 
+    @property
+    def engine_parameters(self) -> dict[str, Any]:
+        """The further parameters without those of the template."""
+        return {name: value for name, value in self.extra.items() if name != "chat_template_kwargs"}
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSample:
-    """One sample."""
-
     text: str
     finish_reason: str
     tokens: int
@@ -85,15 +86,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A request that the model cannot take, though it may take others."""
-
     id: int
     message: str
 
 
 class LoadedModel(Protocol):
-    """A loaded model."""
-
     name: str
     commit: str
 
@@ -130,7 +127,6 @@ def serve(
     _send(out, "ended")
 
 
-_MESSAGE_CHARACTERS = 400
 #: Kind of failure, classes that mean it, texts that mean it; the first line that fits decides. Classes are named and
 #: not imported: a worker may fail before its engine can be imported.
 _SIGNS = (
@@ -180,7 +176,7 @@ def _one_line(error: BaseException) -> str:
         text = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
     else:
         text = f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:_MESSAGE_CHARACTERS].removesuffix(":")
+    return " ".join(text.split())[:400].removesuffix(":")
 
 
 def load_tokenizer(job: WorkerJob) -> Any:
@@ -200,19 +196,21 @@ def describe_tokenizer(job: WorkerJob) -> Mapping[str, Any]:
     return {"chat_template": bool(load_tokenizer(job).chat_template)}
 
 
-def token_ids(tokenizer: Any, asked: WorkerRequest) -> list[int]:
-    """What the model reads.
+def prompt_tokens(tokenizer: Any, asked: WorkerRequest, context_tokens: int) -> list[int] | Rejected:
+    """What the model reads, or why it cannot."""
+    prompt = _token_ids(tokenizer, asked)
+    if 0 < len(prompt) < context_tokens:
+        return prompt
+    problem = f"the prompt has {len(prompt):,} tokens; the model takes {context_tokens - 1:,} and one to answer"
+    return Rejected(asked.id, problem)
 
-    A template writes its own special tokens, so none are added to what it made: two beginnings of text in a row
-    cost some models points. A bare text gets those that the tokenizer puts around any text.
 
-    Raises:
-        WorkerError: the tokenizer has no chat template, or its template does not take these turns.
-    """
-    if asked.form == "direct":
+def _token_ids(tokenizer: Any, asked: WorkerRequest) -> list[int]:
+    if asked.form == "direct":  # gets the special tokens that the tokenizer puts around any text
         return list(tokenizer.encode(asked.text))
     if not tokenizer.chat_template:
         raise WorkerError("no_chat_template", "its tokenizer has no chat template")
+    # A template writes its own special tokens: two beginnings of text in a row cost some models points.
     return list(tokenizer.encode(_rendered(tokenizer, asked), add_special_tokens=False))
 
 

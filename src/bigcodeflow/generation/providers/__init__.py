@@ -3,13 +3,15 @@
 A provider is a class in a module beside this one, which is imported when it is opened.
 """
 
+# ruff: noqa: ARG002 (every provider has the same signatures)
+
 import difflib
 import importlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
@@ -24,43 +26,43 @@ class Endpoint:
     """Where a model is asked for."""
 
     model: str
-    """The model as the provider names it."""
     base_url: str = ""
     """Address of the server; empty takes the provider's own."""
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     """Empty where none is needed. Never logged, stored or shown."""
     timeout_seconds: float = 600.0
     """Deadline of one request, connection included."""
     connections: int = 64
     """Requests that may be under way at once."""
 
-    def __repr__(self) -> str:
-        return f"Endpoint(model={self.model!r}, base_url={self.base_url!r})"
 
-
-class Provider(Protocol):
+class Provider:
     """An open connection to one model; used by one event loop."""
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What this provider or model does not take of these settings, one line each: parameter, reason, remedy.
+    def problems(self, request: Request) -> list[str]:
+        """What this provider or model does not take of a request's settings, one line each: parameter, reason, remedy.
 
         Asked once, before anything is sent. What is taken with a change of meaning is no problem but stands in `notes`.
         """
+        return []
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+    def notes(self, request: Request) -> list[str]:
         """What is done differently from what the settings say, one line each, to be shown and stored."""
+        return []
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """Exactly what is sent for a request, without address and key; JSON-able, stored with each sample."""
+        raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request once and wait for the whole reply: no retries, and none of the SDK's own.
+        """Send a request once and wait for the whole reply: no retries, and none of an SDK's own.
 
         Raises:
             RequestError: there is no answer.
         """
+        raise NotImplementedError
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Give connections back."""
 
 
@@ -109,11 +111,6 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
 
 
 def provider_info(name: str) -> ProviderInfo:
-    """What is known of the provider of a name.
-
-    Raises:
-        ConfigError: there is none of that name.
-    """
     if name in PROVIDERS:
         return PROVIDERS[name]
     close = difflib.get_close_matches(name.lower(), PROVIDERS, n=1)
@@ -124,14 +121,9 @@ def provider_info(name: str) -> ProviderInfo:
 def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
     """The key from the environment, or an empty text where none is needed.
 
-    Args:
-        name: of the provider.
-        variable: the environment variable to read; empty takes the provider's usual ones. Those are not read where an
-            address is given, so that a key is never sent to a server that it was not made for.
-        base_url: address of the server; empty for the provider's own.
-
-    Raises:
-        ConfigError: the key is missing or no key; the message names variables, never their content.
+    Only the named variable is read or, where none is named, the provider's usual ones. Those are not read where an
+    address is given, so that a key is never sent to a server that it was not made for. Messages name variables, never
+    their content.
     """
     info = provider_info(name)
     variables = (variable,) if variable else () if base_url else info.key_variables
@@ -146,11 +138,7 @@ def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
 
 
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
-    """Connect to a provider; nothing is sent yet.
-
-    Raises:
-        ConfigError: there is none of that name, its SDK is not installed, or address or key cannot be.
-    """
+    """Connect to a provider; nothing is sent yet."""
     info = provider_info(name)
     if info.offline:
         raise ConfigError(f"generation.model: {name} loads models here and is not asked over a network")
@@ -201,12 +189,7 @@ def _check_address(address: str) -> None:
 
 
 def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
-    """One problem for each given parameter that has a reason against it.
-
-    Args:
-        sampling: what is asked for.
-        reasons: parameter to reason, with remedy where there is a better one than leaving it empty.
-    """
+    """One problem for each given parameter that has a reason against it."""
     return [unset(f"sampling.{name}", reason) for name, reason in reasons.items() if name in sampling.given()]
 
 
@@ -215,41 +198,37 @@ def unset(setting: str, reason: str) -> str:
     return f"generation.{setting}: {reason}; set it to null"
 
 
-def other_form(form: PromptForm, taken: Sequence[PromptForm], who: str) -> list[str]:
-    """The problem of a prompt form that is not taken."""
-    if form in taken:
+def other_form(request: Request, taken: Sequence[PromptForm], who: str) -> list[str]:
+    if (form := request.prompt.form) in taken:
         return []
     return [f"generation.prompt.form: {who} does not take {form!r}; set it to {' or '.join(taken)}"]
 
 
 def too_many_stops(sampling: Sampling, most: int, who: str) -> list[str]:
-    """The problem of more stop texts than a provider takes."""
     if len(sampling.stop) <= most:
         return []
     return [f"generation.sampling.stop: {who} takes {most} texts at most; given: {len(sampling.stop)}"]
 
 
 def turns(request: Request) -> list[dict[str, Any]]:
-    """A prompt's turns as most providers take them."""
     return [{"role": message.role, "content": message.text} for message in request.prompt.messages]
 
 
-def given_fields(request: Request, names: Mapping[str, str]) -> dict[str, Any]:
+def system_prompt(request: Request) -> str:
+    """The system prompt, for providers that take it apart from the turns; empty where there is none."""
+    return "\n\n".join(message.text for message in request.prompt.messages if message.role == "system")
+
+
+def given_fields(request: Request, names: Iterable[str], **renamed: str) -> dict[str, Any]:
     """The fields of a request's body for the parameters that are given, in the order of the names.
 
-    Args:
-        request: holds the parameters.
-        names: the provider's field to ours: a field of `Sampling`, 'seed', 'stream' (always false), or 'n' for the
-            number of answers, which is sent only where it is more than one.
+    Names are fields of `Sampling`, 'seed', 'stream' (always false), and 'n' for the number of answers, which is sent
+    only where it is more than one. Some are renamed to the provider's own.
     """
-    samples = len(request.sample_indices)
-    values = {**request.sampling.given(), "seed": request.seed, "n": samples if samples > 1 else None, "stream": False}
-    fields = {field: values.get(name) for field, name in names.items()}
-    return {
-        field: list(value) if isinstance(value, tuple) else value
-        for field, value in fields.items()
-        if value is not None
-    }
+    sampling, samples = request.sampling, len(request.sample_indices)
+    values = sampling.given() | {"stop": [*sampling.stop] or None, "seed": request.seed, "stream": False}
+    values["n"] = samples if samples > 1 else None
+    return {renamed.get(name, name): values[name] for name in names if values.get(name) is not None}
 
 
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

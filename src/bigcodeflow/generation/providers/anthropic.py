@@ -1,26 +1,16 @@
 """Anthropic's Messages API, over HTTP: the SDK's typed methods have no sampling parameters any more."""
 
-# ruff: noqa: ARG002 (every provider has the same signatures)
-
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from bigcodeflow.generation.model_api import (
-    Answer,
-    FinishReason,
-    PromptForm,
-    Reply,
-    Request,
-    RequestError,
-    Sampling,
-    TokenUsage,
-)
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, Sampling, TokenUsage
 from bigcodeflow.generation.providers import (
     Endpoint,
     given_fields,
     merged,
     other_form,
+    system_prompt,
     turns,
     unset,
     untaken,
@@ -59,20 +49,19 @@ class AnthropicProvider(HttpProvider):
         if _NEWEST.search(endpoint.model):
             self._version = (99, 0)
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What Anthropic or the model's version does not take."""
-        model = self.endpoint.model
-        lines = other_form(form, ["chat", "prefill"], "Anthropic")
+    def problems(self, request: Request) -> list[str]:
+        sampling, model = request.sampling, self.endpoint.model
+        lines = other_form(request, ["chat", "prefill"], "Anthropic")
         if sampling.max_tokens is None:
             lines.append("generation.sampling.max_tokens: Anthropic needs a number; such as 4096")
-        if seed is not None:
+        if request.seed is not None:
             lines.append(unset("sampling.seed", "Anthropic takes none"))
         lines += untaken(sampling, dict.fromkeys(("frequency_penalty", "presence_penalty"), "Anthropic takes none"))
         if any(not text.strip() for text in sampling.stop):
             lines.append("generation.sampling.stop: Anthropic takes no text of white space alone; remove it")
-        if form == "prefill" and self._version >= _ADAPTIVE:
+        if request.prompt.form == "prefill" and self._version >= _ADAPTIVE:
             lines.append(f"generation.prompt.form: {model} does not continue a begun answer; set it to chat")
-        return lines + self._sampling_problems(sampling) + self._thinking_problems(sampling, form)
+        return lines + self._sampling_problems(sampling) + self._thinking_problems(request)
 
     def _sampling_problems(self, sampling: Sampling) -> list[str]:
         model = self.endpoint.model
@@ -85,8 +74,9 @@ class AnthropicProvider(HttpProvider):
             lines += untaken(sampling, {"top_p": f"{model} takes temperature or top_p, not both"})
         return lines
 
-    def _thinking_problems(self, sampling: Sampling, form: PromptForm) -> list[str]:
-        model, budget, effort = self.endpoint.model, sampling.reasoning_tokens, sampling.reasoning_effort
+    def _thinking_problems(self, request: Request) -> list[str]:
+        sampling, model = request.sampling, self.endpoint.model
+        budget, effort = sampling.reasoning_tokens, sampling.reasoning_effort
         name, lines = "generation.sampling.reasoning_tokens", []
         if effort is not None and self._version < _ADAPTIVE:
             lines.append(unset("sampling.reasoning_effort", f"{model} takes a budget, {name}"))
@@ -105,48 +95,40 @@ class AnthropicProvider(HttpProvider):
             if sampling.temperature not in {None, 1}:
                 lines.append(unset("sampling.temperature", "only 1 is taken while the model thinks"))
             lines += untaken(sampling, {"top_k": "not taken while the model thinks"})
-        if form == "prefill":
+        if request.prompt.form == "prefill":
             lines.append("generation.prompt.form: no begun answer is taken while the model thinks; set it to chat")
         return lines
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """White space at the end of a begun answer is refused, and effort switches thinking on."""
+    def notes(self, request: Request) -> list[str]:
         lines = []
-        if form == "prefill":
+        if request.prompt.form == "prefill":
             lines.append("prefill: sent without white space at its end, which Anthropic refuses")
-        if sampling.reasoning_effort is not None:
+        if request.sampling.reasoning_effort is not None:
             lines.append("reasoning_effort: sent as output_config.effort, with adaptive thinking switched on")
         return lines
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON of the request."""
-        sampling = request.sampling
-        system = "\n\n".join(message.text for message in request.prompt.messages if message.role == "system")
+        system = system_prompt(request)
         messages = [turn for turn in turns(request) if turn["role"] != "system"]
         if request.prompt.form == "prefill":
             messages[-1]["content"] = messages[-1]["content"].rstrip()
-        names = {name: name for name in ("max_tokens", "temperature", "top_p", "top_k")} | {"stop_sequences": "stop"}
+        names = ("max_tokens", "temperature", "top_p", "top_k", "stop")
         body = {
             "model": self.endpoint.model,
             "messages": messages,
             **({"system": system} if system else {}),
-            **given_fields(request, names),
-            **_thinking(sampling),
+            **given_fields(request, names, stop="stop_sequences"),
+            **_thinking(request.sampling),
         }
         return merged(body, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send the body as it stands."""
         response = await self.send("POST", "/v1/messages", self.body(request))
         return message_reply(decoded(response.text), request_id=response.headers.get("request-id"))
 
 
 def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:
-    """A message as `Reply`.
-
-    Raises:
-        RequestError: it is none.
-    """
+    """A message as `Reply`."""
     try:
         blocks = data["content"]
         text = "".join(block["text"] for block in blocks if block["type"] == "text")

@@ -12,20 +12,20 @@ is not found.
 import json
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any, ClassVar, NamedTuple
 
+from bigcodeflow.generation.batch_log import LoggedBatch
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_reply
 from bigcodeflow.generation.providers.http_client import HttpProvider, compact_json, shown, status_error
 
-_OK = 200
-_PAGE = 100
 _OPENAI_TAG = "bigcodeflow"
 _OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
 _OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
@@ -45,8 +45,6 @@ _ANTHROPIC_STATUSES: Mapping[str, int] = {
 
 
 class ProviderBatchLimits(NamedTuple):
-    """The most that one batch may hold."""
-
     requests: int
     size_bytes: int
 
@@ -64,19 +62,6 @@ class BatchStatus:
     """From submission to the end; None where it has not ended or the provider does not state it."""
     rejection: RequestError | None = None
     """Why the provider took none of the requests, such as a queue that is too short for the batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class LostBatch:
-    """A batch that was perhaps submitted, and whose id was lost on its way here."""
-
-    tag: str
-    requests: int
-    """How many it holds."""
-    since: datetime
-    """It was not submitted before, by this machine's clock."""
-    known: frozenset[str] = frozenset()
-    """Ids of batches that it is not."""
 
 
 class BatchSearch(NamedTuple):
@@ -108,15 +93,11 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        """Hand requests over, and return the batch's id.
-
-        Args:
-            entries: custom id and request, within the limits; the ids begin with one tag, which `find` looks for.
-        """
+        """Hand requests over, and return the batch's id; all custom ids begin with one tag, which `find` looks for."""
 
     @abstractmethod
-    async def find(self, lost: LostBatch) -> BatchSearch:
-        """Look for a batch in the provider's list."""
+    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+        """Look in the provider's list for a batch that was perhaps submitted, and that is none of the others."""
 
     @abstractmethod
     async def status(self, batch_id: str) -> BatchStatus:
@@ -126,9 +107,9 @@ class BatchApi(ABC):
     def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
         """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Give connections back."""
-        await self._http.close()
+        await self._http.aclose()
 
     async def _batch(self, batch_id: str) -> dict[str, Any]:
         return await self._http.json("GET", f"{self.path}/{batch_id}")
@@ -137,7 +118,7 @@ class BatchApi(ABC):
         """The account's batches, page by page."""
         last: dict[str, str] = {}
         while True:
-            page = await self._http.json("GET", self.path, params={"limit": _PAGE, **last})
+            page = await self._http.json("GET", self.path, params={"limit": 100, **last})
             batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
             for batch in batches:
                 yield batch
@@ -158,7 +139,6 @@ class OpenAIBatches(BatchApi):
         super().__init__(self._provider)
 
     def size_bytes(self, custom_id: str, request: Request) -> int:
-        """Bytes of the request's line."""
         return len(self._line(custom_id, request))
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
@@ -178,15 +158,15 @@ class OpenAIBatches(BatchApi):
         }
         return required_text(await self._http.json("POST", self.path, wanted), "id")
 
-    async def find(self, lost: LostBatch) -> BatchSearch:
-        """Look through the account's batches for the tag; their order is not promised, so all are looked at."""
+    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+        """Their order is not promised, so all batches are looked at."""
         async for batch in self._all_batches():
-            if (batch.get("metadata") or {}).get(_OPENAI_TAG) == lost.tag:
+            if batch.get("id") not in others and (batch.get("metadata") or {}).get(_OPENAI_TAG) == lost.tag:
                 return BatchSearch(required_text(batch, "id"))
         return BatchSearch(None)
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """How far a batch is; one that fails its validation is rejected as a whole."""
+        """One that fails its validation is rejected as a whole."""
         batch = await self._batch(batch_id)
         state = required_text(batch, "status")
         if state == "failed":
@@ -229,7 +209,7 @@ class OpenAIBatches(BatchApi):
             kind: ErrorKind = "deadline" if code in _OPENAI_NOT_ASKED else "overloaded"
             return RequestError(kind, shown(f"{code}: {error.get('message') or 'no message'}", self._key))
         body, status = response.get("body"), response.get("status_code")
-        if status != _OK:
+        if status != HTTPStatus.OK:
             return status_error(status or 500, {}, json.dumps(body), secret=self._key)
         try:
             return completion_reply(body or {}, request_id=response.get("request_id"), secret=self._key)
@@ -251,23 +231,21 @@ class AnthropicBatches(BatchApi):
         """Tag of the first custom id of batches that have ended."""
 
     def size_bytes(self, custom_id: str, request: Request) -> int:
-        """Bytes of the request in the list, its comma included."""
-        return len(compact_json(self._entry(custom_id, request))) + 1
+        return len(compact_json(self._entry(custom_id, request))) + 1  # the comma of the list
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        """Send the requests; the tag goes with their custom ids."""
         requests = [self._entry(custom_id, request) for custom_id, request in entries]
         return required_text(await self._http.json("POST", self.path, {"requests": requests}), "id")
 
-    async def find(self, lost: LostBatch) -> BatchSearch:
+    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
         """Look through the account's batches of that time and size; those that have ended show whose they are."""
         undecided = []
         async for batch in self._all_batches():  # newest first
-            if _time(required_text(batch, "created_at")) < lost.since - _CLOCK_DIFFERENCE:
+            if _time(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
                 break
             batch_id = required_text(batch, "id")
             size = sum(count for count in (batch.get("request_counts") or {}).values() if isinstance(count, int))
-            if batch_id in lost.known or size != lost.requests:
+            if batch_id in others or size != len(lost.entries):
                 continue
             if batch.get("processing_status") != "ended":
                 undecided.append(batch_id)
@@ -276,7 +254,7 @@ class AnthropicBatches(BatchApi):
         return BatchSearch(None, tuple(undecided))
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """How far a batch is; all counts but one stay at zero until it has ended."""
+        """All counts but one stay at zero until it has ended."""
         batch = await self._batch(batch_id)
         if batch.get("archived_at"):
             gone = f"batch {batch_id} is archived: its results are no longer kept"
@@ -291,7 +269,6 @@ class AnthropicBatches(BatchApi):
         )
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        """One result a request, in any order."""
         async with aclosing(self._http.result_lines(f"{self.path}/{batch_id}/results")) as lines:
             async for line in lines:
                 yield line["custom_id"], self._outcome(line.get("result") or {})
@@ -327,11 +304,7 @@ def tag_of(custom_id: str) -> str:
 
 
 def required_text(data: Mapping[str, Any], name: str) -> str:
-    """A field that an answer about a batch cannot do without.
-
-    Raises:
-        RequestError: it is not there.
-    """
+    """A field that an answer about a batch cannot do without."""
     value = data.get(name)
     if isinstance(value, str) and value:
         return value

@@ -8,7 +8,8 @@ address is for the provider openai, and takes neither options nor bare text.
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -20,18 +21,10 @@ from bigcodeflow.generation.model_api import (
     Reply,
     Request,
     RequestError,
-    Sampling,
     TokenUsage,
+    finish_reason,
 )
-from bigcodeflow.generation.providers import (
-    Endpoint,
-    given_fields,
-    merged,
-    other_form,
-    too_many_stops,
-    turns,
-    untaken,
-)
+from bigcodeflow.generation.providers import Endpoint, given_fields, merged, other_form, too_many_stops, turns, untaken
 from bigcodeflow.generation.providers.http_client import HttpProvider, decoded, ensure_ok
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -46,26 +39,24 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 # The provider broke off: what it sent is no answer of the model's and would count as a failure of the model's.
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 
-_OPENAI_STOPS = 4
 _REASONING = re.compile(r"o\d|gpt-[5-9]|codex")
 _CHATTING = re.compile(r"gpt-5(\.\d+)?-chat")
 # These reason always; later ones take sampling parameters while reasoning_effort is 'none'.
 _ALWAYS_REASONING = re.compile(r"o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$")
 _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
-_OLLAMA_OPTIONS = {
-    **{name: name for name in ("temperature", "top_p", "top_k")},
-    "num_predict": "max_tokens",
-    **{name: name for name in ("stop", "seed", "frequency_penalty", "presence_penalty")},
-}
-_OLLAMA_FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length"}
+# Which fields, in the order in which they are sent: see `given_fields`.
+_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
+_PENALTIES = ("frequency_penalty", "presence_penalty")
+_HUGGING_FACE = (
+    *("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p", "stream"),
+    "reasoning_effort",
+)
 _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
 
 
 class ChatCompletions(HttpProvider):
     """What the providers of this protocol share; the differences stand in the class attributes and methods below."""
 
-    fields: ClassVar[Mapping[str, str]]
-    """Fields of the body, in the order in which they are sent: see `given_fields`."""
     request_id_header: ClassVar[str] = ""
     """Header that names the request; empty takes the reply's own id."""
 
@@ -73,19 +64,9 @@ class ChatCompletions(HttpProvider):
         """Where the request goes, below the server's address."""
         return "/v1/chat/completions"
 
-    def body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON of the request."""
-        body = {"model": self.endpoint.model, "messages": self.messages(request), **given_fields(request, self.fields)}
-        return merged(body, request.extra_body)
-
-    def messages(self, request: Request) -> list[dict[str, Any]]:
-        """The prompt's turns."""
-        return turns(request)
-
     async def ask(self, request: Request) -> Reply:
-        """Send the body as it stands."""
         response = await self.send("POST", self.path(request), self.body(request))
-        request_id = response.headers.get(self.request_id_header) if self.request_id_header else None
+        request_id = response.headers.get(self.request_id_header)
         return completion_reply(decoded(response.text), request_id=request_id, secret=self.endpoint.api_key)
 
 
@@ -101,52 +82,45 @@ class OpenAIProvider(ChatCompletions):
         self.official = host == "openai.com" or host.endswith(".openai.com")
         """Whether it is OpenAI itself, which takes less than compatible servers and refuses what it does not know."""
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
+    def problems(self, request: Request) -> list[str]:
         """What OpenAI does not take; compatible servers say so themselves."""
+        sampling, model = request.sampling, self.endpoint.model
         if not self.official:
             return untaken(sampling, {"reasoning_tokens": _OWN_PARAMETER})
-        model = self.endpoint.model
         taken: list[PromptForm] = ["direct"] if _CONTINUING.match(model) else ["chat"]
         reasons = {
             "top_k": "OpenAI takes none",
             "reasoning_tokens": "OpenAI takes no budget, but generation.sampling.reasoning_effort",
         }
-        lines = other_form(form, taken, f"{model} at OpenAI") + untaken(sampling, reasons)
-        return lines + too_many_stops(sampling, _OPENAI_STOPS, "OpenAI") + self._model_problems(model, sampling)
-
-    def _model_problems(self, model: str, sampling: Sampling) -> list[str]:
+        lines = other_form(request, taken, f"{model} at OpenAI") + untaken(sampling, reasons)
+        lines += too_many_stops(sampling, 4, "OpenAI")
         if not _REASONING.match(model) or _CHATTING.match(model):
-            return untaken(sampling, {"reasoning_effort": f"{model} does not reason"})
+            return lines + untaken(sampling, {"reasoning_effort": f"{model} does not reason"})
         if not _ALWAYS_REASONING.match(model) and sampling.reasoning_effort in {None, "none"}:
-            return []
+            return lines
         reason = f"{model} takes none while it reasons"
-        chosen = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
-        lines = untaken(sampling, dict.fromkeys(chosen, reason))
+        lines += untaken(sampling, dict.fromkeys(("temperature", "top_p", *_PENALTIES), reason))
         return lines + ([f"generation.sampling.stop: {reason}; empty it"] if sampling.stop else [])
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """Seeds are best effort; a prefilled answer needs a server that knows how to continue one."""
+    def notes(self, request: Request) -> list[str]:
         lines = []
-        if seed is not None and self.official:
+        if request.seed is not None and self.official:
             lines.append("seed: OpenAI repeats answers as far as it can, without a promise")
-        if form == "prefill":
+        if request.prompt.form == "prefill":
             lines.append(
                 "prefill: sent as continue_final_message, as vLLM takes it; other servers may begin a new answer"
             )
         return lines
 
     def path(self, request: Request) -> str:
-        """Chat completions or, for 'direct', text completions."""
         return "/completions" if request.prompt.form == "direct" else "/chat/completions"
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON of the request."""
         form = request.prompt.form
         limit = "max_completion_tokens" if self.official and form != "direct" else "max_tokens"
-        fields = ("temperature", "top_p", "top_k", limit, "stop", "frequency_penalty", "presence_penalty")
-        names = {name: name for name in (*fields, "reasoning_effort", "seed", "n")} | {limit: "max_tokens"}
+        names = (*_SAMPLING, *_PENALTIES, "reasoning_effort", "seed", "n")
         prompt = {"prompt": request.prompt.text} if form == "direct" else {"messages": turns(request)}
-        body = {"model": self.endpoint.model, **prompt, **given_fields(request, names)}
+        body = {"model": self.endpoint.model, **prompt, **given_fields(request, names, max_tokens=limit)}
         if form == "prefill":
             body |= {"continue_final_message": True, "add_generation_prompt": False}
         return merged(body, request.extra_body)
@@ -156,68 +130,49 @@ class MistralProvider(ChatCompletions):
     """Mistral, which repeats a begun answer."""
 
     address = "https://api.mistral.ai"
-    fields: ClassVar[Mapping[str, str]] = {
-        **{name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "stop")},
-        "random_seed": "seed",
-        **{name: name for name in ("frequency_penalty", "presence_penalty", "reasoning_effort", "n", "stream")},
-    }
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What Mistral does not take."""
+    def problems(self, request: Request) -> list[str]:
         reason = "Mistral takes no budget, but generation.sampling.reasoning_effort"
-        return other_form(form, ["chat", "prefill"], "Mistral") + untaken(sampling, {"reasoning_tokens": reason})
+        lines = untaken(request.sampling, {"reasoning_tokens": reason})
+        return other_form(request, ["chat", "prefill"], "Mistral") + lines
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """The begun answer is no part of the answer, as with the others."""
-        if form != "prefill":
+    def notes(self, request: Request) -> list[str]:
+        if request.prompt.form != "prefill":
             return []
         return ["prefill: the begun answer, which Mistral repeats, is taken off its answers"]
 
-    def messages(self, request: Request) -> list[dict[str, Any]]:
-        """The prompt's turns; only an answer that is to be continued is marked as a prefix."""
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """Only an answer that is to be continued is marked as a prefix."""
         messages = [turn | ({"prefix": False} if turn["role"] == "assistant" else {}) for turn in turns(request)]
         if request.prompt.form == "prefill":
             messages[-1]["prefix"] = True
-        return messages
+        names = (*_SAMPLING, "seed", *_PENALTIES, "reasoning_effort", "n", "stream")
+        body = {"model": self.endpoint.model, "messages": messages}
+        return merged(body | given_fields(request, names, seed="random_seed"), request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send the body, and take the begun answer off each answer."""
         reply = await super().ask(request)
         if request.prompt.form != "prefill":
             return reply
         begun = request.prompt.messages[-1].text
-        answers = tuple(
-            Answer(answer.text.removeprefix(begun), answer.finish_reason, answer.reasoning) for answer in reply.answers
-        )
-        return Reply(answers, reply.usage, reply.served_model, reply.request_id)
+        return replace(reply, answers=tuple(replace(one, text=one.text.removeprefix(begun)) for one in reply.answers))
 
 
 class HuggingFaceProvider(ChatCompletions):
     """Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
 
     address = "https://router.huggingface.co"
-    fields: ClassVar[Mapping[str, str]] = {
-        **{name: name for name in ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop")},
-        **{name: name for name in ("temperature", "top_p", "stream", "reasoning_effort")},
-    }
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Connect to the router, or to the server at the endpoint's address.
-
-        Raises:
-            ConfigError: the router is asked with another's key.
-        """
         if not endpoint.base_url and not endpoint.api_key.startswith("hf_"):
             raise ConfigError("generation.model: huggingface needs a token of Hugging Face's, which begins with hf_")
         super().__init__(endpoint)
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What is no parameter of Hugging Face's chat completion."""
-        lines = untaken(sampling, dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER))
-        return other_form(form, ["chat"], "Hugging Face") + lines
+    def problems(self, request: Request) -> list[str]:
+        lines = untaken(request.sampling, dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER))
+        return other_form(request, ["chat"], "Hugging Face") + lines
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """The router chooses who answers."""
+    def notes(self, request: Request) -> list[str]:
         if self.endpoint.base_url or ":" in self.endpoint.model:
             return []
         return ["Hugging Face's router chooses who serves the model; pin one as MODEL:PROVIDER"]
@@ -229,18 +184,13 @@ class HuggingFaceProvider(ChatCompletions):
             return ""
         return "/chat/completions" if path.endswith("/v1") else "/v1/chat/completions"
 
+    def body(self, request: Request) -> Mapping[str, Any]:
+        body = {"model": self.endpoint.model, "messages": turns(request)}
+        return merged(body | given_fields(request, _HUGGING_FACE), request.extra_body)
+
 
 def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
-    """A chat completion or a text completion as `Reply`.
-
-    Args:
-        data: the decoded answer.
-        request_id: from the headers; None takes the answer's own id.
-        secret: a key that no message may hold.
-
-    Raises:
-        RequestError: there is no answer in it.
-    """
+    """A chat completion or a text completion as `Reply`; its own id names the request where the headers do not."""
     choices = data.get("choices")
     if not choices:
         ensure_ok(data, secret=secret)
@@ -294,26 +244,23 @@ class OllamaProvider(HttpProvider):
 
     address = "http://127.0.0.1:11434"
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What Ollama does not take."""
-        lines: list[str] = []
+    def problems(self, request: Request) -> list[str]:
+        sampling, lines = request.sampling, list[str]()
         if sampling.reasoning_tokens:
             lines += untaken(sampling, {"reasoning_tokens": "Ollama takes no budget, but 0 or reasoning_effort"})
         if sampling.reasoning_tokens is not None and sampling.reasoning_effort is not None:
             lines += untaken(sampling, {"reasoning_effort": "either it or reasoning_tokens is taken"})
         return lines
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """Ollama shortens long prompts without a word, and continues a begun answer where the template can."""
+    def notes(self, request: Request) -> list[str]:
         lines = [
             "Ollama cuts off prompts beyond its context length; raise it with extra_body {options: {num_ctx: 16384}}"
         ]
-        if form == "prefill":
+        if request.prompt.form == "prefill":
             lines.append("prefill: continued where the model's template can; else a new answer is begun")
         return lines
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON of the request."""
         sampling = request.sampling
         body: dict[str, Any] = {"model": self.endpoint.model, "stream": False}
         if request.prompt.form == "direct":
@@ -322,10 +269,10 @@ class OllamaProvider(HttpProvider):
             body |= {"messages": turns(request), "tools": []}
         if sampling.reasoning_effort is not None or sampling.reasoning_tokens is not None:
             body["think"] = sampling.reasoning_effort or False
-        return merged(body | {"options": given_fields(request, _OLLAMA_OPTIONS)}, request.extra_body)
+        options = given_fields(request, (*_SAMPLING, "seed", *_PENALTIES), max_tokens="num_predict")
+        return merged(body | {"options": options}, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send the body as it stands."""
         path = "/api/generate" if request.prompt.form == "direct" else "/api/chat"
         return _ollama_reply(await self.json("POST", path, self.body(request)))
 
@@ -335,8 +282,7 @@ def _ollama_reply(data: Mapping[str, Any]) -> Reply:
         raise RequestError("malformed", "the answer is not marked as done")
     try:
         message = data["message"] if "message" in data else {**data, "content": data["response"]}
-        finish: FinishReason = _OLLAMA_FINISH_REASONS.get(data.get("done_reason") or "", "other")
-        answer = Answer(message["content"] or "", finish, message.get("thinking") or "")
+        answer = Answer(message["content"] or "", finish_reason(data.get("done_reason")), message.get("thinking") or "")
     except (AttributeError, KeyError, TypeError) as error:
         raise RequestError("malformed", f"the answer has not the form of Ollama's: {error!r}") from None
     usage = TokenUsage(data.get("prompt_eval_count"), data.get("eval_count"))

@@ -1,46 +1,26 @@
 """Google's Gemini API, over its SDK: that asks on by itself where Google ends an answer for its own limits."""
 
-# ruff: noqa: ARG002 (every provider has the same signatures)
-
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from google import genai
 from google.genai import errors, types
 
-from bigcodeflow.generation.model_api import (
-    Answer,
-    FinishReason,
-    PromptForm,
-    Reply,
-    Request,
-    RequestError,
-    Sampling,
-    TokenUsage,
-)
-from bigcodeflow.generation.providers import (
-    Endpoint,
-    given_fields,
-    merged,
-    other_form,
-    too_many_stops,
-    unset,
-    untaken,
-)
+from bigcodeflow.generation import providers
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
-_STOPS = 5
-_FIELDS = {
+_FIELDS = {  # in the order in which they are sent
     "temperature": "temperature",
-    "topP": "top_p",
-    "topK": "top_k",
-    "candidateCount": "n",
-    "maxOutputTokens": "max_tokens",
-    "stopSequences": "stop",
-    "presencePenalty": "presence_penalty",
-    "frequencyPenalty": "frequency_penalty",
+    "top_p": "topP",
+    "top_k": "topK",
+    "n": "candidateCount",
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
     "seed": "seed",
 }
 _BUDGET_ONLY = re.compile(r"gemini-2\.5")
@@ -54,10 +34,10 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
-class GoogleProvider:
+class GoogleProvider(providers.Provider):
     """Generated contents, several candidates a request."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: providers.Endpoint) -> None:
         self._endpoint = endpoint
         self._http = async_client(endpoint, _ADDRESS)
         self._client = genai.Client(
@@ -70,40 +50,36 @@ class GoogleProvider:
             ),
         )
 
-    def problems(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """What Google or the model does not take."""
-        model = self._endpoint.model
-        lines = other_form(form, ["chat"], "Google") + too_many_stops(sampling, _STOPS, "Google")
+    def problems(self, request: Request) -> list[str]:
+        sampling, model = request.sampling, self._endpoint.model
+        lines = providers.other_form(request, ["chat"], "Google") + providers.too_many_stops(sampling, 5, "Google")
         if _NOT_REASONING.match(model):
             reason = f"{model} does not reason"
-            return lines + untaken(sampling, dict.fromkeys(("reasoning_effort", "reasoning_tokens"), reason))
+            return lines + providers.untaken(sampling, dict.fromkeys(("reasoning_effort", "reasoning_tokens"), reason))
         if _BUDGET_ONLY.match(model):
             reason = f"{model} takes a budget, generation.sampling.reasoning_tokens"
-            lines += untaken(sampling, {"reasoning_effort": reason})
+            lines += providers.untaken(sampling, {"reasoning_effort": reason})
         elif sampling.reasoning_effort is not None and sampling.reasoning_tokens is not None:
-            lines.append(unset("sampling.reasoning_tokens", "either a budget or reasoning_effort is taken"))
+            lines.append(providers.unset("sampling.reasoning_tokens", "either a budget or reasoning_effort is taken"))
         return lines
 
-    def notes(self, sampling: Sampling, form: PromptForm, *, seed: int | None) -> Sequence[str]:
-        """Reasoning comes back only where it is asked for."""
+    def notes(self, request: Request) -> list[str]:
+        sampling = request.sampling
         if sampling.reasoning_effort is None and not sampling.reasoning_tokens:
             return []
         return ["reasoning: sent with include_thoughts, so that Google's summary of it is stored"]
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """The JSON of the request."""
         body: dict[str, Any] = {"contents": _contents(request)}
-        system = _system(request)
-        if system:
+        if system := providers.system_prompt(request):
             body["systemInstruction"] = {"parts": [{"text": system}], "role": "user"}
         body["generationConfig"] = _generation_config(request)
-        return merged(body, request.extra_body)
+        return providers.merged(body, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
-        """Send through the SDK."""
         config = types.GenerateContentConfig(
             **_generation_config(request),
-            system_instruction=_system(request) or None,
+            system_instruction=providers.system_prompt(request) or None,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
             http_options=types.HttpOptions(extra_body={**request.extra_body}) if request.extra_body else None,
         )
@@ -115,19 +91,14 @@ class GoogleProvider:
         )
         return content_reply(reply)
 
-    async def close(self) -> None:
-        """Give connections back."""
+    async def aclose(self) -> None:
         await self._client.aio.aclose()
         self._client.close()
         await self._http.aclose()
 
 
 def content_reply(reply: types.GenerateContentResponse) -> Reply:
-    """A response as `Reply`.
-
-    Raises:
-        RequestError: the prompt was refused, or there is no candidate.
-    """
+    """A response as `Reply`."""
     if not reply.candidates:
         blocked = reply.prompt_feedback and reply.prompt_feedback.block_reason
         if blocked:
@@ -157,12 +128,8 @@ def _contents(request: Request) -> list[Any]:
     return [{"parts": [{"text": message.text}], "role": roles[message.role]} for message in turns]
 
 
-def _system(request: Request) -> str:
-    return "\n\n".join(message.text for message in request.prompt.messages if message.role == "system")
-
-
 def _generation_config(request: Request) -> dict[str, Any]:
-    config, sampling = given_fields(request, _FIELDS), request.sampling
+    config, sampling = providers.given_fields(request, _FIELDS, **_FIELDS), request.sampling
     # Thinking is named as the SDK sends it; Google takes both spellings.
     if sampling.reasoning_effort is not None:
         config["thinkingConfig"] = {"include_thoughts": True, "thinking_level": sampling.reasoning_effort.upper()}

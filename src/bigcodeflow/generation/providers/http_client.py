@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from bigcodeflow.generation.model_api import ErrorKind, RequestError
-from bigcodeflow.generation.providers import Endpoint
+from bigcodeflow.generation.providers import Endpoint, Provider
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +36,6 @@ T = TypeVar("T")
 
 #: Characters of a provider's words that are kept.
 MESSAGE_LENGTH = 400
-_BAD_REQUEST = 400
-_RATE_LIMITED = 429
-_BROKEN = 500
 _KINDS: Mapping[int, ErrorKind] = {
     401: "authentication",
     402: "quota",
@@ -72,36 +69,21 @@ _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
 )
 
 
-class HttpProvider:
+class HttpProvider(Provider):
     """A server that takes and answers JSON, with a pool of connections; its representation holds no key."""
 
     address: ClassVar[str]
     """Taken where the endpoint names none."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
-        """Open the pool; nothing is sent yet.
-
-        Args:
-            endpoint: for the server's address, the deadline, and the key that no message may hold.
-            headers: sent with every request, the key among them; None sends it as a bearer token.
-        """
+        """Open the pool. The headers go with every request, the key among them; None sends it as a bearer token."""
         self.endpoint = endpoint
         self._address = (endpoint.base_url or self.address).rstrip("/")
         bearer = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"}
         self._http = async_client(endpoint, self.address, headers or bearer)
 
     async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
-        """Send a request once and read the whole response.
-
-        Args:
-            method: of HTTP.
-            path: below the server's address.
-            body: sent as JSON; None sends what the options hold.
-            options: further arguments of the client, such as params or files.
-
-        Raises:
-            RequestError: there is no response, or its status is an error.
-        """
+        """Send a request once, with the body as JSON or what the client's options hold, and read the whole response."""
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
         response = await called(self.endpoint, self._http.request(method, self._address + path, **options))
@@ -117,9 +99,6 @@ class HttpProvider:
 
         Lines end at a line feed only: texts may hold other line ends, where the decoders of HTTP clients would cut
         them. A line that is no result is passed over; the driver misses it by its count.
-
-        Raises:
-            RequestError: the content broke off.
         """
         request = self._http.build_request("GET", self._address + path)
         response = await called(self.endpoint, self._http.send(request, stream=True))
@@ -137,15 +116,12 @@ class HttpProvider:
         finally:
             await response.aclose()
 
-    async def close(self) -> None:
-        """Close all connections."""
+    async def aclose(self) -> None:
         await self._http.aclose()
 
     def _ensure_success(self, response: httpx2.Response) -> None:
         if not response.is_success:
-            raise status_error(
-                response.status_code, response.headers, response.text, secret=self.endpoint.api_key
-            ) from None
+            raise _response_error(response, self.endpoint) from None
 
 
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
@@ -168,13 +144,8 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
 async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception]) -> T:
     """What a call returns, within the endpoint's deadline.
 
-    Args:
-        endpoint: for the deadline, and for the key that no message may hold.
-        sending: the call.
-        failures: an SDK's own errors, beside those of its transport.
-
-    Raises:
-        RequestError: the call failed; without a cause, since that holds the request's headers.
+    Beside those of the transport, an SDK's own failures become a `RequestError`: one without a cause, since that holds
+    the request's headers.
     """
     try:
         async with asyncio.timeout(endpoint.timeout_seconds):
@@ -189,7 +160,7 @@ def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
     """The error for a status, or for the innermost cause: SDKs wrap those of the transport."""
     response = getattr(error, "response", None)
     if response is not None and not response.is_success:
-        return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key)
+        return _response_error(response, endpoint)
     while error.__cause__ is not None:
         error = error.__cause__
     kind: ErrorKind = "connection"
@@ -200,17 +171,17 @@ def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
     return RequestError(kind, shown(f"{type(error).__name__}: {error}", endpoint.api_key))
 
 
+def _response_error(response: Any, endpoint: Endpoint) -> RequestError:
+    return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key)
+
+
 def compact_json(data: Any) -> bytes:
     """JSON as it is sent; ASCII, so that half a surrogate pair travels as well."""
     return json.dumps(data, separators=(",", ":")).encode()
 
 
 def decoded(text: str) -> dict[str, Any]:
-    """The JSON object that an answer is.
-
-    Raises:
-        RequestError: it is none.
-    """
+    """The JSON object that an answer is."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -234,11 +205,7 @@ def _batch_result(line: bytes) -> dict[str, Any] | None:
 def status_error(status: int, headers: Mapping[str, str], body: str, *, secret: str = "") -> RequestError:
     """The error that a provider's answer means.
 
-    Args:
-        status: of HTTP.
-        headers: of the answer, to be asked by lower-case name.
-        body: JSON in the form of any provider, or plain text.
-        secret: a key that must not be shown, even where the server sends it back.
+    Headers have lower-case names. The secret is a key that must not be shown, even where the server sends it back.
     """
     parts: list[Mapping[str, Any]] = []
     with suppress(ValueError):
@@ -262,10 +229,7 @@ def shown(message: str, secret: str) -> str:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` in seconds or as a date.
-
-    None where neither is legible. RFC 9110, section 10.2.3.
-    """
+    """Seconds to wait, by ``retry-after-ms`` or ``Retry-After`` (RFC 9110, section 10.2.3); None if none is legible."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -286,21 +250,17 @@ def _number(text: str) -> float | None:
 
 
 def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKind:
-    if status < _BAD_REQUEST:
+    if status < HTTPStatus.BAD_REQUEST:
         return "malformed"
-    if status >= _BROKEN:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "overloaded"
-    codes = (part.get(key) for part in parts for key in ("code", "type", "status", "reason"))
-    for code in codes:
+    for code in (part.get(key) for part in parts for key in ("code", "type", "status", "reason")):
         if isinstance(code, str) and code.lower() in _CODES:
             return _CODES[code.lower()]
-    if status == _RATE_LIMITED:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
         # Google answers 429 with the same words to what a minute and what a day allows.
         return "quota" if any("PerDay" in str(part.get("violations")) for part in parts) else "rate_limited"
-    for phrase, kind in _PHRASES:
-        if phrase.search(body):
-            return kind
-    return _KINDS.get(status, "bad_request")
+    return next((kind for phrase, kind in _PHRASES if phrase.search(body)), _KINDS.get(status, "bad_request"))
 
 
 def _error_parts(content: Any) -> list[Mapping[str, Any]]:
@@ -317,13 +277,9 @@ def _error_parts(content: Any) -> list[Mapping[str, Any]]:
 
 
 def ensure_ok(data: Any, *, secret: str = "") -> None:
-    """Reject an answer that hides an error behind status 200, as gateways send.
-
-    Raises:
-        RequestError: the answer is an error.
-    """
+    """Reject an answer that hides an error behind status 200, as gateways send."""
     error = data.get("error") if isinstance(data, dict) else None
     if error:
         code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and code > HTTPStatus.OK else _BROKEN
+        status = code if isinstance(code, int) and code > HTTPStatus.OK else 500
         raise status_error(status, {}, json.dumps(data), secret=secret)
