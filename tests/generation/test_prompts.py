@@ -2,9 +2,9 @@
 
 import pytest
 
-from bigcodeflow.config import PromptConfig
+from bigcodeflow.config import GenerationConfig, PromptConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.model_settings import STOPS, check_form, prompt_of, raw_text
+from bigcodeflow.generation.model_settings import STOPS, prompt_of, raw_text, resolve_settings
 
 TASK = {
     "complete_prompt": 'import json\ndef task_func(x):\n    """Completion x.\n    """\n',
@@ -53,7 +53,7 @@ def test_an_answer_in_a_chat_stands_alone() -> None:
 def test_direct_cannot_do_prose() -> None:
     """The error names the setting and the way out."""
     with pytest.raises(ConfigError, match=r"dataset\.split complete"):
-        check_form("instruct", "direct")
+        resolve_settings(GenerationConfig(model="openai:m", prompt={"form": "direct"}), "instruct")
 
 
 def test_own_texts_replace_the_originals() -> None:

@@ -25,8 +25,7 @@ from bigcodeflow.store.files import AppendLog, locked
 FILE_NAME = "batches.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchEntry:
+class BatchEntry(NamedTuple):
     """One request of a batch, as far as it is needed to know its answer again."""
 
     task_id: str
@@ -91,8 +90,7 @@ class BatchLog:
 
     def intend(self, tag: str, entries: Sequence[BatchEntry]) -> LoggedBatch:
         """Note that a batch is about to be submitted."""
-        rows = [[entry.task_id, entry.prompt_sha, entry.sample_indices, entry.seed] for entry in entries]
-        self._note({"event": "intended", "tag": tag, "at": datetime.now(UTC).isoformat(), "entries": rows})
+        self._note({"event": "intended", "tag": tag, "at": datetime.now(UTC).isoformat(), "entries": entries})
         return self.batches[tag]
 
     def submitted(self, batch: LoggedBatch, batch_id: str) -> None:

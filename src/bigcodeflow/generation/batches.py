@@ -7,7 +7,7 @@ An intention without an id is looked for in the provider's list of batches befor
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,26 +15,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.generation.answer_ledger import ReplyRecord
 from bigcodeflow.generation.batch_log import BatchEntry, BatchLog, Left, LoggedBatch, PendingSamples, open_batch_log
+from bigcodeflow.generation.costs import ReplyPrice
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, ProviderBatchLimits
 
 logger = logging.getLogger(__name__)
 
 
-class Collected(NamedTuple):
-    """A reply that a batch brought."""
-
-    request: Request
-    reply: Reply
-    sent_at: datetime
-    latency_seconds: float
-    """Of the whole batch, from submission to its end."""
-
-
-Record = Callable[[Sequence[Collected]], Awaitable[None]]
-"""Keeps replies; returns when they are durable. After a crash it may be called again with what was kept before, unless
-the requests that are handed in leave that out."""
+Record = Callable[..., None]
+"""Makes `ReplyRecord`s durable; called in a thread. After a crash it may be called again with what was kept before,
+unless the requests that are handed in leave that out."""
 
 _LONGEST_CUSTOM_ID = "bcf-" + "0" * 32 + "-999999"
 _RECORDED_AT_ONCE = 64
@@ -79,6 +71,7 @@ async def run_batches(
     folder: Path,
     *,
     record: Record,
+    price: ReplyPrice | None = None,
     settings: BatchSettings | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
     notify: Callable[[str], None] = logger.warning,
@@ -93,7 +86,7 @@ async def run_batches(
             the folder is in use or damaged. What was collected stays recorded, and batches go on.
     """
     with open_batch_log(folder) as log:
-        driver = _Driver(api, log, record, settings=settings or BatchSettings(), notify=notify)
+        driver = _Driver(api, log, record, price, settings=settings or BatchSettings(), notify=notify)
         driver.plan(requests)
         try:
             return await driver.run(progress)
@@ -128,9 +121,16 @@ class _TrackedBatch:
 
 class _Driver:
     def __init__(
-        self, api: BatchApi, log: BatchLog, record: Record, *, settings: BatchSettings, notify: Callable[[str], None]
+        self,
+        api: BatchApi,
+        log: BatchLog,
+        record: Record,
+        price: ReplyPrice | None,
+        *,
+        settings: BatchSettings,
+        notify: Callable[[str], None],
     ) -> None:
-        self._api, self._log, self._record = api, log, record
+        self._api, self._log, self._record, self._price = api, log, record, price
         self._settings, self._notify = settings, notify
         self._now = asyncio.get_running_loop().time
         self._wanted = PendingSamples()
@@ -291,12 +291,19 @@ class _Driver:
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
-            Collected(self._wanted.request(batch.entries[position]), reply, batch.intended_at, seconds)
+            ReplyRecord.of(
+                request := self._wanted.request(batch.entries[position]),
+                reply,
+                body=self._api.provider.body(request),
+                latency_seconds=seconds,
+                cost_usd=self._price and self._price(reply.usage, reply.served_model),
+                sent_at=batch.intended_at,
+            )
             for position, reply in replies.items()
             if self._wanted.any_of(batch.entries[position], len(reply.answers))
         ]
         if kept:
-            await self._record(kept)
+            await asyncio.to_thread(self._record, *kept)
         self._recorded += len(kept)
         for position, reply in replies.items():
             self._wanted.answer(batch.entries[position], len(reply.answers))

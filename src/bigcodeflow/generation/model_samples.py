@@ -19,7 +19,7 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
-from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
+from bigcodeflow.generation.batches import BatchProgress, run_batches
 from bigcodeflow.generation.costs import Price, cost_usd, load_prices
 from bigcodeflow.generation.engine import SampleFailure, SharedLimit, generate
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
@@ -31,10 +31,8 @@ from bigcodeflow.generation.model_settings import (
     raw_text,
     resolve_settings,
 )
-from bigcodeflow.generation.providers import Provider, open_batches, open_provider, provider_info
+from bigcodeflow.generation.providers import open_batches, open_provider, provider_info
 from bigcodeflow.generation.retries import RequestQueue
-
-_FAILURES_SHOWN = 5
 
 Report = Callable[[int, int, str], None]
 """Called with the samples done, the samples in all, and how it goes."""
@@ -72,7 +70,7 @@ def model_samples(
     if outcome.failures:
         shown = [
             f"{one.task_id} sample {one.sample_index}: {one.message} ({one.kind.replace('_', ' ')})"
-            for one in outcome.failures[:_FAILURES_SHOWN]
+            for one in outcome.failures[:5]
         ]
         if rest := len(outcome.failures) - len(shown):
             shown.append(f"and {rest:,} more")
@@ -85,7 +83,11 @@ def model_samples(
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
         )
-    return table, _statistics(table, outcome)
+    reasons = table["finish_reason"].to_pylist()
+    counts = {"cut_off": reasons.count("length"), "refused": reasons.count("refusal"), "empty": reasons.count("empty")}
+    costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
+    cost = {"cost_usd": round(sum(costs), 6)} if costs else {}
+    return table, {"new_answers": outcome.new_samples, **counts, **cost}
 
 
 class _Outcome(NamedTuple):
@@ -116,7 +118,7 @@ class _SamplesRun:
         name, model = provider_and_model(config)
         price = load_prices().find(name, model)
         async with aclosing(open_provider(name, endpoint_of(config))) as provider:
-            batched = await self._batched(provider, price) if config.requests.batch else 0
+            batched = await self._batched(price) if config.requests.batch else 0
             outcome = await generate(
                 self.settings.requests(self.tasks),
                 provider,
@@ -129,32 +131,25 @@ class _SamplesRun:
             )
         return _Outcome(outcome.totals.samples_recorded + batched, outcome.failures, outcome.stopped_because)
 
-    async def _batched(self, provider: Provider, price: Price | None) -> int:
+    async def _batched(self, price: Price | None) -> int:
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
             self.report(progress.completed, self.samples, note)
-
-        async def record(collected: Sequence[Collected]) -> None:
-            records = [
-                ReplyRecord.of(
-                    one.request,
-                    one.reply,
-                    body=provider.body(one.request),
-                    latency_seconds=one.latency_seconds,
-                    cost_usd=cost_usd(price, one.reply.usage, batch=True),
-                    sent_at=one.sent_at,
-                )
-                for one in collected
-            ]
-            await asyncio.to_thread(writer.append, *records)
 
         config, folder = self.settings.config, self.ledger.folder / "batches"
         async with (
             aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api,
             self.ledger.writing_async(self.notify) as writer,
         ):
-            missing = self.missing(writer)
-            done = await run_batches(missing, api, folder, record=record, progress=report, notify=self.notify)
+            done = await run_batches(
+                self.missing(writer),
+                api,
+                folder,
+                record=writer.append,
+                price=lambda usage, _served: cost_usd(price, usage, batch=True),
+                progress=report,
+                notify=self.notify,
+            )
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
         return done.recorded
@@ -181,13 +176,6 @@ class _SamplesRun:
             self.report(known, self.samples, "the model is being loaded")
             offline.generate_offline(missing, config, environment, record=record, reject=reject)
         return _Outcome(recorded, failures, None)
-
-
-def _statistics(table: pa.Table, outcome: _Outcome) -> dict[str, Any]:
-    reasons = table["finish_reason"].to_pylist()
-    costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
-    counts = {"cut_off": reasons.count("length"), "refused": reasons.count("refusal"), "empty": reasons.count("empty")}
-    return {"new_answers": outcome.new_samples, **counts, **({"cost_usd": round(sum(costs), 6)} if costs else {})}
 
 
 def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:

@@ -48,15 +48,6 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
     return Prompt(form, messages=tuple(turns), template_sha=template_sha)
 
 
-def check_form(split: Split, form: PromptForm) -> None:
-    """Refuse what no model can do."""
-    if form == "direct" and split == "instruct":
-        raise ConfigError(
-            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
-            "take dataset.split complete, or the form chat"
-        )
-
-
 def raw_text(prompt: Prompt, answer: str) -> str:
     """What the sanitizer reads: with the form 'direct' the answer goes on where the prompt ends."""
     return prompt.text + answer if prompt.form == "direct" else answer
@@ -151,7 +142,11 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
     elif info.offline:
         talks = offline.has_chat_template(config, offline.engine_environment(config))
         form = "prefill" if talks or split == "instruct" else "direct"
-    check_form(split, form)
+    if form == "direct" and split == "instruct":
+        raise ConfigError(
+            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
+            "take dataset.split complete, or the form chat"
+        )
     sampling, notes = sampling_of(config.sampling, form), list[str]()
     if info.offline:
         problems = offline.problems(provider, sampling)

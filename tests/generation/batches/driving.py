@@ -6,8 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
-from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, Collected, run_batches
+from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger
+from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, run_batches
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_batches
 from bigcodeflow.generation.providers.batch_apis import BatchApi
@@ -40,14 +40,11 @@ async def drive(
     """One run: what the ledger has is not asked for, what comes goes there."""
     ledger = AnswerLedger(folder / "answers")
     with ledger.writing() as writer:
-
-        async def record(replies: Sequence[Collected]) -> None:
-            records = [ReplyRecord.of(r.request, r.reply, body={}, latency_seconds=r.latency_seconds) for r in replies]
-            await asyncio.to_thread(writer.append, *records)
-
         known = set(writer.known)
         wanted = [one for one in requests if not known.issuperset(keys(one))]
-        return await run_batches(wanted, api, folder / "batches", record=record, settings=settings, notify=notify)
+        return await run_batches(
+            wanted, api, folder / "batches", record=writer.append, settings=settings, notify=notify
+        )
 
 
 def keys(one: Request) -> list[AnswerKey]:

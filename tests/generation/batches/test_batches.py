@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.generation.answer_ledger import ReplyRecord
 from bigcodeflow.generation.batch_log import open_batch_log
-from bigcodeflow.generation.batches import BatchProgress, Collected, run_batches
+from bigcodeflow.generation.batches import BatchProgress, run_batches
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
@@ -69,7 +69,7 @@ def test_the_latency_is_the_batchs(account: Account, tmp_path: Path) -> None:
     """An answer's latency is the time that the provider states for its batch."""
     seconds: list[float] = []
 
-    async def record(replies: Sequence[Collected]) -> None:
+    def record(*replies: ReplyRecord) -> None:
         seconds.extend(reply.latency_seconds for reply in replies)
 
     work = [request(0), request(1)]
@@ -299,12 +299,8 @@ def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, 
 def test_progress_counts_all_batches(account: Account, tmp_path: Path) -> None:
     """The counts only grow, and end with everything submitted and completed or failed."""
     seen: list[BatchProgress] = []
-
-    async def record(replies: Sequence[Collected]) -> None:
-        pass
-
     requests = [*TWENTY, request(20, "error")]
-    work = partial(run_batches, requests, folder=tmp_path, record=record, settings=SETTINGS, progress=seen.append)
+    work = partial(run_batches, requests, folder=tmp_path, record=print, settings=SETTINGS, progress=seen.append)
     with_api(account, lambda api: work(api=api))
     assert seen[-1] == BatchProgress(batches=3, batches_ended=3, submitted=21, completed=20, failed=1)
     assert [one.submitted for one in seen] == sorted(one.submitted for one in seen)
@@ -324,12 +320,8 @@ def test_a_provider_that_stays_silent_ends_the_run(account: Account, run: Run, t
 
 def test_a_folder_belongs_to_one_run_at_a_time(account: Account, tmp_path: Path) -> None:
     """A second run is told to wait before it submits anything."""
-
-    async def record(replies: Sequence[Collected]) -> None:
-        pass
-
     with open_batch_log(tmp_path), pytest.raises(GenerationError, match="another run"):
-        with_api(account, lambda api: run_batches(TWENTY, api, tmp_path, record=record, settings=SETTINGS))
+        with_api(account, lambda api: run_batches(TWENTY, api, tmp_path, record=print, settings=SETTINGS))
     assert account.batches == {}
 
 

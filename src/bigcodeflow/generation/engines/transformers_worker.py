@@ -180,33 +180,34 @@ class _Draw:
         return scores - noise.log()
 
 
+@dataclass(frozen=True, eq=False)
 class _StopWatch:
     """Takes down each row's tokens, and ends a row at an end token, at a stop text, or at its own limit."""
 
-    def __init__(
-        self, torch: Any, tokenizer: Any, rows: list[_SampleRow], ends: list[int], stops: tuple[str, ...]
-    ) -> None:
-        self._torch, self._tokenizer, self._rows, self._stops = torch, tokenizer, rows, stops
-        self._ends = frozenset(ends)
-        self._window = max((len(stop.encode()) for stop in stops), default=0) + 1
+    torch: Any
+    tokenizer: Any
+    rows: list[_SampleRow]
+    ends: list[int]
+    stops: tuple[str, ...]
 
     def __call__(self, input_ids: Any, _scores: Any, **_more: Any) -> Any:
-        for row, token in zip(self._rows, input_ids[:, -1].tolist(), strict=True):
+        for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
             if not row.finish_reason:
                 row.tokens.append(token)
                 self._judge(row, token)
-        done = [bool(row.finish_reason) for row in self._rows]
-        return self._torch.tensor(done, device=input_ids.device)
+        done = [bool(row.finish_reason) for row in self.rows]
+        return self.torch.tensor(done, device=input_ids.device)
 
     def _judge(self, row: _SampleRow, token: int) -> None:
-        if token in self._ends:
+        if token in self.ends:
             row.finish_reason, row.text = "stop", self._decode(row)
             return
         # A token is a byte at least, so that a stop text which this one completes lies in the last few.
-        tail = self._tokenizer.decode(row.tokens[-self._window :], skip_special_tokens=True) if self._stops else ""
-        if any(stop in tail for stop in self._stops):
+        window = max((len(stop.encode()) for stop in self.stops), default=0) + 1
+        tail = self.tokenizer.decode(row.tokens[-window:], skip_special_tokens=True) if self.stops else ""
+        if any(stop in tail for stop in self.stops):
             text = self._decode(row)
-            places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
+            places = [place for stop in self.stops if (place := text.find(stop)) >= 0]
             if places:
                 row.finish_reason, row.text = "stop", text[: min(places)]
                 return
@@ -216,8 +217,8 @@ class _StopWatch:
     def _decode(self, row: _SampleRow) -> str:
         """The text after the prompt. Decoded alone, some tokenizers would drop a blank that it begins with."""
         before = row.prompt[-_PREFIX_TOKENS:]
-        known: str = self._tokenizer.decode(before, skip_special_tokens=True)
-        whole: str = self._tokenizer.decode(before + row.tokens, skip_special_tokens=True)
+        known: str = self.tokenizer.decode(before, skip_special_tokens=True)
+        whole: str = self.tokenizer.decode(before + row.tokens, skip_special_tokens=True)
         return whole[len(known) :]
 
 

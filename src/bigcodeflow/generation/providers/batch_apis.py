@@ -85,7 +85,7 @@ class BatchApi(ABC):
     """Parameter of the list that names the last batch of the page before."""
 
     def __init__(self, provider: HttpProvider) -> None:
-        self._key, self._http = provider.endpoint.api_key, provider
+        self._key, self.provider = provider.endpoint.api_key, provider
 
     @abstractmethod
     def size_bytes(self, custom_id: str, request: Request) -> int:
@@ -109,16 +109,16 @@ class BatchApi(ABC):
 
     async def aclose(self) -> None:
         """Give connections back."""
-        await self._http.aclose()
+        await self.provider.aclose()
 
     async def _batch(self, batch_id: str) -> dict[str, Any]:
-        return await self._http.json("GET", f"{self.path}/{batch_id}")
+        return await self.provider.json("GET", f"{self.path}/{batch_id}")
 
     async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
         """The account's batches, page by page."""
         last: dict[str, str] = {}
         while True:
-            page = await self._http.json("GET", self.path, params={"limit": 100, **last})
+            page = await self.provider.json("GET", self.path, params={"limit": 100, **last})
             batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
             for batch in batches:
                 yield batch
@@ -149,14 +149,14 @@ class OpenAIBatches(BatchApi):
                 file.write(self._line(custom_id, request))
             file.seek(0)
             named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
-            uploaded = await self._http.json("POST", "/files", data={"purpose": "batch"}, files=named)
+            uploaded = await self.provider.json("POST", "/files", data={"purpose": "batch"}, files=named)
         wanted = {
             "input_file_id": required_text(uploaded, "id"),
             "endpoint": self._url(entries[0][1]),
             "completion_window": "24h",
             "metadata": {_OPENAI_TAG: tag},
         }
-        return required_text(await self._http.json("POST", self.path, wanted), "id")
+        return required_text(await self.provider.json("POST", self.path, wanted), "id")
 
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
         """Their order is not promised, so all batches are looked at."""
@@ -190,7 +190,7 @@ class OpenAIBatches(BatchApi):
         """Answers, then errors; those that were not asked before the end stand among the errors or nowhere."""
         batch = await self._batch(batch_id)
         for file_id in filter(None, (batch.get("output_file_id"), batch.get("error_file_id"))):
-            async with aclosing(self._http.result_lines(f"/files/{file_id}/content")) as lines:
+            async with aclosing(self.provider.result_lines(f"/files/{file_id}/content")) as lines:
                 async for line in lines:
                     yield line["custom_id"], self._outcome(line)
 
@@ -235,7 +235,7 @@ class AnthropicBatches(BatchApi):
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         requests = [self._entry(custom_id, request) for custom_id, request in entries]
-        return required_text(await self._http.json("POST", self.path, {"requests": requests}), "id")
+        return required_text(await self.provider.json("POST", self.path, {"requests": requests}), "id")
 
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
         """Look through the account's batches of that time and size; those that have ended show whose they are."""
@@ -269,7 +269,7 @@ class AnthropicBatches(BatchApi):
         )
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        async with aclosing(self._http.result_lines(f"{self.path}/{batch_id}/results")) as lines:
+        async with aclosing(self.provider.result_lines(f"{self.path}/{batch_id}/results")) as lines:
             async for line in lines:
                 yield line["custom_id"], self._outcome(line.get("result") or {})
 

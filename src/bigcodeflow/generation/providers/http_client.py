@@ -48,20 +48,11 @@ _KINDS: Mapping[int, ErrorKind] = {
 }
 # What providers write into code, type, status or reason; these say more than the number, which is 400 for most.
 _CODES: Mapping[str, ErrorKind] = {
-    "insufficient_quota": "quota",
-    "billing_hard_limit_reached": "quota",
-    "billing_error": "quota",
-    "invalid_api_key": "authentication",
-    "api_key_invalid": "authentication",
-    "authentication_error": "authentication",
-    "model_not_found": "not_found",
-    "model_not_supported": "not_found",
-    "invalid_model": "not_found",
-    "content_policy_violation": "refused",
-    "content_filter": "refused",
-    "responsibleaipolicyviolation": "refused",
-    "moderation_blocked": "refused",
-    "invalid_prompt": "refused",
+    **dict.fromkeys(("insufficient_quota", "billing_hard_limit_reached", "billing_error"), "quota"),
+    **dict.fromkeys(("invalid_api_key", "api_key_invalid", "authentication_error"), "authentication"),
+    **dict.fromkeys(("model_not_found", "model_not_supported", "invalid_model"), "not_found"),
+    **dict.fromkeys(("content_policy_violation", "content_filter", "responsibleaipolicyviolation"), "refused"),
+    **dict.fromkeys(("moderation_blocked", "invalid_prompt"), "refused"),
 }
 _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
     (re.compile(r"(?i)credit balance is too low"), "quota"),
