@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.schemas import TASKS
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 
 _REFERENCE = Path(__file__).parents[3] / "shared" / "data"
 
@@ -22,22 +23,12 @@ def make_tasks() -> MakeTasks:
     """A TASKS table of the given ids, in that order."""
 
     def make(*task_ids: str) -> pa.Table:
+        same = {"instruct_prompt": "Double a number.", "canonical_solution": "    return 2 * x", "test": ""}
+        same |= {"code_prompt": "def task_func(x):", "entry_point": "task_func", "doc_struct": "{}"}
+        same |= {"libs": [], "domains": [], "hard": False, "expected_tests": ["test_a"]}
+        prompt = 'def task_func(x):\n    """{}"""\n'
         rows = [
-            {
-                "task_id": task_id,
-                "position": position,
-                "complete_prompt": f'def task_func(x):\n    """{task_id}"""\n',
-                "instruct_prompt": "Double a number.",
-                "canonical_solution": "    return 2 * x",
-                "code_prompt": "def task_func(x):",
-                "test": "",
-                "entry_point": "task_func",
-                "doc_struct": "{}",
-                "libs": [],
-                "domains": [],
-                "hard": False,
-                "expected_tests": ["test_a"],
-            }
+            {"task_id": task_id, "position": position, "complete_prompt": prompt.format(task_id), **same}
             for position, task_id in enumerate(task_ids)
         ]
         return pa.Table.from_pylist(rows, schema=TASKS)
@@ -57,6 +48,12 @@ def write_lines(tmp_path: Path) -> WriteLines:
         return path
 
     return write
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> AnswerLedger:
+    """Holds no answers yet."""
+    return AnswerLedger(tmp_path / "ledger")
 
 
 @pytest.fixture

@@ -17,10 +17,7 @@ def _load(source: str, tasks):
 
 @pytest.mark.parametrize(
     ("source", "program"),
-    [
-        ("oracle", 'def task_func(x):\n    """A/1"""\n    return 2 * x'),
-        ("stub", "def task_func(x):\n    pass\n"),
-    ],
+    [("oracle", 'def task_func(x):\n    """A/1"""\n    return 2 * x'), ("stub", "def task_func(x):\n    pass\n")],
 )
 def test_controls_give_one_program_a_task(make_tasks, source: str, program: str) -> None:
     """Oracle joins prompt and canonical solution, stub leaves the body empty; raw and given text are the same."""

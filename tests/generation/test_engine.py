@@ -6,7 +6,6 @@ import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +16,6 @@ from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestErro
 
 from .in_process import Model, at_random, every, held, now, request, requests, run, settings
 from .test_answers import files_no_larger_than
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> AnswerLedger:
-    return AnswerLedger(tmp_path / "ledger")
 
 
 @pytest.fixture
@@ -289,13 +283,7 @@ def test_progress_tells_the_whole_story(ledger: AnswerLedger) -> None:
     seen: list[tuple[float, GenerationProgress]] = []
     model = Model(script=at_random(0.2, "connection"))
     outcome = run(
-        generate(
-            requests(400),
-            model,
-            ledger,
-            settings(concurrency=8),
-            progress=lambda at: seen.append((now(), at)),
-        )
+        generate(requests(400), model, ledger, settings(concurrency=8), progress=lambda at: seen.append((now(), at)))
     )
     reports = [at for _, at in seen]
     assert reports[-1] == outcome.totals

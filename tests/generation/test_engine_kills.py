@@ -3,7 +3,9 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import defaultdict
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -12,9 +14,38 @@ import pytest
 
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 
-from .counting_server import CountingServer, Key
+from .providers.double import Break, Completion, Fail, ModelServer, Outcome, Received, model_server
 
+Key = tuple[str, int]
 _GENERATING = Path(__file__).with_name("generating.py")
+
+
+# A full server, a broken one, a connection that is dropped before and in the middle, and no JSON.
+_FAULTS = (Fail(429, headers={"retry-after": "0"}), Fail(503), Break("before"), Break("body"), Break("garbage"))
+
+
+class Model:
+    """A script that remembers every answer it gave, and lets a share of the requests end in some fault."""
+
+    def __init__(self, *, seed: int, faults: float = 0.3) -> None:
+        self.asked: list[tuple[str, Key]] = []
+        """The run that a request came from, and the sample that it asked for."""
+        self.given: defaultdict[Key, list[str]] = defaultdict(list)
+        self.progressed = threading.Event()
+        self._chance, self._faults = Random(seed), faults
+
+    @property
+    def answers(self) -> int:
+        return sum(map(len, self.given.values()))
+
+    def __call__(self, received: Received) -> Outcome:
+        key = (received.body["task"], received.body["sample"])
+        self.asked.append((received.body["run"], key))
+        if self._chance.random() < self._faults:
+            return self._chance.choice(_FAULTS)
+        self.given[key].append(f"{key}: answer {received.number}")
+        self.progressed.set()
+        return Completion(self.given[key][-1], latency_seconds=self._chance.uniform(0.015, 0.045))
 
 
 class Work(NamedTuple):
@@ -25,18 +56,18 @@ class Work(NamedTuple):
     slots: int
 
 
-def started(server: CountingServer, folder: Path, run: str, work: Work) -> subprocess.Popen:
-    arguments = (folder, server.port, run, *work)
+def started(server: ModelServer, folder: Path, run: str, work: Work) -> subprocess.Popen:
+    arguments = (folder, server.url("openai"), run, *work)
     return subprocess.Popen([sys.executable, str(_GENERATING), *map(str, arguments)], stderr=subprocess.PIPE, text=True)
 
 
-def killed_after(process: subprocess.Popen, server: CountingServer, answers: int, seconds: float) -> bool:
+def killed_after(process: subprocess.Popen, model: Model, answers: int, seconds: float) -> bool:
     """Kill a run when the server has given so many more answers, and a moment later; says whether it still ran."""
-    goal = sum(map(len, server.given.values())) + answers
+    goal = model.answers + answers
     with process:
-        while process.poll() is None and sum(map(len, server.given.values())) < goal:
-            server.progressed.clear()
-            server.progressed.wait(0.2)
+        while process.poll() is None and model.answers < goal:
+            model.progressed.clear()
+            model.progressed.wait(0.2)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
     return process.returncode == -signal.SIGKILL
@@ -46,32 +77,31 @@ def kept(folder: Path) -> set[Key]:
     return {(key.task_id, key.sample_index) for key in AnswerLedger(folder).keys()}  # noqa: SIM118 -- no mapping
 
 
-def bought_again(server: CountingServer, run: str, keys: set[Key]) -> set[Key]:
+def bought_again(model: Model, run: str, keys: set[Key]) -> set[Key]:
     """Samples of these that the run asked for."""
-    return keys & {key for asked in server.asked if asked.run == run for key in asked.keys}
+    return keys & {key for asking, key in model.asked if asking == run}
 
 
 def survives_kills(folder: Path, work: Work, *, kills: int, seed: int) -> None:
     """Kill a run again and again, let it end, and compare what the server gave with what was kept."""
-    chance, before = Random(seed), set[Key]()
-    with CountingServer(seed=seed) as server:
+    chance, before, model = Random(seed), set[Key](), Model(seed=seed)
+    with model_server(model) as server:
         for number in range(kills):
             process = started(server, folder, f"run {number}", work)
             answers = chance.randint(1, work.tasks * work.samples // (kills + 1))
-            assert killed_after(process, server, answers, chance.uniform(0, 0.05))
-            assert bought_again(server, f"run {number}", before) == set()
+            assert killed_after(process, model, answers, chance.uniform(0, 0.05))
+            assert bought_again(model, f"run {number}", before) == set()
             before = kept(folder)
         last = started(server, folder, "last", work)
         _, errors = last.communicate(timeout=240)
         assert last.returncode == 0, errors
-        assert bought_again(server, "last", before) == set()
+        assert bought_again(model, "last", before) == set()
     everything = {(f"Task/{task}", index) for task in range(work.tasks) for index in range(work.samples)}
     texts = {one.key: one.answer.text for one in AnswerLedger(folder).answers()}
     assert {(key.task_id, key.sample_index) for key in texts} == everything
     assert sum(len(record.answers) for record in AnswerLedger(folder).records()) == len(everything)
-    assert all(text in server.given[key.task_id, key.sample_index] for key, text in texts.items())
-    given = sum(map(len, server.given.values()))
-    assert given - len(everything) <= kills * work.slots  # what was under way, and nothing else
+    assert all(text in model.given[key.task_id, key.sample_index] for key, text in texts.items())
+    assert model.answers - len(everything) <= kills * work.slots  # what was under way, and nothing else
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -88,11 +118,12 @@ def test_a_whole_benchmark_survives_twenty_kills(tmp_path: Path) -> None:
 
 def test_two_processes_on_one_folder_pay_once(tmp_path: Path) -> None:
     """Two runs of one setting that are started together, and one of which is killed, ask for no sample twice."""
-    with CountingServer(seed=7, faults=0.0) as server:
+    model = Model(seed=7, faults=0.0)
+    with model_server(model) as server:
         work = Work(tasks=100, samples=1, slots=8)
         pair = [started(server, tmp_path, f"run {n}", work) for n in range(2)]
-        assert killed_after(pair[0], server, 40, 0.01)
+        assert killed_after(pair[0], model, 40, 0.01)
         _, errors = pair[1].communicate(timeout=120)
         assert pair[1].returncode == 0, errors
     assert kept(tmp_path) == {(f"Task/{n}", 0) for n in range(100)}
-    assert sum(map(len, server.given.values())) <= 100 + 8
+    assert model.answers <= 100 + 8

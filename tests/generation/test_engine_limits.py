@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,6 @@ from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestE
 from bigcodeflow.generation.retries import RetryPolicy
 
 from .in_process import Model, Script, at_random, every, held, now, requests, run, settings
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> AnswerLedger:
-    return AnswerLedger(tmp_path / "ledger")
 
 
 def test_slots_are_free_while_retries_wait(ledger: AnswerLedger) -> None:
@@ -169,11 +163,7 @@ def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
     seen: list[int] = []
     outcome = run(
         generate(
-            requests(600),
-            model,
-            ledger,
-            settings(concurrency=32),
-            progress=lambda at: seen.append(at.concurrency),
+            requests(600), model, ledger, settings(concurrency=32), progress=lambda at: seen.append(at.concurrency)
         )
     )
     assert held(ledger) == every(600)

@@ -155,10 +155,7 @@ def test_a_canary_key_is_nowhere(
     with model_server(lambda received: Completion(received.headers["authorization"][:6])) as server:
         table, _ = ask(server, api_key_variable="CANARY_KEY")
         assert "canary-4711" in server.last.headers["authorization"]
-    with (
-        model_server(lambda _: Fail(401, "wrong key canary-4711")) as server,
-        pytest.raises(GenerationError) as raised,
-    ):
+    with model_server(lambda _: Fail(401, "wrong key canary-4711")) as server, pytest.raises(GenerationError) as raised:
         ask(server, api_key_variable="CANARY_KEY", sampling={"seed": 9})
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     for text in (str(table.to_pylist()), caplog.text, str(raised.value), repr(raised.value.__cause__), stored.decode()):

@@ -37,11 +37,7 @@ def sent_times(rate: Rate, units: list[float], late: float) -> list[float]:
     return times
 
 
-@given(
-    st.integers(1, 100_000),
-    st.lists(st.floats(1, 5000), min_size=1, max_size=200),
-    st.floats(0, 0.04),
-)
+@given(st.integers(1, 100_000), st.lists(st.floats(1, 5000), min_size=1, max_size=200), st.floats(0, 0.04))
 def test_no_minute_gets_more_than_its_limit(per_minute: int, units: list[float], late: float) -> None:
     """In every window of a minute goes the limit at most, plus one request and what a late timer catches up."""
     times = sent_times(Rate(per_minute), units, late)

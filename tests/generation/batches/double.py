@@ -121,11 +121,32 @@ def _outcome(batch: Batch, body: dict[str, Any]) -> str:
     return "cancelled" if batch.cancelled and wanted == "slow" else "ok" if wanted == "slow" else wanted
 
 
-class _OpenAI:
-    """Files and batches."""
+class _Dialect:
+    """What both batch APIs have in common."""
+
+    after: str
+    polled_in_lists = 0
 
     def __init__(self, account: Account) -> None:
         self.account = account
+
+    def polled(self, batch: Batch, polls: int = 1) -> dict[str, Any]:
+        batch.polls_left -= polls
+        return self.show(batch)
+
+    def page(self, query: dict[str, str]) -> dict[str, Any]:
+        batches = self.account.newest_first()
+        if after := query.get(self.after):
+            batches = batches[[batch.id for batch in batches].index(after) + 1 :]
+        size = min(int(query.get("limit", 20)), _PAGE_MOST)
+        shown = [self.polled(batch, self.polled_in_lists) for batch in batches[:size]]
+        return {"object": "list", "data": shown, "has_more": len(batches) > size}
+
+
+class _OpenAI(_Dialect):
+    """Files and batches."""
+
+    after = "after"
 
     def handle(self, method: str, path: str, query: dict[str, str], body: bytes, headers: Any) -> Any:
         account = self.account
@@ -141,8 +162,7 @@ class _OpenAI:
             case "GET", ["batches"]:
                 return self.page(query)
             case "GET", ["batches", batch_id] if batch_id in account.batches:
-                account.batches[batch_id].polls_left -= 1
-                return self.show(account.batches[batch_id])
+                return self.polled(account.batches[batch_id])
         raise StatusError(404, f"no such thing: {method} {path}")
 
     def upload(self, body: bytes, content_type: str) -> dict[str, Any]:
@@ -161,13 +181,6 @@ class _OpenAI:
             raise StatusError(400, "window or endpoint is wrong")
         entries = [(line["custom_id"], line["body"]) for line in lines]
         return self.account.add(entries, metadata=wanted.get("metadata") or {})
-
-    def page(self, query: dict[str, str]) -> dict[str, Any]:
-        batches = self.account.newest_first()
-        if after := query.get("after"):
-            batches = batches[[batch.id for batch in batches].index(after) + 1 :]
-        size = min(int(query.get("limit", 20)), _PAGE_MOST)
-        return {"object": "list", "data": [self.show(one) for one in batches[:size]], "has_more": len(batches) > size}
 
     def show(self, batch: Batch) -> dict[str, Any]:
         created = int(batch.created_at.timestamp())
@@ -213,11 +226,10 @@ class _OpenAI:
         return {"id": "cmpl", "model": body["model"], "choices": choices, "usage": usage}
 
 
-class _Anthropic:
+class _Anthropic(_Dialect):
     """Message batches."""
 
-    def __init__(self, account: Account) -> None:
-        self.account = account
+    after, polled_in_lists = "after_id", 1
 
     def handle(self, method: str, path: str, query: dict[str, str], body: bytes, headers: Any) -> Any:
         account = self.account
@@ -230,20 +242,10 @@ class _Anthropic:
             case "GET", ["batches"]:
                 return self.page(query)
             case "GET", ["batches", batch_id] if batch_id in account.batches:
-                account.batches[batch_id].polls_left -= 1
-                return self.show(account.batches[batch_id])
+                return self.polled(account.batches[batch_id])
             case "GET", ["batches", batch_id, "results"] if batch_id in account.batches:
                 return [json.dumps(line, ensure_ascii=False) for line in self.lines(account.batches[batch_id])]
         raise StatusError(404, f"no such thing: {method} {path}")
-
-    def page(self, query: dict[str, str]) -> dict[str, Any]:
-        batches = self.account.newest_first()
-        if after := query.get("after_id"):
-            batches = batches[[batch.id for batch in batches].index(after) + 1 :]
-        size = min(int(query.get("limit", 20)), _PAGE_MOST)
-        for batch in batches[:size]:
-            batch.polls_left -= 1
-        return {"data": [self.show(batch) for batch in batches[:size]], "has_more": len(batches) > size}
 
     def show(self, batch: Batch) -> dict[str, Any]:
         names = {"ok": "succeeded", "short": "succeeded", "error": "errored", "cancelled": "canceled"}
@@ -323,23 +325,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send(self, code: int, data: bytes, **headers: str) -> None:
         self.send_response(code)
-        for name, value in {
-            "content-type": "application/json",
-            "content-length": str(len(data)),
-            **headers,
-        }.items():
+        self.head({"content-type": "application/json", "content-length": str(len(data)), **headers})
+        self.wfile.write(data)
+
+    def head(self, headers: dict[str, str]) -> None:
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(data)
 
     def stream(self, lines: list[str]) -> None:
         """Chunked, as results come: their size is not told before."""
         account = self.account
         share = account.truncate_results.pop(0) if account.truncate_results else 1.0
         self.send_response(200)
-        self.send_header("content-type", "application/x-jsonl")
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
+        self.head({"content-type": "application/x-jsonl", "transfer-encoding": "chunked"})
         shown = lines[: int(len(lines) * abs(share))]
         for number, line in enumerate(shown):
             if account.pause_in_results and number == len(lines) // 2:

@@ -145,12 +145,7 @@ def test_reasoning_that_a_server_left_out_is_counted():
 
 def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():
     """input_tokens leave out both what a cache held and what went into one."""
-    usage = {
-        "input_tokens": 5,
-        "cache_read_input_tokens": 7,
-        "cache_creation_input_tokens": 11,
-        "output_tokens": 3,
-    }
+    usage = {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 11, "output_tokens": 3}
     assert message_reply({"content": [], "stop_reason": "refusal", "usage": usage}).usage == TokenUsage(23, 3, None, 7)
 
 

@@ -23,11 +23,7 @@ def opened(name: str, model: str, base_url: str = "") -> Provider:
 
 
 def problems(
-    name: str,
-    model: str,
-    sampling: Sampling = GREEDY,
-    form: PromptForm = "chat",
-    base_url: str = "",
+    name: str, model: str, sampling: Sampling = GREEDY, form: PromptForm = "chat", base_url: str = ""
 ) -> list[str]:
     return opened(name, model, base_url).problems(Request("", (0,), Prompt(form), sampling))
 
