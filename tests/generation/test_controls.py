@@ -1,4 +1,4 @@
-"""Controls answer every task without a model."""
+"""Controls answer every task without a model; those that attack the judge take turns, and sanitizers keep them."""
 
 import warnings
 
@@ -8,7 +8,9 @@ import pytest
 from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation import fingerprint, load_samples
-from bigcodeflow.generation.controls import oracle, stub
+from bigcodeflow.generation.controls import CHEATS, cheat, cheat_name, oracle, stub
+from bigcodeflow.sanitizing.parity import parity_solution
+from bigcodeflow.sanitizing.robust import robust_solution
 
 
 def _load(source: str, tasks):
@@ -46,3 +48,24 @@ def test_oracle_programs_compile_for_all_real_tasks(reference) -> None:
             for program in (f"{row['code_prompt']}\n    pass\n{oracle(row)}", stub(row)):
                 assert compile(program, row["task_id"], "exec", dont_inherit=True)
     assert len(rows) == 1140
+
+
+def _task(position: int) -> dict:
+    return {"position": position, "entry_point": "answer"}
+
+
+def test_every_attack_takes_its_turn() -> None:
+    """The tasks' positions alone say which attack is made, and each is made equally often."""
+    names = [cheat_name(_task(position)) for position in range(2 * len(CHEATS))]
+    assert names == [*CHEATS, *CHEATS]
+
+
+@pytest.mark.parametrize("position", range(len(CHEATS)), ids=list(CHEATS))
+def test_a_cheat_is_a_program_that_sanitizers_keep(position: int) -> None:
+    """It defines the task's entry point and compiles, also after a sanitizer: else it would attack nothing."""
+    program = cheat(_task(position))
+    kept = {line for line in program.splitlines() if line.strip()}
+    for text in (program, parity_solution(program, "answer"), robust_solution(program, "answer")):
+        compile(text, "cheat", "exec")
+        assert "def answer(" in text
+        assert {line for line in text.splitlines() if line.strip()} == kept

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.config import load_settings
+from bigcodeflow.config import GenerationConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.costs import estimate_requests
@@ -22,13 +22,17 @@ TASKS = [
 Ask = Callable[..., tuple[Any, dict[str, Any]]]
 
 
+def config_of(server: ModelServer, dialect: str = "openai", **generation: Any) -> GenerationConfig:
+    settings = {"model": f"{dialect}:m", "base_url": server.url(dialect), **generation}
+    return load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
+
+
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
     """Asks a server for samples of the tasks, with answers kept in the test's folder."""
 
     def call(server: ModelServer, dialect: str = "openai", tasks: Any = TASKS, **generation: Any) -> Any:
-        settings = {"model": f"{dialect}:m", "base_url": server.url(dialect), **generation}
-        config = load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
+        config = config_of(server, dialect, **generation)
         lines: list[str] = []
         table, statistics = model_samples(
             config,
@@ -167,13 +171,7 @@ def test_an_estimate_counts_what_is_still_to_be_asked(ask: Ask, tmp_path: Path) 
     with model_server() as server:
         ask(server, tasks=TASKS[:1], sampling={"max_tokens": 10})
         sent = len(server.requests)
-        generation = {
-            "model": "openai:m",
-            "base_url": server.url("openai"),
-            "n_samples": 2,
-            "sampling": {"max_tokens": 10},
-        }
-        config = load_settings({"samples": {"source": "model"}, "generation": generation}, "test").generation
+        config = config_of(server, n_samples=2, sampling={"max_tokens": 10})
         found = estimate_requests(resolve_settings(config, "complete", sends=False), TASKS, tmp_path / "answers")
         assert len(server.requests) == sent
     assert (found.samples, found.known, found.requests, found.most_completion_tokens) == (8, 1, 7, 70)

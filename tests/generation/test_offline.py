@@ -22,6 +22,7 @@ from bigcodeflow.environments import InstalledEnvironment, load_definition
 from bigcodeflow.environments.definition import environment_folder
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
+from tests.generation.providers.double import wait_for
 
 ROOT = Path(__file__).parents[2]
 DOUBLE = ROOT / "tests" / "doubles" / "offline_worker.py"
@@ -310,12 +311,7 @@ def test_an_error_of_the_ledger_ends_the_worker() -> None:
 
 
 def _gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + GONE_SECONDS
-    while time.monotonic() < deadline:
-        if not any(_runs(pid) for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
+    return wait_for(lambda: not any(_runs(pid) for pid in pids), GONE_SECONDS)
 
 
 def _runs(pid: int) -> bool:

@@ -1,6 +1,7 @@
 """Real vLLM and real transformers with a tiny model: what they answer, count and refuse, here and as a server."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -10,7 +11,6 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
 from pathlib import Path
 
 import psutil
@@ -92,7 +92,7 @@ def _requests() -> list[Request]:
 
 
 async def _asked(server: str, model: str, name: str) -> Reply:
-    async with aclosing(open_provider("openai", Endpoint(model, base_url=server))) as provider:
+    async with contextlib.aclosing(open_provider("openai", Endpoint(model, base_url=server))) as provider:
         return await provider.ask(next(request for request in _requests() if request.task_id == name))
 
 
@@ -130,15 +130,11 @@ def _whole(text: str) -> str:
 @pytest.fixture(scope="module")
 def outcomes(tiny: Path) -> dict[str, Outcome]:
     """One run of every engine that is built here."""
-    return {name: Outcome(name, tiny / "model", _requests()) for name in ENGINES if _is_built(name)}
-
-
-def _is_built(engine: str) -> bool:
-    try:
-        find_environment(f"{engine}-cpu", "engine")
-    except EnvironmentUnusableError:
-        return False
-    return True
+    found = {}
+    for name in ENGINES:
+        with contextlib.suppress(pytest.skip.Exception):
+            found[name] = Outcome(name, tiny / "model", _requests())
+    return found
 
 
 def test_every_request_is_answered_or_rejected(engine: str, outcomes: dict[str, Outcome]) -> None:
@@ -303,7 +299,7 @@ def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Ou
     found = {}
 
     async def ask_all() -> None:
-        async with aclosing(open_provider("openai", Endpoint("tiny", base_url=server))) as provider:
+        async with contextlib.aclosing(open_provider("openai", Endpoint("tiny", base_url=server))) as provider:
             for request in _requests()[:3]:
                 reply = await provider.ask(request)
                 text = _whole(reply.answers[0].text).replace("\t", "    ")

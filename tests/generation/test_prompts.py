@@ -2,7 +2,7 @@
 
 import pytest
 
-from bigcodeflow.config import GenerationConfig, PromptConfig
+from bigcodeflow.config import GenerationConfig, PromptConfig, Split
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_settings import STOPS, prompt_of, raw_text, resolve_settings
 
@@ -18,24 +18,25 @@ BEGINNING = (
 ORIGINAL = PromptConfig()
 
 
-def test_complete_puts_the_code_into_a_block() -> None:
-    """Instruction, block, and the prompt without white space around it."""
-    (turn,) = prompt_of(TASK, "complete", "chat", ORIGINAL).messages
-    assert turn.role == "user"
-    assert turn.text == f'{PREFIX}\n```\nimport json\ndef task_func(x):\n    """Completion x.\n    """\n```\n'
-
-
-def test_instruct_tells_the_task_in_prose() -> None:
-    """Instruction and the prose without white space around it."""
-    (turn,) = prompt_of(TASK, "instruct", "chat", ORIGINAL).messages
-    assert turn.text == f"{PREFIX}\n{TASK['instruct_prompt'].strip()}\n"
+@pytest.mark.parametrize(
+    ("split", "asked"),
+    [
+        ("complete", '```\nimport json\ndef task_func(x):\n    """Completion x.\n    """\n```'),
+        ("instruct", TASK["instruct_prompt"].strip()),
+    ],
+)
+def test_a_chat_asks_with_code_or_prose(split: Split, asked: str) -> None:
+    """Instruction, and the code in a block or the prose, without white space around it."""
+    (turn,) = prompt_of(TASK, split, "chat", ORIGINAL).messages
+    assert (turn.role, turn.text) == ("user", f"{PREFIX}\n{asked}\n")
 
 
 def test_prefill_begins_the_answer() -> None:
-    """The same question, and the assistant's turn up to the opened code block."""
+    """The same question, and the assistant's turn up to the opened code block, which is no part of the answer."""
     question, answer = prompt_of(TASK, "complete", "prefill", ORIGINAL).messages
     assert question == prompt_of(TASK, "complete", "chat", ORIGINAL).messages[0]
     assert (answer.role, answer.text) == ("assistant", BEGINNING)
+    assert raw_text(prompt_of(TASK, "complete", "prefill", ORIGINAL), "code") == "code"
 
 
 def test_direct_is_the_bare_code() -> None:
@@ -45,11 +46,6 @@ def test_direct_is_the_bare_code() -> None:
     assert raw_text(prompt, "    return x\n") == TASK["complete_prompt"] + "    return x\n"
 
 
-def test_an_answer_in_a_chat_stands_alone() -> None:
-    """The sanitizer reads what the model wrote, without the beginning that was put into its mouth."""
-    assert raw_text(prompt_of(TASK, "complete", "prefill", ORIGINAL), "code") == "code"
-
-
 def test_direct_cannot_do_prose() -> None:
     """The error names the setting and the way out."""
     with pytest.raises(ConfigError, match=r"dataset\.split complete"):
@@ -57,19 +53,14 @@ def test_direct_cannot_do_prose() -> None:
 
 
 def test_own_texts_replace_the_originals() -> None:
-    """A system prompt comes first; the template's hash tells the two apart."""
+    """A system prompt comes first; the template's hash tells the two apart, and not the tasks."""
     own = PromptConfig(system="Be brief.", instruction_prefix="Solve:")
     prompt = prompt_of(TASK, "complete", "chat", own)
     assert [turn.role for turn in prompt.messages] == ["system", "user"]
     assert prompt.messages[1].text.startswith("Solve:\n```\n")
     assert prompt.template_sha != prompt_of(TASK, "complete", "chat", ORIGINAL).template_sha
-
-
-def test_the_templates_hash_does_not_depend_on_the_task() -> None:
-    """Samples of one setting share it."""
     other = {"complete_prompt": "def task_func():\n", "instruct_prompt": "Do."}
-    shas = {prompt_of(task, "complete", "prefill", ORIGINAL).template_sha for task in (TASK, other)}
-    assert len(shas) == 1
+    assert prompt.template_sha == prompt_of(other, "complete", "chat", own).template_sha
 
 
 def test_answers_end_where_the_original_ends_them() -> None:

@@ -84,7 +84,7 @@ def test_own_ends_stand_beside_the_originals() -> None:
 
 
 def test_a_grid_is_every_combination() -> None:
-    """Each with a name, a folder where one is named, and a key of its own."""
+    """Each with a name, a folder where one is named, and a key of its own; without lists there is one setting."""
     config = config_of(sampling={"temperature": [0.2, 0.8], "top_p": [0.9, 1.0], "max_tokens": 64})
     assert {run.out for run in expand_grid(config)} == {""}
     config = config.model_copy(update={"out": "out"})
@@ -93,15 +93,7 @@ def test_a_grid_is_every_combination() -> None:
     assert len({ledger_key(run.generation) for run in runs}) == len({run.out for run in runs}) == 4
     assert all(run.generation.sampling.max_tokens == 64 for run in runs)
 
-
-def test_without_lists_there_is_one_setting() -> None:
-    """The run itself, under its own name."""
-    config = config_of()
-    assert expand_grid(config) == (config,)
-
-
-def test_a_grid_is_no_setting() -> None:
-    """A stage that is given one says which parameter it is, and what to do."""
+    assert expand_grid(runs[0]) == (runs[0],)
     with pytest.raises(ConfigError, match=r"generation\.sampling\.temperature: is a list"):
         identity(config_of(sampling={"temperature": [0, 1]}).generation)
 

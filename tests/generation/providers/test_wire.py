@@ -53,17 +53,8 @@ def test_the_body_that_is_stored_is_the_body_that_arrives(name: str, sampling: S
 def test_what_is_not_given_is_not_sent(name: str):
     """Without settings nothing but the model and the prompt goes out, so that the provider decides."""
     body = sent(name, chat(sampling=Sampling()))
-    assert set(body) <= {
-        "model",
-        "messages",
-        "system",
-        "contents",
-        "systemInstruction",
-        "stream",
-        "options",
-        "tools",
-        "generationConfig",
-    }
+    empty = {"options", "generationConfig"}
+    assert set(body) <= {"model", "messages", "system", "contents", "systemInstruction", "stream", "tools"} | empty
     assert not body.get("options")
     assert not body.get("generationConfig")
 
@@ -111,20 +102,33 @@ def test_anthropic_parameters():
 
 
 @pytest.mark.parametrize(
-    ("sampling", "fields"),
+    ("name", "sampling", "fields"),
     [
-        (Sampling(reasoning_tokens=0), {"thinking": {"type": "disabled"}}),
-        (Sampling(reasoning_tokens=2000), {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+        ("anthropic", Sampling(reasoning_tokens=0), {"thinking": {"type": "disabled"}}),
+        ("anthropic", Sampling(reasoning_tokens=2000), {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
         (
+            "anthropic",
             Sampling(reasoning_effort="high"),
             {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "high"}},
         ),
+        (
+            "google",
+            Sampling(reasoning_tokens=0),
+            {"generationConfig": {"thinkingConfig": {"include_thoughts": False, "thinking_budget": 0}}},
+        ),
+        (
+            "google",
+            Sampling(reasoning_tokens=512),
+            {"generationConfig": {"thinkingConfig": {"include_thoughts": True, "thinking_budget": 512}}},
+        ),
+        ("ollama", Sampling(reasoning_tokens=0), {"options": {}, "think": False}),
     ],
 )
-def test_anthropic_thinking(sampling: Sampling, fields: dict[str, Any]):
-    """A budget, none, or effort."""
-    body = sent("anthropic", chat(sampling=sampling))
-    assert {name: body[name] for name in body if name in {"thinking", "output_config"}} == fields
+def test_thinking(name: str, sampling: Sampling, fields: dict[str, Any]):
+    """A budget, none, or effort; where it is stored, a summary of it is asked for."""
+    body = sent(name, chat(sampling=sampling))
+    known = {"thinking", "output_config", "generationConfig", "options", "think"}
+    assert {field: body[field] for field in body if field in known} == fields
 
 
 def test_google_parameters():
@@ -145,13 +149,6 @@ def test_google_parameters():
             "thinkingConfig": {"include_thoughts": True, "thinking_level": "LOW"},
         },
     }
-
-
-@pytest.mark.parametrize("budget", [0, 512])
-def test_google_thinking_budget(budget: int):
-    """A budget of 0 switches reasoning off; with one, Google's summary of it is asked for."""
-    body = sent("google", chat(sampling=Sampling(reasoning_tokens=budget)))
-    assert body["generationConfig"]["thinkingConfig"] == {"include_thoughts": budget > 0, "thinking_budget": budget}
 
 
 def test_mistral_parameters():
@@ -178,26 +175,27 @@ def test_ollama_parameters():
         "num_ctx": 9000,
     }
     assert body["think"] == "low"
-    assert sent("ollama", chat(sampling=Sampling(reasoning_tokens=0)))["think"] is False
 
 
-def test_openai_prefill_is_continued():
-    """The begun answer is sent as it is, with the flags that make vLLM continue it."""
-    body = sent("openai", prefill())
-    assert body["messages"][-1] == {"role": "assistant", "content": "Below:\n```python\n"}
-    assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
-
-
-def test_anthropic_prefill_ends_without_white_space():
-    """Anthropic refuses white space at the end of a begun answer."""
-    assert sent("anthropic", prefill())["messages"][-1] == {"role": "assistant", "content": "Below:\n```python"}
-
-
-def test_mistral_prefill_is_taken_off_the_answer():
-    """Mistral repeats the begun answer; the text is the continuation alone, as with the others."""
-    assert sent("mistral", prefill())["messages"][-1]["prefix"] is True
+@pytest.mark.parametrize(
+    ("name", "begun", "flags"),
+    [
+        (
+            "openai",
+            {"content": "Below:\n```python\n"},
+            {"continue_final_message": True, "add_generation_prompt": False},
+        ),
+        ("anthropic", {"content": "Below:\n```python"}, {}),  # refuses white space at the end
+        ("mistral", {"content": "Below:\n```python\n", "prefix": True}, {}),  # repeats what it continues
+    ],
+)
+def test_a_begun_answer_is_continued(name: str, begun: dict[str, Any], flags: dict[str, bool]):
+    """Each provider takes it in its own form, and the text is the continuation alone."""
+    body = sent(name, prefill())
+    assert body["messages"][-1] == {"role": "assistant", **begun}
+    assert body.items() >= flags.items()
     with model_server() as server:
-        assert asked(server, "mistral", prefill()).answers[0].text == "answer 0.0"
+        assert asked(server, name, prefill()).answers[0].text == "answer 0.0"
 
 
 @pytest.mark.parametrize(("name", "path"), [("openai", "/openai/v1/completions"), ("ollama", "/ollama/api/generate")])
