@@ -86,8 +86,7 @@ def requests(tasks: int, samples: int = 1, **given: Any) -> Iterator[Request]:
     return (request(task, index, **given) for task in range(tasks) for index in range(samples))
 
 
-def settings(**given: Any) -> RequestsConfig:
-    return RequestsConfig(**given)
+settings = RequestsConfig
 
 
 Script = Callable[[Request, int], RequestError | Reply | None]
@@ -136,9 +135,8 @@ class Model(Provider):
     def reply(self, request: Request, answers: int | None = None) -> Reply:
         given = request.sample_indices[:answers]
         texts = tuple(Answer(f"{request.task_id}, sample {index}", "stop") for index in given)
-        return Reply(
-            texts, TokenUsage(10, self.completion_tokens * len(given)), "served-model", f"id-{len(self.asked)}"
-        )
+        usage = TokenUsage(10, self.completion_tokens * len(given))
+        return Reply(texts, usage, "served-model", f"id-{len(self.asked)}")
 
     @property
     def asked_ids(self) -> list[tuple[str, int]]:

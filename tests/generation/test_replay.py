@@ -14,11 +14,11 @@ from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation import fingerprint, load_samples
 
-_KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
+KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
 _ZERO, _ONE, _TWO = "BigCodeBench/0", "BigCodeBench/1", "BigCodeBench/2"
 
 
-def _load(path: Path, tasks: pa.Table, *, selection: bool = False, known: frozenset[str] = _KNOWN) -> pa.Table:
+def load(path: Path, tasks: pa.Table, *, selection: bool = False, known: frozenset[str] = KNOWN) -> pa.Table:
     return load_samples(SamplesConfig(source=str(path)), tasks, known_task_ids=known, selection=selection)
 
 
@@ -41,7 +41,7 @@ def test_raw_text_and_given_solution_follow_the_original(
     """What is sanitized and what is executed come from the keys that the original takes, joined as it joins them."""
     tasks = make_tasks(_ZERO)
     prompt = tasks["complete_prompt"][0].as_py()
-    (row,) = _load(write_lines({"task_id": _ZERO, **line}), tasks).to_pylist()
+    (row,) = load(write_lines({"task_id": _ZERO, **line}), tasks).to_pylist()
     assert row["raw_text"] == raw_text.format(prompt=prompt)
     assert row["given_solution"] == (None if given is None else given.format(prompt=prompt))
 
@@ -49,7 +49,7 @@ def test_raw_text_and_given_solution_follow_the_original(
 def test_samples_come_by_task_order_and_count_by_file_order(make_tasks, write_lines) -> None:
     """The table follows the tasks, the index the lines, and numbers of samples may differ."""
     lines = [{"task_id": task, "solution": text} for task, text in [(_ONE, "a"), (_ZERO, "b"), (_ONE, "c")]]
-    table = _load(write_lines(*lines), make_tasks(_ZERO, _ONE))
+    table = load(write_lines(*lines), make_tasks(_ZERO, _ONE))
     assert table.schema.equals(SAMPLES)
     rows = table.select(["task_id", "sample_index", "raw_text"]).to_pylist()
     assert [tuple(row.values()) for row in rows] == [(_ZERO, 0, "b"), (_ONE, 0, "a"), (_ONE, 1, "c")]
@@ -59,56 +59,28 @@ def test_samples_come_by_task_order_and_count_by_file_order(make_tasks, write_li
 def test_gzip_and_plain_files_are_the_same(make_tasks, write_lines) -> None:
     """Compression changes nothing; blank lines and a byte order mark neither."""
     line = {"task_id": _ZERO, "solution": "é\u2028\r\n"}
-    plain = _load(write_lines(line), make_tasks(_ZERO))
+    plain = load(write_lines(line), make_tasks(_ZERO))
     packed = write_lines(b"\xef\xbb\xbf" + json.dumps(line, ensure_ascii=False).encode(), "", name="s.jsonl.gz")
-    assert _load(packed, make_tasks(_ZERO)).equals(plain)
+    assert load(packed, make_tasks(_ZERO)).equals(plain)
     assert plain["raw_text"].to_pylist() == ["é\u2028\r\n"]
 
 
 def test_known_keys_become_columns(make_tasks, write_lines) -> None:
     """What a line tells about its making is kept; private and unknown keys are not."""
-    line = {
-        "task_id": _ZERO,
-        "solution": "s",
-        "_identifier": {"any": "thing"},
-        "unknown": [1],
-        "model": "m-1",
-        "finish_reason": "length",
-        "usage": {"prompt_tokens": 3, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 4}},
-        "cost_usd": 1,
-        "latency_seconds": 0.5,
-        "seed": -7,
-        "attempts": 2,
-        "error": None,
-    }
-    (row,) = _load(write_lines(line), make_tasks(_ZERO)).to_pylist()
-    kept = {name: value for name, value in row.items() if name not in {"task_id", "raw_text", "given_solution"}}
-    assert kept == {
-        "sample_index": 0,
-        "provider": "replay",
-        "served_model": "m-1",
-        "request_id": None,
-        "prompt_sha": None,
-        "template_sha": None,
-        "request": None,
-        "reasoning": None,
-        "cached_tokens": None,
-        "finish_reason": "length",
-        "prompt_tokens": 3,
-        "completion_tokens": 5,
-        "reasoning_tokens": 4,
-        "cost_usd": 1.0,
-        "latency_seconds": 0.5,
-        "seed": -7,
-        "attempts": 2,
-        "error": None,
-    }
+    same = {"finish_reason": "length", "cost_usd": 1, "latency_seconds": 0.5, "seed": -7, "attempts": 2, "error": None}
+    tokens, reasoning = {"prompt_tokens": 3, "completion_tokens": 5}, {"reasoning_tokens": 4}
+    line = {"task_id": _ZERO, "solution": "s", "_identifier": {"any": "thing"}, "unknown": [1], "model": "m-1", **same}
+    line["usage"] = {**tokens, "completion_tokens_details": reasoning}
+    (row,) = load(write_lines(line), make_tasks(_ZERO)).to_pylist()
+    own = {"task_id": _ZERO, "sample_index": 0, "raw_text": "s", "given_solution": "s", "provider": "replay"}
+    empty = ("request_id", "prompt_sha", "template_sha", "request", "reasoning", "cached_tokens")
+    assert row == {**dict.fromkeys(empty), **own, **same, **tokens, **reasoning, "served_model": "m-1"}
 
 
 def test_half_an_emoji_is_replaced(make_tasks, write_lines) -> None:
     """Text that was cut inside a surrogate pair is stored with a replacement character, whole pairs stay."""
     path = write_lines('{"task_id": "BigCodeBench/0", "solution": "# \\ud83d\\ude00 \\ud83d"}')
-    assert _load(path, make_tasks(_ZERO))["raw_text"].to_pylist() == ["# 😀 \ufffd"]
+    assert load(path, make_tasks(_ZERO))["raw_text"].to_pylist() == ["# 😀 \ufffd"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.text()), min_size=1, max_size=12))
@@ -116,7 +88,7 @@ def test_half_an_emoji_is_replaced(make_tasks, write_lines) -> None:
 def test_every_line_is_a_row_in_its_place(make_tasks, write_lines, answers: list[tuple[int, str]]) -> None:
     """Whatever models write, no answer is lost, doubled, altered or moved to another task."""
     lines = [{"task_id": f"BigCodeBench/{task}", "solution": text, "n": n} for n, (task, text) in enumerate(answers)]
-    rows = _load(write_lines(*lines), make_tasks(_TWO, _ZERO, _ONE), selection=True).to_pylist()
+    rows = load(write_lines(*lines), make_tasks(_TWO, _ZERO, _ONE), selection=True).to_pylist()
     expected = [
         (f"BigCodeBench/{task}", index, text)
         for task in (2, 0, 1)
@@ -128,13 +100,13 @@ def test_every_line_is_a_row_in_its_place(make_tasks, write_lines, answers: list
 def test_samples_outside_the_view_are_skipped(make_tasks, write_lines) -> None:
     """A file of all answers serves any view of the dataset that it answers."""
     path = write_lines(*[{"task_id": task, "solution": task} for task in (_ZERO, _ONE, _TWO)])
-    assert _load(path, make_tasks(_TWO))["raw_text"].to_pylist() == [_TWO]
+    assert load(path, make_tasks(_TWO))["raw_text"].to_pylist() == [_TWO]
 
 
 def test_a_selection_may_lack_samples(make_tasks, write_lines) -> None:
     """Tasks that were asked for one by one are judged as far as there are answers."""
     path = write_lines({"task_id": _ONE, "solution": "s"})
-    assert _load(path, make_tasks(_ZERO, _ONE), selection=True)["task_id"].to_pylist() == [_ONE]
+    assert load(path, make_tasks(_ZERO, _ONE), selection=True)["task_id"].to_pylist() == [_ONE]
 
 
 def _folder(root: Path, programs: dict[str, str]) -> Path:
@@ -149,7 +121,7 @@ def test_a_folder_of_programs_is_read_by_number(make_tasks, tmp_path: Path) -> N
     """Folders are tasks, files are samples by their number, and other files are no concern."""
     programs = {f"BigCodeBench_1/{number}.py": f"p{number}" for number in (10, 2, 0)}
     path = _folder(tmp_path, {**programs, "BigCodeBench_1/notes.txt": "", "readme.md": "", "logs/out.txt": ""})
-    rows = _load(path, make_tasks(_ONE)).to_pylist()
+    rows = load(path, make_tasks(_ONE)).to_pylist()
     assert [(row["sample_index"], row["raw_text"], row["given_solution"]) for row in rows] == [
         (0, "p0", "p0"),
         (1, "p2", "p2"),
@@ -160,7 +132,7 @@ def test_a_folder_of_programs_is_read_by_number(make_tasks, tmp_path: Path) -> N
 def test_task_ids_with_underscores_are_found_in_folders(make_tasks, tmp_path: Path) -> None:
     """A folder's name stands for the task id that it was made of, not for the first that looks alike."""
     path = _folder(tmp_path, {"my_set_3/0.py": "p"})
-    table = _load(path, make_tasks("my_set/3"), known=frozenset({"my_set/3"}))
+    table = load(path, make_tasks("my_set/3"), known=frozenset({"my_set/3"}))
     assert table["task_id"].to_pylist() == ["my_set/3"]
 
 
@@ -190,7 +162,7 @@ def test_real_sample_files_are_read_whole(make_tasks, reference: Path, model: st
     tasks = make_tasks(*[f"BigCodeBench/{number}" for number in range(1140)])
     with gzip.open(path, "rt", encoding="utf-8") as file:
         lines = {line["task_id"]: line for line in map(json.loads, file)}
-    rows = _load(path, tasks).to_pylist()
+    rows = load(path, tasks).to_pylist()
     assert [row["task_id"] for row in rows] == tasks["task_id"].to_pylist()
     assert all(row["raw_text"] == lines[row["task_id"]]["raw_solution"] for row in rows)
     assert all(row["given_solution"] == lines[row["task_id"]]["solution"] for row in rows)

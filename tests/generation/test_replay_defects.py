@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,17 +12,17 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.errors import SamplesError
-from bigcodeflow.generation import fingerprint, load_samples
+from bigcodeflow.generation import fingerprint
+
+from .test_replay import _ONE, _TWO, _ZERO, KNOWN, load
 
 _LONG = 17 << 20  # bytes; a line may have 16 MiB
-_KNOWN = frozenset(f"BigCodeBench/{number}" for number in range(20))
-_ZERO, _ONE, _TWO = "BigCodeBench/0", "BigCodeBench/1", "BigCodeBench/2"
 _GOOD = {"task_id": _ZERO, "solution": "good"}
 
 
 def _error(path: Path, tasks: pa.Table, *, selection: bool = False) -> str:
     with pytest.raises(SamplesError) as caught:
-        load_samples(SamplesConfig(source=str(path)), tasks, known_task_ids=_KNOWN, selection=selection)
+        load(path, tasks, selection=selection)
     return str(caught.value)
 
 
@@ -107,10 +108,7 @@ def test_a_line_that_was_written_twice_is_an_error(make_tasks, write_lines) -> N
 def test_equal_answers_among_several_are_legitimate(make_tasks, write_lines, answers: list[tuple[str, str]]) -> None:
     """A model that is asked n times may say the same twice, and tasks may have different numbers of answers."""
     path = write_lines(*[{"task_id": task, "solution": text} for task, text in answers])
-    table = load_samples(
-        SamplesConfig(source=str(path)), make_tasks(_ZERO, _ONE), known_task_ids=_KNOWN, selection=False
-    )
-    assert table.num_rows == len(answers)
+    assert load(path, make_tasks(_ZERO, _ONE)).num_rows == len(answers)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ def test_a_cut_off_gzip_file_tells_its_last_line(make_tasks, tmp_path: Path) -> 
     lines = "".join(json.dumps({"task_id": f"BigCodeBench/{n}", "solution": "s" * n}) + "\n" for n in range(20))
     path = tmp_path / "s.jsonl.gz"
     path.write_bytes(gzip.compress(lines.encode())[:-8])
-    message = _error(path, make_tasks(*sorted(_KNOWN)))
+    message = _error(path, make_tasks(*sorted(KNOWN)))
     assert "the gzip stream is damaged or cut off after line 20" in message
     assert "copy or write the file again" in message
 
@@ -167,8 +165,6 @@ def test_folders_without_programs_and_of_strangers_are_refused(make_tasks, tmp_p
 @given(st.binary(max_size=60))
 def test_any_bytes_are_samples_or_one_typed_error(content: bytes) -> None:
     """No content of a file raises anything but the error that names it."""
-    import tempfile
-
     schema = pa.schema([("task_id", pa.string()), ("complete_prompt", pa.string())])
     tasks = pa.Table.from_pylist([{"task_id": _ZERO, "complete_prompt": ""}], schema=schema)
     with tempfile.TemporaryDirectory() as folder:
@@ -188,19 +184,15 @@ def test_links_in_a_sample_folder_are_not_followed(make_tasks, tmp_path: Path, l
     (samples / linked).parent.mkdir(parents=True)
     (samples / linked).symlink_to(private)
     named.symlink_to(samples)
-    for message in (_error(named, make_tasks(_ZERO)), _fingerprint_error(named)):
+    with pytest.raises(SamplesError) as caught:
+        fingerprint(SamplesConfig(source=str(named)))
+    for message in (_error(named, make_tasks(_ZERO)), str(caught.value)):
         assert f"{linked}: is a symbolic link" in message
         assert "SECRET" not in message
     (samples / linked).unlink()
     (samples / "BigCodeBench_0").mkdir(exist_ok=True)
     (samples / "BigCodeBench_0" / "0.py").write_text("OPEN = 1\n")
     assert fingerprint(SamplesConfig(source=str(named)))
-
-
-def _fingerprint_error(path: Path) -> str:
-    with pytest.raises(SamplesError) as caught:
-        fingerprint(SamplesConfig(source=str(path)))
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["samples.jsonl", "samples.jsonl.gz"])

@@ -93,20 +93,10 @@ Outcome = Completion | Fail | Send | Break
 Script = Callable[[Received], Outcome]
 
 
-def say(_: Received) -> Outcome:
-    """Answers every request."""
-    return Completion()
-
-
-def in_turn(*outcomes: Outcome) -> Script:
-    """One outcome for each request, the last one for all further."""
-    return lambda received: outcomes[min(received.number, len(outcomes) - 1)]
-
-
 class ModelServer:
     """What tests hold of a running double."""
 
-    def __init__(self, script: Script, key: str) -> None:
+    def __init__(self, script: Script | Sequence[Outcome], key: str) -> None:
         self.requests: list[Received] = []
         self.open_connections = 0
         self.connections = 0
@@ -159,7 +149,8 @@ class ModelServer:
             await asyncio.sleep(0.02)
 
     async def _answer(self, received: Received, writer: asyncio.StreamWriter) -> bool:
-        outcome = self._script(received)
+        script = self._script
+        outcome = script(received) if callable(script) else script[min(received.number, len(script) - 1)]
         if self._key and self._key not in json.dumps(dict(received.headers)):
             outcome = Fail(401, "wrong key", "invalid_api_key")
         if isinstance(outcome, Break) and outcome.how in {"before", "head", "body", "hang", "trickle"}:
@@ -173,15 +164,15 @@ class ModelServer:
 
 
 @contextlib.contextmanager
-def model_server(script: Script | Sequence[Outcome] = say, *, key: str = "", port: int = 0) -> Iterator[ModelServer]:
-    """A running server.
+def model_server(
+    script: Script | Sequence[Outcome] = (Completion(),), *, key: str = "", port: int = 0
+) -> Iterator[ModelServer]:
+    """A running server, at a free port where none is named.
 
-    Args:
-        script: what comes back; a sequence is one outcome for each request, see `in_turn`.
-        key: what some header of each request must hold; else it is answered 401. Empty asks for none.
-        port: to listen at; 0 takes a free one.
+    A sequence is one outcome for each request, the last one for all further. Some header of each request must hold the
+    key, where there is one; else it is answered 401.
     """
-    server = ModelServer(script if callable(script) else in_turn(*script), key)
+    server = ModelServer(script, key)
     started: Future[Callable[[], None]] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_serve(server, port, started)), daemon=True)
     thread.start()
@@ -235,15 +226,18 @@ def _head(status: int, length: int, headers: Mapping[str, str]) -> bytes:
 
 
 def _content(received: Received, outcome: Outcome) -> tuple[int, bytes, Mapping[str, str]]:
+    status, headers = 200, {}
     if isinstance(outcome, Fail):
+        status, headers = outcome.status, outcome.headers
         body = _error(received.dialect, outcome) if outcome.body is None else outcome.body
-        return outcome.status, body if isinstance(body, bytes) else json.dumps(body).encode(), outcome.headers
-    if isinstance(outcome, Send):
-        return 200, outcome.body if isinstance(outcome.body, bytes) else json.dumps(outcome.body).encode(), {}
-    if isinstance(outcome, Break):
-        return 200, b"<html>busy</html>" if outcome.how == "garbage" else b"{}", {}
-    identity = {"x-request-id": f"req-{received.number}", "request-id": f"req-{received.number}"}
-    return 200, json.dumps(_SPEAKERS[received.dialect](received, outcome)).encode(), identity
+    elif isinstance(outcome, Send):
+        body = outcome.body
+    elif isinstance(outcome, Break):
+        body = b"<html>busy</html>" if outcome.how == "garbage" else {}
+    else:
+        headers = {"x-request-id": f"req-{received.number}", "request-id": f"req-{received.number}"}
+        body = _SPEAKERS[received.dialect](received, outcome)
+    return status, body if isinstance(body, bytes) else json.dumps(body).encode(), headers
 
 
 def _error(dialect: str, fail: Fail) -> dict[str, Any]:
@@ -266,9 +260,7 @@ def _openai(received: Received, completion: Completion) -> dict[str, Any]:
     finish = {"refusal": "content_filter"}.get(completion.finish, completion.finish)
     plain = received.path.endswith("/v1/completions")
     choices = [
-        {"index": index, "finish_reason": finish, "text": text}
-        if plain
-        else {"index": index, "finish_reason": finish, "message": _message(text, completion)}
+        {"index": index, "finish_reason": finish, **({"text": text} if plain else _message(text, completion))}
         for index, text in enumerate(_texts(received, completion))
     ]
     usage = {
@@ -284,7 +276,7 @@ def _openai(received: Received, completion: Completion) -> dict[str, Any]:
 
 def _message(text: str, completion: Completion) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
-    return message | ({"reasoning_content": completion.reasoning} if completion.reasoning else {})
+    return {"message": message | ({"reasoning_content": completion.reasoning} if completion.reasoning else {})}
 
 
 def _mistral(received: Received, completion: Completion) -> dict[str, Any]:
@@ -301,9 +293,7 @@ def _mistral(received: Received, completion: Completion) -> dict[str, Any]:
 
 def _anthropic(received: Received, completion: Completion) -> dict[str, Any]:
     finish = {"stop": "end_turn", "length": "max_tokens"}.get(completion.finish, completion.finish)
-    thoughts = (
-        [{"type": "thinking", "thinking": completion.reasoning, "signature": "s"}] if completion.reasoning else []
-    )
+    thoughts = [{"type": "thinking", "thinking": completion.reasoning, "signature": "s"}]
     text = _texts(received, completion)[0]
     return {
         "id": "msg_1",
@@ -311,7 +301,11 @@ def _anthropic(received: Received, completion: Completion) -> dict[str, Any]:
         "role": "assistant",
         "model": _served(received),
         # Two blocks, since a text may come in several.
-        "content": [*thoughts, {"type": "text", "text": text[:3]}, {"type": "text", "text": text[3:]}],
+        "content": [
+            *thoughts[: bool(completion.reasoning)],
+            {"type": "text", "text": text[:3]},
+            {"type": "text", "text": text[3:]},
+        ],
         "stop_reason": finish,
         "usage": {
             "input_tokens": completion.prompt_tokens - completion.cached_tokens,
@@ -343,12 +337,7 @@ def _google(received: Received, completion: Completion) -> dict[str, Any]:
 
 def _ollama(received: Received, completion: Completion) -> dict[str, Any]:
     text = _texts(received, completion)[0]
-    reply = {
-        "model": _served(received),
-        "created_at": "2026-01-01T00:00:00Z",
-        "done": True,
-        "done_reason": completion.finish,
-    }
+    reply = {"model": _served(received), "done": True, "done_reason": completion.finish}
     reply |= {"prompt_eval_count": completion.prompt_tokens, "eval_count": completion.completion_tokens}
     if received.path.endswith("/api/generate"):
         return reply | {"response": text, "thinking": completion.reasoning or None}
@@ -356,10 +345,8 @@ def _ollama(received: Received, completion: Completion) -> dict[str, Any]:
 
 
 def _served(received: Received) -> str:
-    asked = (
-        received.path.rpartition("/")[2].partition(":")[0] if received.dialect == "google" else received.body["model"]
-    )
-    return f"{asked}-0613"
+    google = received.dialect == "google"
+    return f"{received.path.rpartition('/')[2].partition(':')[0] if google else received.body['model']}-0613"
 
 
 _SPEAKERS: Mapping[str, Callable[[Received, Completion], dict[str, Any]]] = {
