@@ -73,6 +73,12 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
         return runner.run(coroutine)
 
 
+async def cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
 def now() -> float:
     return asyncio.get_running_loop().time()
 

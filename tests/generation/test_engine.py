@@ -14,7 +14,7 @@ from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.engine import GenerationOutcome, GenerationProgress, generate
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage
 
-from .in_process import Model, at_random, every, held, now, request, requests, run, settings
+from .in_process import Model, at_random, cancel, every, held, now, request, requests, run, settings
 from .test_answers import files_no_larger_than
 
 
@@ -143,9 +143,7 @@ def test_a_cancelled_run_ends_at_once_and_keeps_what_came(ledger: AnswerLedger) 
         task = asyncio.create_task(generate(requests(100), model, ledger, settings(concurrency=10)))
         await asyncio.sleep(4.5)
         asked_at = now()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancel(task)
         return now() - asked_at
 
     assert run(cancelled()) < 1
@@ -175,9 +173,7 @@ def test_what_came_is_on_the_disk_when_a_run_ends(ledger: AnswerLedger, synced_b
         )
         await asyncio.sleep(3.01)  # the third round has come, its group is not due
         assert seen[-1] == (100, 2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancel(task)
 
     run(cancelled())
     size = (ledger.folder / "replies-000001.jsonl").stat().st_size
@@ -197,9 +193,7 @@ def test_a_reply_survives_a_cancellation_while_the_shared_limit_is_given_back(le
     async def cancelled() -> None:
         task = asyncio.create_task(generate(requests(3), Model(), ledger, settings(), shared_limit=slow_to_leave))
         await asyncio.sleep(5)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await cancel(task)
 
     run(cancelled())
     assert held(ledger) == every(3)

@@ -45,8 +45,7 @@ def test_settings_that_no_request_gets_by_with_stop_the_run(ledger: AnswerLedger
     model = Model(script=lambda _request, _before: RequestError("bad_request", "top_k is unknown"))
     outcome = run(generate(requests(1000), model, ledger, settings(concurrency=4)))
     assert len(model.asked) <= 10 + 4
-    assert outcome.stopped_because is not None
-    assert "top_k is unknown" in outcome.stopped_because
+    assert "top_k is unknown" in (outcome.stopped_because or "")
 
 
 @pytest.mark.parametrize("kind", ["quota", "authentication", "not_found"])
@@ -60,10 +59,9 @@ def test_what_concerns_every_request_stops_at_once_and_keeps_what_came(ledger: A
     outcome = run(generate(requests(1000), model, ledger, settings(concurrency=8)))
     assert len(model.asked) <= 20 + 8
     assert held(ledger) == set(model.answered)
-    assert outcome.stopped_because is not None
     assert outcome.stopped_because.startswith(f"{kind.replace('_', ' ')}: not like this: ")
     assert outcome.stopped_because.endswith("run again to go on")
-    assert "\n" not in outcome.stopped_because
+    assert "\n" not in (outcome.stopped_because or "")
     assert [failure.task_id for failure in outcome.failures] == ["Task/20"]
 
 
@@ -91,8 +89,7 @@ def test_a_provider_that_mostly_fails_ends_the_run(ledger: AnswerLedger) -> None
     """Where most requests are retries, the run stops with a clear line instead of paying a multiple."""
     model = Model(script=at_random(0.75, "overloaded", "malformed"))
     outcome = run(generate(requests(5000), model, ledger, settings(concurrency=32)))
-    assert outcome.stopped_because is not None
-    assert "requests were retries" in outcome.stopped_because
+    assert "requests were retries" in (outcome.stopped_because or "")
     assert len(model.asked) < 2000
     assert held(ledger) == set(model.answered)
 
@@ -116,9 +113,8 @@ def test_an_outage_without_end_ends_the_run(ledger: AnswerLedger) -> None:
     """After ten minutes without a single answer the run stops, says so, and keeps what came before."""
     model = Model(latency_seconds=0.5, script=outage(1010, 1e9))
     outcome = run(generate(requests(2000), model, ledger, settings(concurrency=16)))
-    assert outcome.stopped_because is not None
-    assert "answered nothing for 1" in outcome.stopped_because
-    assert "connection: refused" in outcome.stopped_because
+    assert "answered nothing for 1" in (outcome.stopped_because or "")
+    assert "connection: refused" in (outcome.stopped_because or "")
     assert 600 <= outcome.seconds <= 700
     assert held(ledger) == set(model.answered)
     assert len(held(ledger)) >= 300
@@ -144,8 +140,7 @@ def test_a_pause_of_hours_is_not_waited_for_in_silence(ledger: AnswerLedger) -> 
     """A provider that asks to come back tomorrow ends the run with that in its line."""
     model = Model(script=lambda *_: RequestError("rate_limited", "daily limit", retry_after_seconds=7200))
     outcome = run(generate(requests(100), model, ledger, settings(concurrency=4)))
-    assert outcome.stopped_because is not None
-    assert "asks to wait 120 minutes" in outcome.stopped_because
+    assert "asks to wait 120 minutes" in (outcome.stopped_because or "")
     assert outcome.seconds < 10
 
 
@@ -228,10 +223,8 @@ def test_cost_never_exceeds_its_limit_and_reaches_most_of_it(ledger: AnswerLedge
     """Dear answers are possible, cheap ones come: the limit is kept at every moment, and used up to one answer."""
     model = Model(completion_tokens=20)
     outcome = run(generate(requests(1000), model, ledger, settings(concurrency=16, max_cost_usd=2.0), price=by_tokens))
-    assert outcome.totals.cost_usd is not None
     assert 1.9 < outcome.totals.cost_usd <= 2.0
-    assert outcome.stopped_because is not None
-    assert "max_cost_usd" in outcome.stopped_because
+    assert "max_cost_usd" in (outcome.stopped_because or "")
     assert held(ledger) == set(model.answered)
     assert outcome.failures == ()
 

@@ -76,7 +76,6 @@ def test_more_samples_leave_those_that_are_there(ask: Ask) -> None:
 
 
 def test_several_samples_of_one_request_share_its_tokens(ask: Ask) -> None:
-    """The parts sum up to what the provider counted."""
     with model_server(lambda _: Completion(prompt_tokens=11, completion_tokens=7)) as server:
         table, _ = ask(server, n_samples=3, samples_per_request=3, tasks=TASKS[:1])
         assert len(server.requests) == 1
@@ -145,7 +144,6 @@ def test_the_originals_defaults_give_way(ask: Ask) -> None:
 
 
 def test_batches_only_where_there_are_any(ask: Ask) -> None:
-    """A provider without a batch API is named."""
     with model_server() as server, pytest.raises(ConfigError, match="no batch API"):
         ask(server, "mistral", requests={"batch": True})
 

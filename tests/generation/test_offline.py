@@ -88,7 +88,6 @@ def test_tabs_become_four_spaces() -> None:
 
 
 def test_what_an_engine_prints_is_no_message() -> None:
-    """Standard output and standard error belong to the engine."""
     assert Kept().ask(_request("print one"), _request("say two")).texts == {"print one": ["one"], "say two": ["two"]}
 
 
@@ -130,7 +129,6 @@ def test_a_killed_worker_costs_what_was_in_flight_only() -> None:
 
 
 def test_half_an_answer_counts_for_nothing() -> None:
-    """A line that a kill tore is dropped, and what was whole before stays."""
     kept = Kept()
     with pytest.raises(GenerationError, match=r"ended with status 3.*1 requests have no answer"):
         kept.ask(_request("say one"), _request("tear"))
@@ -180,7 +178,6 @@ def test_a_model_that_cannot_be_loaded_says_what_to_do(error: str, remedy: str) 
 
 
 def test_what_nobody_foresaw_keeps_its_words(caplog: pytest.LogCaptureFixture) -> None:
-    """The message has the engine's error, and the log what it printed before."""
     with caplog.at_level(logging.WARNING), pytest.raises(GenerationError, match="SafetensorError: header too small"):
         Kept().ask(_request("say one"), config=_config("vllm:broken:SafetensorError:header\n too small"))
     assert "loading broken:SafetensorError" in caplog.text
@@ -213,7 +210,6 @@ def test_an_environment_without_the_engine_is_told(provider: str) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_told_before_anything_starts(config: GenerationConfig, message: str) -> None:
-    """Another provider, and folders that are not there."""
     with pytest.raises(GenerationError, match=message):
         Kept().ask(_request("say one"), config=config)
 
@@ -227,7 +223,6 @@ def test_parameters_that_an_engine_does_not_take_are_refused() -> None:
 
 
 def test_whether_a_model_can_talk_is_asked_of_its_tokenizer() -> None:
-    """True, false, or the worker's error."""
     for model, talks in (("vllm:it-talks", True), ("vllm:mute", False)):
         assert offline.has_chat_template(_config(model), _environment(), worker=DOUBLE) is talks
     with pytest.raises(GenerationError, match="cannot be started"):
@@ -280,7 +275,6 @@ def driver() -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_no_process_outlives_the_driver(driver: "subprocess.Popen[str]", how: signal.Signals) -> None:
     """However the driver ends, the worker and what it forked are gone: a model left behind would hold a GPU."""
-    assert driver.stdout is not None
     started = [int(driver.stdout.readline()) for _ in range(2)]
     assert all(psutil.pid_exists(pid) for pid in started)
     deadline = time.monotonic() + GONE_SECONDS

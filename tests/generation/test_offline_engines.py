@@ -220,7 +220,6 @@ def test_unknown_parameters_are_no_secret(engine: str, tiny: Path) -> None:
 
 
 def test_a_chat_template_is_seen(engine: str, tiny: Path) -> None:
-    """Whether the model can be asked, known before a prompt is made."""
     for name, talks in (("model", True), ("mute", False)):
         config = GenerationConfig(model=f"{engine}:{tiny / name}")
         assert offline.has_chat_template(config, _environment(engine)) is talks
@@ -311,8 +310,6 @@ def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Ou
 
 
 def test_the_server_gives_several_answers_at_once(server: str) -> None:
-    """n samples of one request, each different, with the usage of all of them."""
-
     reply = asyncio.run(_asked(server, "tiny", "three samples"))
     assert len({answer.text for answer in reply.answers}) == 3
     assert reply.usage.completion_tokens is not None
@@ -320,8 +317,6 @@ def test_the_server_gives_several_answers_at_once(server: str) -> None:
 
 @pytest.mark.parametrize(("model", "kind"), [("other", "not_found"), ("tiny", "bad_request")])
 def test_the_servers_errors_are_sorted(server: str, model: str, kind: str) -> None:
-    """A model that it does not serve, and a prompt that is too long."""
-
     with pytest.raises(RequestError) as raised:
         asyncio.run(_asked(server, model, "too long"))
     assert raised.value.kind == kind

@@ -47,7 +47,6 @@ def test_direct_is_the_bare_code() -> None:
 
 
 def test_direct_cannot_do_prose() -> None:
-    """The error names the setting and the way out."""
     with pytest.raises(ConfigError, match=r"dataset\.split complete"):
         resolve_settings(GenerationConfig(model="openai:m", prompt={"form": "direct"}), "instruct")
 

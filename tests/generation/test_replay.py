@@ -57,7 +57,6 @@ def test_samples_come_by_task_order_and_count_by_file_order(make_tasks, write_li
 
 
 def test_gzip_and_plain_files_are_the_same(make_tasks, write_lines) -> None:
-    """Compression changes nothing; blank lines and a byte order mark neither."""
     line = {"task_id": _ZERO, "solution": "é\u2028\r\n"}
     plain = load(write_lines(line), make_tasks(_ZERO))
     packed = write_lines(b"\xef\xbb\xbf" + json.dumps(line, ensure_ascii=False).encode(), "", name="s.jsonl.gz")
@@ -78,7 +77,6 @@ def test_known_keys_become_columns(make_tasks, write_lines) -> None:
 
 
 def test_half_an_emoji_is_replaced(make_tasks, write_lines) -> None:
-    """Text that was cut inside a surrogate pair is stored with a replacement character, whole pairs stay."""
     path = write_lines('{"task_id": "BigCodeBench/0", "solution": "# \\ud83d\\ude00 \\ud83d"}')
     assert load(path, make_tasks(_ZERO))["raw_text"].to_pylist() == ["# 😀 \ufffd"]
 

@@ -75,7 +75,6 @@ def test_twenty_defects_are_spelled_out_and_the_rest_counted(make_tasks, write_l
 
 
 def test_missing_tasks_are_named_with_foreign_ones(make_tasks, write_lines) -> None:
-    """Every task without an answer is an error that names it."""
     path = write_lines(_GOOD, {"task_id": "X/1", "solution": "s"})
     first, second, third = _error(path, make_tasks(_ZERO, _ONE, _TWO)).splitlines()
     assert "'X/1'" in first
@@ -84,7 +83,6 @@ def test_missing_tasks_are_named_with_foreign_ones(make_tasks, write_lines) -> N
 
 
 def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> None:
-    """Selected tasks of which none is answered are no empty success."""
     message = _error(write_lines(_GOOD), make_tasks(_ONE), selection=True)
     assert "holds no sample of the selected tasks" in message
 
@@ -143,7 +141,6 @@ def test_a_cut_off_gzip_file_tells_its_last_line(make_tasks, tmp_path: Path) -> 
 
 
 def test_absent_sources_are_named_with_the_choices(make_tasks, tmp_path: Path) -> None:
-    """A path that leads nowhere is told when it is fingerprinted and when it is read."""
     path = tmp_path / "none.jsonl"
     with pytest.raises(SamplesError, match=r"none\.jsonl: cannot be opened .*oracle, stub, cheat or starter"):
         fingerprint(SamplesConfig(source=str(path)))
@@ -208,7 +205,6 @@ def test_a_line_that_is_too_long_is_named(make_tasks, tmp_path: Path, name: str)
 
 
 def test_a_program_file_that_is_too_large_is_named(make_tasks, tmp_path: Path) -> None:
-    """In a folder of programs, with its name and the limit."""
     (tmp_path / "BigCodeBench_0").mkdir()
     (tmp_path / "BigCodeBench_0" / "0.py").write_text("#" * _LONG)
     said = _error(tmp_path, make_tasks(_ZERO))

@@ -51,7 +51,6 @@ def test_what_may_change_an_answer_changes_the_folder(change: dict[str, Any]) ->
 
 
 def test_the_key_is_no_part_of_what_is_stored() -> None:
-    """Neither the name of its variable nor anything of it."""
     assert "key" not in identity(config_of(api_key_variable="MY_KEY").generation)
 
 
@@ -63,21 +62,18 @@ def test_each_sample_has_a_seed_of_its_own() -> None:
 
 
 def test_requests_for_several_samples_cover_each_once() -> None:
-    """The last request of a task asks for what is left."""
     setting = setting_of(n_samples=5, samples_per_request=2, sampling={"seed": 10})
     found = [(one.sample_indices, one.seed) for one in setting.requests(TASKS[:1])]
     assert found == [((0, 1), 10), ((2, 3), 12), ((4,), 14)]
 
 
 def test_the_originals_nucleus_holds_above_temperature_0() -> None:
-    """Greedy answers need none; a stated one stays."""
     assert sampling_of(config_of(sampling={"temperature": 0.8}).generation.sampling, "chat").top_p == 0.95
     assert sampling_of(config_of().generation.sampling, "chat").top_p is None
     assert sampling_of(config_of(sampling={"temperature": 1, "top_p": 0.5}).generation.sampling, "chat").top_p == 0.5
 
 
 def test_own_ends_stand_beside_the_originals() -> None:
-    """Both end an answer, and none is named twice."""
     stop = sampling_of(config_of(sampling={"stop": ["###", "\ndef "]}).generation.sampling, "direct").stop
     assert stop[:2] == ("###", "\ndef ")
     assert len(stop) == len(set(stop))

@@ -69,7 +69,6 @@ def test_a_damaged_line_stops_the_run(tmp_path: Path, line: str) -> None:
 
 
 def test_custom_ids_lead_back_to_their_entries(tmp_path: Path) -> None:
-    """A custom id names its batch and its entry; those of others and of no entry lead nowhere."""
     with open_batch_log(tmp_path) as log:
         batch = log.intend("bcf-a", ENTRIES)
     assert [batch.position(batch.custom_id(number)) for number in range(5)] == [0, 1, 2, 3, 4]

@@ -66,7 +66,6 @@ def test_what_a_batch_does_not_answer_is_left(account: Account, run: Run, tmp_pa
 
 
 def test_the_latency_is_the_batchs(account: Account, tmp_path: Path) -> None:
-    """An answer's latency is the time that the provider states for its batch."""
     seconds: list[float] = []
 
     def record(*replies: ReplyRecord) -> None:
@@ -94,7 +93,6 @@ def test_direct_prompts_go_to_text_completions(openai_account: Account, run: Run
 
 
 def test_texts_may_hold_any_line_end(account: Account, run: Run, tmp_path: Path) -> None:
-    """Line and paragraph separators inside an answer do not cut its result in two."""
     account.answer = "a\u2028b\u2029c\x85d {prompt}"
     assert run(account, [request(0)]).left == ()
     assert recorded(tmp_path) == [("T/0", 0, "a\u2028b\u2029c\x85d task 0 [ok]")]
@@ -113,7 +111,6 @@ def test_a_failing_look_is_repeated(account: Account, run: Run, tmp_path: Path, 
 
 
 def test_retry_after_is_honoured(account: Account, run: Run) -> None:
-    """A poll that is told to wait is not repeated before."""
     moments: list[float] = []
     refused = fails_once("GET", POLL[account.dialect], StatusError(429, "later", retry_after="0.5"))
 
@@ -176,7 +173,6 @@ def test_others_batches_are_told_from_a_lost_one(anthropic_account: Account, run
 
 
 def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tmp_path: Path) -> None:
-    """The account's list is read page by page."""
     for number in range(230):
         account.add([(f"other-{number}", {"model": "m", "messages": [{"content": "x"}]})], polls=0)
 
@@ -194,7 +190,6 @@ def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tm
 
 
 def test_a_rejected_batch_is_left_with_the_reason(openai_account: Account, run: Run, tmp_path: Path) -> None:
-    """Where the queue is too short for a batch, its requests are there to be asked singly."""
     openai_account.reject = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
     outcome = run(openai_account, TWENTY[:3])
     assert [one.request for one in outcome.left] == TWENTY[:3]
@@ -287,7 +282,6 @@ def _cancel_all(account: Account) -> None:
 
 
 def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, run: Run, tmp_path: Path) -> None:
-    """What was answered before is collected, the rest is left."""
     requests = [request(0), request(1, "slow"), request(2)]
     _interrupted(account, tmp_path, requests)
     _cancel_all(account)
@@ -319,7 +313,6 @@ def test_a_provider_that_stays_silent_ends_the_run(account: Account, run: Run, t
 
 
 def test_a_folder_belongs_to_one_run_at_a_time(account: Account, tmp_path: Path) -> None:
-    """A second run is told to wait before it submits anything."""
     with open_batch_log(tmp_path), pytest.raises(GenerationError, match="another run"):
         with_api(account, lambda api: run_batches(TWENTY, api, tmp_path, record=print, settings=SETTINGS))
     assert account.batches == {}

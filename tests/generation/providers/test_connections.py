@@ -33,8 +33,6 @@ def test_as_many_requests_as_connections_are_under_way(name: str):
 
 
 def test_no_more_requests_than_connections_are_under_way(name: str):
-    """The pool is a limit as well: what is above it waits for its turn."""
-
     async def use(provider: Any) -> None:
         await asyncio.gather(*(provider.ask(chat()) for _ in range(9)))
 
@@ -52,7 +50,6 @@ def test_closing_gives_every_connection_back(name: str):
 
 
 def test_a_proxy_of_the_environment_does_not_see_loopback(name: str, monkeypatch: pytest.MonkeyPatch):
-    """A server on this machine is asked directly, whatever proxies are set."""
     for variable in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:9")
     with model_server() as server:
@@ -81,7 +78,6 @@ def test_a_key_of_the_environment_does_not_reach_an_own_server(name: str, monkey
 
 
 def test_the_key_is_sent_as_the_provider_wants_it(name: str):
-    """The right key is let in, a wrong one is not."""
     with model_server(key=KEY) as server:
         assert asked(server, name).answers
         with pytest.raises(RequestError) as caught:
@@ -131,6 +127,5 @@ def test_a_key_is_never_shown(name: str, outcome: Outcome, caplog: pytest.LogCap
 
 
 def test_an_endpoint_does_not_show_its_key():
-    """Endpoints are logged and stored."""
     assert "canary" not in repr(Endpoint("m", api_key=KEY))
     assert "canary" not in str(open_provider("openai", Endpoint("m", api_key=KEY)))

@@ -14,7 +14,6 @@ NETWORK = [name for name, info in PROVIDERS.items() if not info.offline]
 
 @pytest.mark.parametrize(("wrong", "hint"), [("opnai", "did you mean openai"), ("Anthropic", "did you mean anthropic")])
 def test_a_misspelt_provider_gets_a_hint(wrong: str, hint: str):
-    """The message names all that are known, and the closest one where there is one."""
     with pytest.raises(ConfigError, match=hint) as caught:
         open_provider(wrong, Endpoint("m"))
     assert all(name in str(caught.value) for name in PROVIDERS)
@@ -24,7 +23,6 @@ def test_a_misspelt_provider_gets_a_hint(wrong: str, hint: str):
 
 @pytest.mark.parametrize("name", ["vllm", "transformers"])
 def test_offline_engines_are_no_network_providers(name: str):
-    """They are known by name, and opened elsewhere."""
     assert PROVIDERS[name].offline
     with pytest.raises(ConfigError, match="loads models here"):
         open_provider(name, Endpoint("m"))
@@ -32,7 +30,6 @@ def test_offline_engines_are_no_network_providers(name: str):
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "google", "mistral", "huggingface"])
 def test_a_missing_key_is_named_by_its_variable(name: str, monkeypatch: pytest.MonkeyPatch):
-    """The message says which variable to set, whether it is looked up or was never given."""
     for variable in PROVIDERS[name].key_variables:
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(ConfigError, match=f"set the environment variable {PROVIDERS[name].key_variables[0]}"):
@@ -100,7 +97,6 @@ def _printed(program: str) -> str:
 
 
 def test_a_missing_sdk_names_the_extra():
-    """Without its SDK the one provider that has one says how to install it."""
     printed = _printed(
         "import sys; sys.modules['google.genai'] = sys.modules['google'] = None\n"
         "from bigcodeflow.generation.providers import Endpoint, open_provider\n"
@@ -112,7 +108,6 @@ def test_a_missing_sdk_names_the_extra():
 
 
 def test_the_list_of_providers_imports_no_client():
-    """What needs only the names starts at once."""
     printed = _printed(
         "import sys, bigcodeflow.generation.providers\n"
         "print(sorted({'google.genai', 'huggingface_hub', 'httpx2', 'httpx'} & set(sys.modules)))"

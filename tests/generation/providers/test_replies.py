@@ -32,7 +32,6 @@ def replied(name: str, body: Any) -> Any:
 
 
 def test_text_and_reasoning_come_apart(name: str):
-    """The text is joined and left as it is; reasoning never mixes with it."""
     with model_server([SAID]) as server:
         reply = asked(server, name)
     assert reply.answers == (Answer(SAID.text, "stop", "Let me see."),)
@@ -76,7 +75,6 @@ def test_each_reply_names_the_request(name: str):
 
 @pytest.mark.parametrize("name", ["openai", "google", "mistral", "huggingface"])
 def test_several_answers_come_in_order(name: str):
-    """Answers are in the order of their numbers, whatever order they are sent in."""
     with model_server() as server:
         reply = asked(server, name, chat(samples=3))
     assert [answer.text for answer in reply.answers] == ["answer 0.0", "answer 0.1", "answer 0.2"]
@@ -114,7 +112,6 @@ def test_google_may_leave_written_tokens_out():
 @pytest.mark.filterwarnings("ignore:.*is not a valid FinishReason:UserWarning")  # of Google's SDK
 @pytest.mark.parametrize("reason", ["a_reason_of_tomorrow", None])
 def test_an_unknown_end_is_other(name: str, reason: str | None):
-    """A reason that is not known yet, or none, is not taken for a proper end."""
     choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": "x"}}
     bodies: dict[str, Any] = {
         "anthropic": {"content": [{"type": "text", "text": "x"}], "stop_reason": reason},
@@ -151,8 +148,6 @@ def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():
 
 @given(body=JSON | st.builds(lambda value: {"choices": [value], "content": [value], "usage": value}, JSON))
 def test_no_answer_breaks_the_reading(body: Any):
-    """Whatever JSON comes back is a reply or an error of ours, never another exception."""
-
     for read in (completion_reply, message_reply):
         with contextlib.suppress(RequestError):
             assert isinstance(read(decoded(json.dumps(body))), Reply)

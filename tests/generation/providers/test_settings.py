@@ -41,7 +41,6 @@ USUAL = [
 
 @pytest.mark.parametrize(("name", "model"), USUAL)
 def test_the_usual_settings_are_taken(name: str, model: str):
-    """Greedy chat is what every provider's ordinary models take."""
     assert problems(name, model) == []
 
 
@@ -92,7 +91,6 @@ def test_each_parameter_is_sent_or_a_problem(name: str, parameter: str, base_url
     ],
 )
 def test_a_form_that_is_not_taken_is_a_problem(name: str, model: str, base_url: str, taken: set[str], form: PromptForm):
-    """The line names the setting, and what to set it to."""
     lines = [line for line in problems(name, model, form=form, base_url=base_url) if "prompt.form" in line]
     assert bool(lines) == (form not in taken)
     assert all("set it to" in line for line in lines)
@@ -165,7 +163,6 @@ def test_what_a_model_does_not_take_is_a_problem(name: str, model: str, sampling
     ],
 )
 def test_what_a_model_takes_is_none(name: str, model: str, sampling: Sampling):
-    """The rules hit the models that they are about, and no others."""
     assert problems(name, model, sampling) == []
 
 
@@ -186,6 +183,5 @@ def test_what_is_done_differently_is_noted(name: str, model: str, form: PromptFo
 
 
 def test_openai_promises_nothing_about_seeds():
-    """Who gives a seed learns what it is worth."""
     assert opened("openai", "gpt-4o").notes(chat(seed=1))
     assert not opened("openai", "gpt-4o").notes(chat())

@@ -51,7 +51,6 @@ def test_the_body_that_is_stored_is_the_body_that_arrives(name: str, sampling: S
 
 
 def test_what_is_not_given_is_not_sent(name: str):
-    """Without settings nothing but the model and the prompt goes out, so that the provider decides."""
     body = sent(name, chat(sampling=Sampling()))
     empty = {"options", "generationConfig"}
     assert set(body) <= {"model", "messages", "system", "contents", "systemInstruction", "stream", "tools"} | empty
@@ -152,7 +151,6 @@ def test_google_parameters():
 
 
 def test_mistral_parameters():
-    """The seed is called random_seed."""
     body = sent("mistral", chat(sampling=EVERYTHING, seed=3, samples=2))
     assert body["random_seed"] == 3
     assert body["n"] == 2
@@ -161,7 +159,6 @@ def test_mistral_parameters():
 
 
 def test_ollama_parameters():
-    """Sampling goes into options in Ollama's names."""
     body = sent("ollama", chat(sampling=EVERYTHING, seed=3, options={"num_ctx": 9000}))
     assert body["options"] == {
         "temperature": 0.25,
@@ -211,7 +208,6 @@ def test_direct_continues_bare_text(name: str, path: str):
 
 
 def test_several_turns_stay_in_order(name: str):
-    """Earlier answers come between the user's turns."""
     turns = (Message("user", "a"), Message("assistant", "b"), Message("user", "c"))
     body = sent(name, Request("t", (0,), Prompt("chat", turns), SETTINGS))
     texts = [turn.get("content") or turn["parts"][0]["text"] for turn in body.get("messages") or body["contents"]]
