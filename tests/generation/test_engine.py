@@ -53,7 +53,7 @@ def test_a_record_holds_what_was_sent_and_what_came(ledger: AnswerLedger) -> Non
         return RequestError("connection", "dropped") if before == 0 else None
 
     model = Model(latency_seconds=2.0, script=fails_once)
-    run(generate([request(1, seed=5)], model, ledger, settings(), price=lambda usage, served: 0.5))
+    run(generate([request(1, seed=5)], model, ledger, settings(), price=lambda _: 0.5))
     (kept,) = ledger.records()
     assert kept.body == {"prompt": "Task 1, please.", "seed": 5, "n": 1}
     assert kept.answers == (Answer("Task/1, sample 0", "stop"),)

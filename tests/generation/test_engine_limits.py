@@ -215,7 +215,7 @@ def test_a_request_without_an_answer_in_time_is_asked_again(ledger: AnswerLedger
     assert outcome.seconds < 40
 
 
-def by_tokens(usage: TokenUsage, _served: str | None) -> float | None:
+def by_tokens(usage: TokenUsage) -> float | None:
     return None if usage.completion_tokens is None else usage.completion_tokens / 1000
 
 
@@ -240,5 +240,5 @@ def test_a_cost_limit_without_a_price_is_an_error_before_anything_is_sent(ledger
 def test_unknown_prices_are_no_zeros(ledger: AnswerLedger) -> None:
     """Cost is stated for priced replies alone."""
     prices = iter([0.5, None, None, 0.25])
-    outcome = run(generate(requests(4), Model(), ledger, settings(), price=lambda *_: next(prices)))
+    outcome = run(generate(requests(4), Model(), ledger, settings(), price=lambda _: next(prices)))
     assert outcome.totals.cost_usd == 0.75

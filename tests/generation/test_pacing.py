@@ -156,7 +156,7 @@ def test_backoff_spreads_over_the_whole_bound() -> None:
 @pytest.mark.parametrize(("share", "stops"), [(0.3, False), (0.45, False), (0.6, True)])
 def test_the_budget_bears_a_minority_of_retries(share: float, stops: bool) -> None:  # noqa: FBT001
     """A provider that fails three times in ten is borne for any length of time, one that fails six in ten is not."""
-    budget, chance = RetryBudget(POLICY, slots=64), Random(5)
+    budget, chance = RetryBudget(slots=64), Random(5)
     for _ in range(20_000):
         budget.sent(retry=chance.random() < share)
         if budget.used_up:
@@ -166,7 +166,7 @@ def test_the_budget_bears_a_minority_of_retries(share: float, stops: bool) -> No
 
 def test_the_budget_forgets_old_troubles() -> None:
     """Only the last thousand requests count, and a hundred retries are always allowed."""
-    budget = RetryBudget(POLICY, slots=1)
+    budget = RetryBudget(slots=1)
     for _ in range(100):
         budget.sent(retry=True)
     assert budget.used_up is None
@@ -238,7 +238,7 @@ def test_two_failures_far_apart_are_no_silence() -> None:
     assert circuit.failed(BROKEN, 700.0, probe=False) is None
 
 
-def per_token(usage: TokenUsage, _model: str | None) -> float | None:
+def per_token(usage: TokenUsage) -> float | None:
     return None if usage.completion_tokens is None else usage.completion_tokens * 0.01
 
 

@@ -118,7 +118,6 @@ class AnswerLedger:
     folder: Path
 
     def keys(self) -> set[AnswerKey]:
-        """Identities of all recorded answers."""
         return {key for fields in self._records() for key in _keys(fields)}
 
     def records(self) -> Iterator[ReplyRecord]:
@@ -242,7 +241,6 @@ class GroupCommit:
         self._unsynced = 0
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._error: GenerationError | None = None
 
     @property
     def idle(self) -> bool:
@@ -258,30 +256,26 @@ class GroupCommit:
         self._unsynced += len(record.answers)
         if self.idle:
             self._task = asyncio.get_running_loop().create_task(self._sync())
+            self._task.add_done_callback(lambda _: self._on_synced(0))  # wakes the loop, which checks
 
     def check(self) -> None:
         """Raise the GenerationError that syncing failed with, if it did."""
-        if self._error is not None:
-            raise self._error
+        if self._task is not None and self._task.done():
+            self._task.result()
 
     async def close(self) -> None:
         self._closing.set()
         if self._task is not None:
             await asyncio.shield(self._task)
-        self.check()
 
     async def _sync(self) -> None:
-        try:
-            while self._unsynced:
-                with suppress(TimeoutError):  # wait for further replies, unless none will come
-                    async with asyncio.timeout(_GROUP_SECONDS):
-                        await self._closing.wait()
-                samples, self._unsynced = self._unsynced, 0
-                await asyncio.to_thread(self._writer.sync)
-                self._on_synced(samples)
-        except GenerationError as error:  # this task has no caller to raise it to
-            self._error = error
-            self._on_synced(0)  # wakes the loop, which checks
+        while self._unsynced:
+            with suppress(TimeoutError):  # wait for further replies, unless none will come
+                async with asyncio.timeout(_GROUP_SECONDS):
+                    await self._closing.wait()
+            samples, self._unsynced = self._unsynced, 0
+            await asyncio.to_thread(self._writer.sync)
+            self._on_synced(samples)
 
 
 def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:

@@ -64,7 +64,6 @@ class LoggedBatch:
 
     @property
     def open_entries(self) -> Iterator[tuple[int, BatchEntry]]:
-        """Position and entry of what is not done with."""
         return ((at, entry) for at, entry in enumerate(self.entries) if at not in self.settled)
 
 
@@ -89,16 +88,13 @@ class BatchLog:
                 ) from None
 
     def intend(self, tag: str, entries: Sequence[BatchEntry]) -> LoggedBatch:
-        """Note that a batch is about to be submitted."""
         self._note({"event": "intended", "tag": tag, "at": datetime.now(UTC).isoformat(), "entries": entries})
         return self.batches[tag]
 
     def submitted(self, batch: LoggedBatch, batch_id: str) -> None:
-        """Note the id that the provider gave."""
         self._note({"event": "submitted", "tag": batch.tag, "batch_id": batch_id})
 
     def settled(self, batch: LoggedBatch, positions: Iterable[int]) -> None:
-        """Note entries that are done with."""
         if done := sorted(set(positions) - batch.settled):
             self._note({"event": "settled", "tag": batch.tag, "positions": done})
 
@@ -178,7 +174,6 @@ class PendingSamples:
         self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))
 
     def leave(self, entry: BatchEntry, error: RequestError) -> None:
-        """What is wanted of an entry is left."""
         rest = [sample for sample in entry.samples if sample in self._requests]
         if rest:
             indices = tuple(sample.sample_index for sample in rest)

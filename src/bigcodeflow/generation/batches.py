@@ -61,7 +61,6 @@ class BatchProgress(NamedTuple):
 
 class BatchOutcome(NamedTuple):
     recorded: int
-    """Replies that were handed to `record` in this run."""
     left: tuple[Left, ...]
 
 
@@ -164,7 +163,6 @@ class _Driver:
         self._tracked += [self._new(chunk) for chunk in chunks]
 
     def _new(self, requests: Sequence[Request], failing_since: float | None = None) -> _TrackedBatch:
-        """A batch that nobody knows yet."""
         batch = LoggedBatch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), [BatchEntry.of(one) for one in requests])
         return _TrackedBatch(batch, frozenset(range(len(requests))), requests, failing_since=failing_since)
 
@@ -296,7 +294,7 @@ class _Driver:
                 reply,
                 body=self._api.provider.body(request),
                 latency_seconds=seconds,
-                cost_usd=self._price and self._price(reply.usage, reply.served_model),
+                cost_usd=self._price and self._price(reply.usage),
                 sent_at=batch.intended_at,
             )
             for position, reply in replies.items()

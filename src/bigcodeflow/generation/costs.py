@@ -3,6 +3,8 @@
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from math import inf
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,11 +29,9 @@ class Price(_Table):
     """Price of some models of a provider, in USD per million tokens."""
 
     provider: str
-    """As in front of the colon of generation.model."""
     models: tuple[str, ...] = Field(min_length=1)
     """Names or patterns with ? and *."""
     input: _Usd
-    """Tokens read."""
     output: _Usd
     """Tokens written, reasoning included."""
     cached_input: _Usd | None = None
@@ -47,14 +47,9 @@ class PriceList(_Table):
 
     def find(self, provider: str, model: str) -> Price | None:
         """The price of a model, by the longest pattern that fits; None where none does."""
-        fitting = [
-            (len(pattern), price)
-            for price in self.prices
-            if price.provider == provider
-            for pattern in price.models
-            if fnmatchcase(model, pattern)
-        ]
-        return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
+        prices = [price for price in self.prices if price.provider == provider]
+        fitting = [(price, len(pattern)) for price in prices for pattern in price.models if fnmatchcase(model, pattern)]
+        return max(fitting, key=itemgetter(1))[0] if fitting else None
 
 
 def load_prices(path: str | Path | None = None) -> PriceList:
@@ -87,8 +82,8 @@ def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> 
     return dollars / 1_000_000 * (price.batch if batch and price.batch is not None else 1)
 
 
-ReplyPrice = Callable[[TokenUsage, str | None], float | None]
-"""US dollars of a reply by its tokens and the served model (None before there is a reply); None where unknown."""
+ReplyPrice = Callable[[TokenUsage], float | None]
+"""US dollars of a reply by its tokens; None where unknown."""
 
 
 class Spending:
@@ -99,19 +94,19 @@ class Spending:
     """
 
     def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None) -> None:
-        self._price, self._limit_usd = price, max_cost_usd
+        self._price, self._limit_usd = price, inf if max_cost_usd is None else max_cost_usd
         self._unpriced_usd = self._reserved_usd = 0.0
         self.cost_usd: float | None = None
         """Price of the replies of which it is known; None where none is."""
 
-    def of(self, usage: TokenUsage, served_model: str | None) -> float | None:
-        return None if self._price is None else self._price(usage, served_model)
+    def of(self, usage: TokenUsage) -> float | None:
+        return self._price and self._price(usage)
 
     def expected(self, usage: TokenUsage) -> float:
         """What a request may cost; 0 where nothing limits the cost."""
-        if self._limit_usd is None:
+        if self._limit_usd == inf:
             return 0.0
-        cost = self.of(usage, None)
+        cost = self.of(usage)
         if cost is None:
             raise GenerationError(
                 f"max_cost_usd is {self._limit_usd:g}, but no price is known for this model: "
@@ -120,8 +115,6 @@ class Spending:
         return cost
 
     def has_room(self, expected_usd: float) -> bool:
-        if self._limit_usd is None:
-            return True
         spent_usd = (self.cost_usd or 0.0) + self._unpriced_usd + self._reserved_usd
         return spent_usd + expected_usd <= self._limit_usd * (1 + 1e-9)  # sums of floats are not exact
 
@@ -138,8 +131,9 @@ class Spending:
 
     @property
     def limit_reached(self) -> str:
-        spent_usd, limit_usd = (self.cost_usd or 0.0) + self._unpriced_usd, self._limit_usd or 0.0
-        return f"max_cost_usd: {spent_usd:.4f} of {limit_usd:g} US dollars are spent, and one more answer may cost more"
+        spent_usd = (self.cost_usd or 0.0) + self._unpriced_usd
+        spent = f"{spent_usd:.4f} of {self._limit_usd:g} US dollars are spent"
+        return f"max_cost_usd: {spent}, and one more answer may cost more"
 
 
 class RequestEstimate(NamedTuple):
@@ -159,15 +153,13 @@ class RequestEstimate(NamedTuple):
 def estimate_requests(
     settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
-    """Count what is still to be asked; sends nothing."""
     config = settings.config
     known = AnswerLedger(answers_folder / ledger_key(config)).keys()
     wanted = requests_by_answer(settings.requests(tasks))
     missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
     tokens = sum(request.prompt.characters // _CHARACTERS_PER_TOKEN for request in missing)
     left = sum(key not in known for key in wanted)
-    limit = settings.sampling.max_tokens
-    longest = None if limit is None else limit * left
+    longest = None if settings.sampling.max_tokens is None else settings.sampling.max_tokens * left
     price = load_prices().find(*provider_and_model(config))
     cost = None if longest is None else cost_usd(price, TokenUsage(tokens, longest), batch=config.requests.batch)
     return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, cost)

@@ -15,21 +15,11 @@ from random import Random
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import RequestsConfig
+from bigcodeflow.generation import retries
 from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, OnWait, ReplyRecord
 from bigcodeflow.generation.costs import ReplyPrice, Spending
 from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import Provider
-from bigcodeflow.generation.retries import (
-    Circuit,
-    Expectation,
-    Pace,
-    QueuedRequest,
-    RequestQueue,
-    RetryBudget,
-    RetryPolicy,
-    Throttle,
-    backoff_seconds,
-)
 
 SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
 """Makes what is entered around each request, such as a limit that several processes share."""
@@ -47,8 +37,6 @@ _REMEDIES: dict[ErrorKind, str] = {
 
 @dataclass(slots=True)
 class GenerationProgress:
-    """A run at one moment."""
-
     samples_known: int = 0
     """Answered by earlier runs."""
     samples_recorded: int = 0
@@ -60,7 +48,6 @@ class GenerationProgress:
     concurrency: int = 0
     """Requests that may be under way now; fewer than the setting while the provider says that it is too much."""
     errors: Counter[ErrorKind] = field(default_factory=Counter)
-    """Requests that ended without an answer, by kind."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
@@ -95,14 +82,12 @@ class SampleFailure(NamedTuple):
     sample_index: int
     kind: ErrorKind
     message: str
-    """What the last request ended with."""
     attempts: int
 
 
 class GenerationOutcome(NamedTuple):
     totals: GenerationProgress
     failures: tuple[SampleFailure, ...]
-    """In the order of task and sample."""
     stopped_because: str | None
     """Why the run ended before everything had been asked, and what to do; None where it did not."""
     seconds: float
@@ -122,7 +107,7 @@ async def generate(
     progress: Report = lambda _: None,
     waiting: OnWait = lambda _: None,
     shared_limit: SharedLimit = nullcontext,
-    policy: RetryPolicy | None = None,
+    policy: retries.RetryPolicy | None = None,
 ) -> GenerationOutcome:
     """Ask for every sample of the requests that the ledger does not hold, and record the replies.
 
@@ -138,7 +123,7 @@ async def generate(
         GenerationError: the disk takes no answers, or cost is limited and no price is known.
     """
     async with ledger.writing_async(waiting) as writer:
-        loop = _RequestLoop(requests, provider, writer, settings, policy or RetryPolicy(), price=price)
+        loop = _RequestLoop(requests, provider, writer, settings, policy or retries.RetryPolicy(), price=price)
         return await loop.run(progress, shared_limit)
 
 
@@ -149,21 +134,21 @@ class _RequestLoop:
         provider: Provider,
         writer: AnswerWriter,
         settings: RequestsConfig,
-        policy: RetryPolicy,
+        policy: retries.RetryPolicy,
         *,
         price: ReplyPrice | None,
     ) -> None:
         self._provider, self._settings, self._policy = provider, settings, policy
         self._known = writer.known
-        self._queue = RequestQueue(requests, self._known)
+        self._queue = retries.RequestQueue(requests, self._known)
         self._commit = GroupCommit(writer, self._on_synced)
-        self._expectation = Expectation()
+        self._expectation = retries.Expectation()
         self._spending = Spending(price, settings.max_cost_usd)
-        self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
+        self._pace = retries.Pace(settings.requests_per_minute, settings.tokens_per_minute)
         self._random = Random()  # noqa: S311 -- spreads waits, keeps no secret
-        self._throttle = Throttle(settings.concurrency, self._random)
-        self._budget = RetryBudget(policy, settings.concurrency)
-        self._circuit = Circuit(policy)
+        self._throttle = retries.Throttle(settings.concurrency, self._random)
+        self._budget = retries.RetryBudget(settings.concurrency)
+        self._circuit = retries.Circuit(policy)
         self._progress = GenerationProgress()
         self._recorded: deque[tuple[float, int]] = deque()
         """Time and samples recorded, over the last minute."""
@@ -173,7 +158,6 @@ class _RequestLoop:
         self._now = asyncio.get_running_loop().time
 
     async def run(self, report: Report, shared_limit: SharedLimit) -> GenerationOutcome:
-        """Ask until there is nothing left to ask."""
         started = self._now()
         try:
             async with asyncio.TaskGroup() as group:
@@ -238,8 +222,7 @@ class _RequestLoop:
                 return inf, ""
         return longest_seconds, next((reason for reason, seconds in waits.items() if seconds >= 1), "")
 
-    async def _attempt(self, job: QueuedRequest, shared_limit: SharedLimit) -> None:
-        """Send a request that has been counted, and note what it ends with."""
+    async def _attempt(self, job: retries.QueuedRequest, shared_limit: SharedLimit) -> None:
         try:
             async with shared_limit():
                 if self._stopped_because is not None:  # it waited for the shared limit meanwhile
@@ -262,7 +245,7 @@ class _RequestLoop:
                     body=body,
                     latency_seconds=self._now() - job.sent_at,
                     attempts=job.attempts,
-                    cost_usd=self._spending.of(reply.usage, reply.served_model),
+                    cost_usd=self._spending.of(reply.usage),
                     sent_at=started_at,
                 )
                 self._received(job, record)
@@ -282,7 +265,7 @@ class _RequestLoop:
             raise RequestError("malformed", "a reply without a single answer")
         return reply
 
-    def _received(self, job: QueuedRequest, record: ReplyRecord) -> None:
+    def _received(self, job: retries.QueuedRequest, record: ReplyRecord) -> None:
         self._commit.put(record)
         self._spending.spend(record.cost_usd, job.expected_usd)
         self._expectation.learn(record.usage, len(record.answers))
@@ -295,15 +278,15 @@ class _RequestLoop:
         if len(record.answers) < len(job.request.sample_indices):
             self._queue.put_rest(job, len(record.answers))
 
-    def _failed(self, job: QueuedRequest, error: RequestError) -> None:
+    def _failed(self, job: retries.QueuedRequest, error: RequestError) -> None:
         job.error = error
         self._progress.errors[error.kind] += 1
         described = f"{error.kind.replace('_', ' ')}: {error}"
         if not error.worth_another_try:  # the same request will always end so
             self._circuit.answered()  # the provider is there
             self._give_up(job)
-            row = self._policy.failures_in_a_row
-            wrong_for_all = not self._progress.replies and not self._known and len(self._failures) >= row
+            nothing_came = not self._progress.replies and not self._known
+            wrong_for_all = nothing_came and len(self._failures) >= retries.FAILURES_IN_A_ROW
             if error.concerns_every_request or wrong_for_all:
                 self._stop(f"{described}: {_REMEDIES.get(error.kind, 'check the settings')}; {_GO_ON}")
             return
@@ -312,17 +295,17 @@ class _RequestLoop:
             self._throttle.refused(error, sent_at=job.sent_at, now=now)
         hopeless = self._circuit.failed(error, now, probe=job.is_probe)
         wait_seconds = error.retry_after_seconds or 0.0
-        if not hopeless and wait_seconds > self._policy.longest_retry_after_seconds:
+        if not hopeless and wait_seconds > retries.LONGEST_RETRY_AFTER_SECONDS:
             hopeless = f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
         hopeless = hopeless or self._budget.used_up
         if job.attempts >= self._settings.attempts:
             self._give_up(job)
         else:
-            self._queue.put_back(job, now + backoff_seconds(self._policy, job.attempts, error, self._random))
+            self._queue.put_back(job, now + retries.backoff_seconds(self._policy, job.attempts, error, self._random))
         if hopeless:
             self._stop(f"{hopeless}: {described}: {_GO_ON}")
 
-    def _give_up(self, job: QueuedRequest) -> None:
+    def _give_up(self, job: retries.QueuedRequest) -> None:
         if job.error is not None:
             failure = (job.error.kind, str(job.error), job.attempts)
             self._failures += [SampleFailure(job.request.task_id, one, *failure) for one in job.request.sample_indices]

@@ -40,9 +40,7 @@ class Prompt:
     """'chat': turns that end with the user's; 'prefill': turns that end with the beginning of the assistant's, to be
     continued; 'direct': text to be continued, without turns."""
     messages: tuple[Message, ...] = ()
-    """Turns; empty for 'direct'."""
     text: str = ""
-    """The text of 'direct'; empty otherwise."""
     template_sha: str = ""
     """sha256 of what the prompt was made with but the task's own text."""
 
@@ -69,14 +67,11 @@ class Sampling:
     """Budget of tokens for reasoning; 0 switches it off where the provider can."""
 
     def given(self) -> dict[str, Any]:
-        """The parameters that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call for the samples of a task."""
-
     task_id: str
     sample_indices: tuple[int, ...]
     """0-based numbers of the samples asked for; more than one only where the provider takes ``n``."""
@@ -96,8 +91,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One sample's text, as the model gave it."""
-
     text: str
     finish_reason: FinishReason
     reasoning: str = ""
@@ -119,8 +112,6 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a provider made of a request."""
-
     answers: tuple[Answer, ...]
     """In the order of the request's sample_indices; fewer where the provider returned fewer."""
     usage: TokenUsage
@@ -137,7 +128,6 @@ class RequestError(Exception):
         super().__init__(message)
         self.kind = kind
         self.retry_after_seconds = retry_after_seconds
-        """What the provider asked for in Retry-After, if it did."""
 
     @property
     def worth_another_try(self) -> bool:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ from bigcodeflow.generation.model_settings import (
     endpoint_of,
     ledger_key,
     provider_and_model,
-    raw_text,
     resolve_settings,
 )
 from bigcodeflow.generation.providers import open_batches, open_provider, provider_info
@@ -113,7 +113,6 @@ class _SamplesRun:
             yield queue.take(0.0).request
 
     async def online(self) -> _Outcome:
-        """By batches where that is wanted, and singly what is left."""
         config = self.settings.config
         name, model = provider_and_model(config)
         price = load_prices().find(name, model)
@@ -124,7 +123,7 @@ class _SamplesRun:
                 provider,
                 self.ledger,
                 config.requests,
-                price=lambda usage, _served: cost_usd(price, usage),
+                price=partial(cost_usd, price),
                 progress=lambda progress: self.report(progress.samples_done, self.samples, progress.in_words()),
                 waiting=self.notify,
                 shared_limit=self.shared_limit,
@@ -146,7 +145,7 @@ class _SamplesRun:
                 api,
                 folder,
                 record=writer.append,
-                price=lambda usage, _served: cost_usd(price, usage, batch=True),
+                price=partial(cost_usd, price, batch=True),
                 progress=report,
                 notify=self.notify,
             )
@@ -186,7 +185,8 @@ def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, 
         rows[key] = {
             "task_id": key.task_id,
             "sample_index": key.sample_index,
-            "raw_text": raw_text(requests[key].prompt, answer.text),
+            "raw_text": requests[key].prompt.text
+            + answer.text,  # with 'direct' the answer goes on where the prompt ends
             "provider": provider,
             "served_model": record.served_model,
             "request_id": record.request_id,

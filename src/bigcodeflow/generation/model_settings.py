@@ -48,13 +48,6 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
     return Prompt(form, messages=tuple(turns), template_sha=template_sha)
 
 
-def raw_text(prompt: Prompt, answer: str) -> str:
-    """What the sanitizer reads: with the form 'direct' the answer goes on where the prompt ends."""
-    return prompt.text + answer if prompt.form == "direct" else answer
-
-
-#: The original's nucleus wherever it does not take the likeliest word.
-_TOP_P = 0.95
 #: How a model is loaded where that may change what it answers.
 _LOADED = {"revision", "tokenizer", "dtype", "lora", "max_model_tokens"}
 #: The same, left out where they are empty: answers that were paid for keep the folder that they are in.
@@ -63,8 +56,6 @@ _LOADED_OTHERWISE = ("environment", "trust_remote_code")
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How every task is asked."""
-
     split: Split
     form: PromptForm
     sampling: Sampling
@@ -91,7 +82,6 @@ class ModelSettings:
 
 
 def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
-    """Both parts of generation.model."""
     provider, _, model = config.model.partition(":")
     return provider, model
 
@@ -123,7 +113,7 @@ def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
     """The parameters that are sent, the original's defaults and ends of answers included."""
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
-        given["top_p"] = _TOP_P
+        given["top_p"] = 0.95  # the original's nucleus wherever it does not take the likeliest word
     return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *STOPS[form]))))
 
 

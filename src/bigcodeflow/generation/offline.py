@@ -92,7 +92,6 @@ class _Worker:
             self.process.wait(30)
 
     def failure(self, event: Mapping[str, Any]) -> GenerationError:
-        """What a worker's last word means, and what to do."""
         kind = event["kind"] if event["kind"] in _REMEDIES else "other"
         logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", self.output())
         message = event["message"]
@@ -102,7 +101,6 @@ class _Worker:
         return GenerationError(f"{self.config.model}: {message} — {remedy}")
 
     def death(self, left: int = 0) -> GenerationError:
-        """How the process ended without a last word, and the last line that it printed."""
         logger.warning("the worker printed:\n%s", self.output())
         self.wait()
         status = self.process.returncode

@@ -25,6 +25,14 @@ _UNLIMITED_ANSWER_TOKENS = 1024
 _NEWEST = 0.05
 
 
+#: So many failures without an answer between them, and only a probe is sent from time to time.
+FAILURES_IN_A_ROW = 10
+#: A provider that asks to wait longer ends the run: a daily quota is not waited for in silence.
+LONGEST_RETRY_AFTER_SECONDS = 900.0
+#: A provider that has answered nothing for so long ends the run.
+_GIVE_UP_SECONDS = 600.0
+
+
 class Expectation:
     """Tokens that a request will take, before it is sent: the whole prompt, and answers of a likely length."""
 
@@ -151,21 +159,9 @@ class RetryPolicy:
     first_backoff_seconds: float = 1.0
     """Longest wait before the second attempt; doubles with each further one."""
     longest_backoff_seconds: float = 60.0
-    longest_retry_after_seconds: float = 900.0
-    """A provider that asks to wait longer ends the run: a daily quota is not waited for in silence."""
-    window: int = 1000
-    """Requests that the budget for retries looks back on."""
-    retries_allowed: int = 100
-    """So many retries in the window are always allowed."""
-    share_allowed: float = 0.5
-    """So large a share of the window may be retries."""
-    failures_in_a_row: int = 10
-    """So many failures without an answer between them, and only a probe is sent from time to time."""
     first_probe_seconds: float = 1.0
     """Wait before the first probe; doubles with each further one."""
     longest_probe_seconds: float = 60.0
-    give_up_seconds: float = 600.0
-    """A provider that has answered nothing for so long ends the run."""
 
 
 def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
@@ -184,10 +180,11 @@ class RetryBudget:
     Rate limits are no part of it: what they turned away cost nothing, and the throttle answers them.
     """
 
-    def __init__(self, policy: RetryPolicy, slots: int) -> None:
+    _ALWAYS_ALLOWED = 100
+
+    def __init__(self, slots: int) -> None:
         # A server that restarts fails all slots at once, several times: that alone must not end a run.
-        self._sent: deque[bool] = deque(maxlen=max(policy.window, 8 * slots))
-        self._policy = policy
+        self._sent: deque[bool] = deque(maxlen=max(1000, 8 * slots))
 
     def sent(self, *, retry: bool) -> None:
         self._sent.append(retry)
@@ -195,7 +192,7 @@ class RetryBudget:
     @property
     def used_up(self) -> str | None:
         retries = self._sent.count(True)
-        if retries <= max(self._policy.retries_allowed, self._policy.share_allowed * len(self._sent)):
+        if retries <= max(self._ALWAYS_ALLOWED, len(self._sent) / 2):
             return None
         return f"{retries:,} of the last {len(self._sent):,} requests were retries"
 
@@ -243,13 +240,13 @@ class Circuit:
             self._close()
         else:
             self._breakdowns += 1
-            if probe or (not self.is_open and self._breakdowns >= policy.failures_in_a_row):
+            if probe or (not self.is_open and self._breakdowns >= FAILURES_IN_A_ROW):
                 self.is_open, self._probing = True, False
                 pause_seconds = policy.first_probe_seconds * 2.0 ** min(self._probes, 64)
                 self._probe_at = now + min(policy.longest_probe_seconds, pause_seconds)
                 self._probes += 1
         silent_seconds = now - self._failing_since
-        if silent_seconds < policy.give_up_seconds or self._failures < policy.failures_in_a_row:
+        if silent_seconds < _GIVE_UP_SECONDS or self._failures < FAILURES_IN_A_ROW:
             return None
         return f"the provider has answered nothing for {silent_seconds / 60:.0f} minutes"
 
@@ -261,7 +258,6 @@ class QueuedRequest:
     request: Request
     attempts: int = 0
     error: RequestError | None = None
-    """What the last attempt ended with."""
     expected: TokenUsage = field(default_factory=TokenUsage)
     """Of the attempt under way, as are the following."""
     expected_usd: float = 0.0
@@ -325,7 +321,6 @@ class RequestQueue:
         return heapq.heappop(self._retries)[2] if due else self._new.popleft()
 
     def put_back(self, job: QueuedRequest, due_at: float) -> None:
-        """Queue a job that is to be asked again."""
         heapq.heappush(self._retries, (due_at, next(self._order), job))
 
     def put_rest(self, job: QueuedRequest, answered: int) -> None:

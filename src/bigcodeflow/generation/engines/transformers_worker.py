@@ -39,8 +39,6 @@ class _SampleRow:
 
 
 class TransformersEngine:
-    """A model loaded by transformers."""
-
     def __init__(self, job: protocol.WorkerJob) -> None:
         self._torch: Any = importlib.import_module("torch")
         self._transformers: Any = importlib.import_module("transformers")

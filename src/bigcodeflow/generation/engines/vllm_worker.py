@@ -24,8 +24,6 @@ _FINISH_REASONS = frozenset({"stop", "length"})
 
 
 class VllmEngine:
-    """A model loaded by vLLM."""
-
     def __init__(self, job: protocol.WorkerJob) -> None:
         vllm: Any = importlib.import_module("vllm")
         self._tokenizer = protocol.load_tokenizer(job)

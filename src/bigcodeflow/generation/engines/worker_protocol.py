@@ -36,12 +36,9 @@ class WorkerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """What the driver asks of a worker."""
-
     task: str
     """'generate', or 'describe': say what the tokenizer is and load no model."""
     model: str
-    """Folder or repository."""
     settings: Mapping[str, Any]
     """The section generation.offline."""
 
@@ -75,8 +72,6 @@ class WorkerSample:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """All samples of a request."""
-
     id: int
     prompt_tokens: int
     seconds: float
@@ -180,7 +175,6 @@ def _one_line(error: BaseException) -> str:
 
 
 def load_tokenizer(job: WorkerJob) -> Any:
-    """The tokenizer that the settings name, or the model's own."""
     transformers = importlib.import_module("transformers")
     settings = job.settings
     own = not settings["tokenizer"]

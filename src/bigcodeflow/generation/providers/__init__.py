@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked for."""
-
     model: str
     base_url: str = ""
     """Address of the server; empty takes the provider's own."""
@@ -68,8 +66,6 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """What is known of a provider before it is opened."""
-
     factory: str = ""
     """Module beside this one, and class, of the provider; empty for offline engines."""
     key_variables: tuple[str, ...] = ()
@@ -79,7 +75,6 @@ class ProviderInfo:
     no_key: str = "not-needed"
     """Taken for the key where nothing is sent."""
     several_answers: bool = False
-    """Whether one request can ask for several answers."""
     batches: str = ""
     """Module and class of its batch API; empty where none is known."""
     offline: bool = False
@@ -160,7 +155,6 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
 
 
 def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
-    """Connect to the batch API of a provider that has one; nothing is sent yet."""
     api: BatchApi = _class(provider_info(name).batches)(endpoint)
     return api
 
@@ -194,7 +188,6 @@ def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
 
 
 def unset(setting: str, reason: str) -> str:
-    """The problem of a setting that must be left empty."""
     return f"generation.{setting}: {reason}; set it to null"
 
 

@@ -128,7 +128,6 @@ class AnthropicProvider(HttpProvider):
 
 
 def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:
-    """A message as `Reply`."""
     try:
         blocks = data["content"]
         text = "".join(block["text"] for block in blocks if block["type"] == "text")

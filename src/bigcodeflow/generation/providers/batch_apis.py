@@ -108,14 +108,12 @@ class BatchApi(ABC):
         """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
 
     async def aclose(self) -> None:
-        """Give connections back."""
         await self.provider.aclose()
 
     async def _batch(self, batch_id: str) -> dict[str, Any]:
         return await self.provider.json("GET", f"{self.path}/{batch_id}")
 
     async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
-        """The account's batches, page by page."""
         last: dict[str, str] = {}
         while True:
             page = await self.provider.json("GET", self.path, params={"limit": 100, **last})
@@ -218,8 +216,6 @@ class OpenAIBatches(BatchApi):
 
 
 class AnthropicBatches(BatchApi):
-    """Batches of messages."""
-
     path = "/v1/messages/batches"
     after = "after_id"
     limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
@@ -299,7 +295,6 @@ class AnthropicBatches(BatchApi):
 
 
 def tag_of(custom_id: str) -> str:
-    """The tag of a batch in the custom id of one of its requests."""
     return custom_id.rpartition("-")[0]
 
 

@@ -61,7 +61,6 @@ class ChatCompletions(HttpProvider):
     """Header that names the request; empty takes the reply's own id."""
 
     def path(self, request: Request) -> str:
-        """Where the request goes, below the server's address."""
         return "/v1/chat/completions"
 
     async def ask(self, request: Request) -> Reply:

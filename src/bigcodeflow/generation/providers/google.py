@@ -98,7 +98,6 @@ class GoogleProvider(providers.Provider):
 
 
 def content_reply(reply: types.GenerateContentResponse) -> Reply:
-    """A response as `Reply`."""
     if not reply.candidates:
         blocked = reply.prompt_feedback and reply.prompt_feedback.block_reason
         if blocked:

@@ -82,7 +82,6 @@ class HttpProvider(Provider):
         return response
 
     async def json(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
-        """`send`, and the JSON object that comes back."""
         return decoded((await self.send(method, path, body, **options)).text)
 
     async def result_lines(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
@@ -172,7 +171,6 @@ def compact_json(data: Any) -> bytes:
 
 
 def decoded(text: str) -> dict[str, Any]:
-    """The JSON object that an answer is."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -212,7 +210,6 @@ def status_error(status: int, headers: Mapping[str, str], body: str, *, secret: 
 
 
 def shown(message: str, secret: str) -> str:
-    """A message in one line of bounded length, without the secret."""
     if secret:
         message = message.replace(secret, "[key]")
     message = " ".join(message.split())
