@@ -197,11 +197,7 @@ class AnswerWriter:
         self.sync()
 
     def write(self, record: ReplyRecord) -> None:
-        """Write a record: a killed process does not lose it, a machine without power may, until `sync`.
-
-        Raises:
-            GenerationError: the disk does not take it.
-        """
+        """Write a record, or raise GenerationError. Until `sync`, a power failure may lose it; a kill does not."""
         with self._disk():
             if self._log is None:
                 # Behind all others, so that the order of the names is the order of writing.
@@ -247,11 +243,7 @@ class GroupCommit:
         return self._task is None or self._task.done()
 
     def put(self, record: ReplyRecord) -> None:
-        """Write a reply. Does not wait, so that no cancellation can come between a reply and its record.
-
-        Raises:
-            GenerationError: the disk does not take it.
-        """
+        """Write a reply, as `AnswerWriter.write` does, without a wait in which it could be cancelled."""
         self._writer.write(record)
         self._unsynced += len(record.answers)
         if self.idle:

@@ -132,7 +132,7 @@ class _Driver:
         self._api, self._log, self._record, self._price = api, log, record, price
         self._settings, self._notify = settings, notify
         self._now = asyncio.get_running_loop().time
-        self._wanted = PendingSamples()
+        self._pending = PendingSamples()
         self._tracked: list[_TrackedBatch] = []
         self._recorded = 0
 
@@ -150,9 +150,9 @@ class _Driver:
         """Separate what earlier batches will answer from what is new, and cut the new into batches."""
         batches = self._log.batches.values()
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
-        new = self._wanted.add(requests, known)
+        new = self._pending.add(requests, known)
         for batch in batches:
-            if wanted := frozenset(at for at, entry in batch.open_entries if self._wanted.any_of(entry)):
+            if wanted := frozenset(at for at, entry in batch.open_entries if self._pending.any_of(entry)):
                 doubted_since = None if batch.batch_id else self._now()
                 self._tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
         limits = ProviderBatchLimits(
@@ -178,11 +178,11 @@ class _Driver:
                 if tracked.doubted_since is None:
                     tracked.failing_since = None
             except RequestError as error:
-                self._bear(tracked, error)
+                self._check_patience(tracked, error)
                 tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
             tracked.due = self._now() + tracked.pause_seconds
             progress(self._progress())
-        return BatchOutcome(self._recorded, tuple(self._wanted.left))
+        return BatchOutcome(self._recorded, tuple(self._pending.left))
 
     async def _step(self, tracked: _TrackedBatch) -> None:
         if batch_id := tracked.batch.batch_id:
@@ -196,7 +196,7 @@ class _Driver:
         else:
             await self._search(tracked)
 
-    def _bear(self, tracked: _TrackedBatch, error: RequestError) -> None:
+    def _check_patience(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """Stop the run where waiting does not help, or has not helped for long."""
         if error.kind == "not_found" and tracked.batch.batch_id:
             raise GenerationError(
@@ -251,7 +251,7 @@ class _Driver:
             tracked.failing_since = None
         elif self._now() - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
             # It was never submitted: what is wanted of it is new.
-            again = [self._wanted.request(batch.entries[position]) for position in sorted(tracked.positions)]
+            again = [self._pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
             self._log.settled(batch, range(len(batch.entries)))
             tracked.over = True
             self._tracked.append(self._new(again, tracked.failing_since))
@@ -272,7 +272,7 @@ class _Driver:
                     tracked.seen.add(position)
                 elif isinstance(outcome, RequestError):
                     tracked.seen.add(position)
-                    self._wanted.leave(batch.entries[position], outcome)
+                    self._pending.leave(batch.entries[position], outcome)
                 else:
                     replies[position] = outcome
                 if len(replies) == _RECORDED_AT_ONCE:
@@ -290,7 +290,7 @@ class _Driver:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
             ReplyRecord.of(
-                request := self._wanted.request(batch.entries[position]),
+                request := self._pending.request(batch.entries[position]),
                 reply,
                 body=self._api.provider.body(request),
                 latency_seconds=seconds,
@@ -298,20 +298,20 @@ class _Driver:
                 sent_at=batch.intended_at,
             )
             for position, reply in replies.items()
-            if self._wanted.any_of(batch.entries[position], len(reply.answers))
+            if self._pending.any_of(batch.entries[position], len(reply.answers))
         ]
         if kept:
             await asyncio.to_thread(self._record, *kept)
         self._recorded += len(kept)
         for position, reply in replies.items():
-            self._wanted.answer(batch.entries[position], len(reply.answers))
+            self._pending.answer(batch.entries[position], len(reply.answers))
         tracked.seen.update(replies)
         replies.clear()
 
     def _give_back(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """End a batch: what it has not answered is left."""
         for position in sorted(tracked.positions):
-            self._wanted.leave(tracked.batch.entries[position], error)
+            self._pending.leave(tracked.batch.entries[position], error)
         self._log.settled(tracked.batch, tracked.positions)
         tracked.over = True
 
@@ -323,7 +323,7 @@ class _Driver:
             batches_ended=sum(one.over for one in submitted),
             submitted=sum(len(one.positions) for one in submitted),
             completed=self._recorded + sum(status.succeeded for status in running),
-            failed=len(self._wanted.left) + sum(status.failed for status in running),
+            failed=len(self._pending.left) + sum(status.failed for status in running),
         )
 
 

@@ -51,10 +51,7 @@ def model_samples(
     """Every sample of the tasks as a table of the SAMPLES schema, and what was counted on the way.
 
     ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people.
-
-    Raises:
-        ConfigError: the provider does not take the setting.
-        GenerationError: samples are left without an answer; those that came are kept.
+    Where samples are left without an answer, those that came are kept, and a GenerationError says what to do.
     """
     settings = resolve_settings(config, split)
     for line in settings.notes:
@@ -200,8 +197,8 @@ def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, 
             "attempts": record.attempts,
             "cost_usd": None if record.cost_usd is None else record.cost_usd / len(record.answers),
         }
-        place = record.keys.index(key)
+        position = record.keys.index(key)
         for name, count in asdict(record.usage).items():  # parts that sum up to the whole
             whole, rest = divmod(count or 0, len(record.answers))
-            rows[key][name] = None if count is None else whole + (place < rest)
+            rows[key][name] = None if count is None else whole + (position < rest)
     return table_of([rows[key] for key in requests if key in rows], schema=SAMPLES)

@@ -1,8 +1,7 @@
 """How a model is asked: the original's prompts to the letter, what its provider takes, what identifies its answers.
 
 Prompts have three forms. 'chat' asks for a program in a code block. 'prefill' asks the same and begins the answer, so
-that the model goes on inside the block. 'direct' hands over the code to be completed, for models that were not trained
-to talk.
+that the model goes on inside the block. 'direct' is the code to be completed, for models that were not trained to talk.
 """
 
 import asyncio
@@ -50,8 +49,6 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
 
 #: How a model is loaded where that may change what it answers.
 _LOADED = {"revision", "tokenizer", "dtype", "lora", "max_model_tokens"}
-#: The same, left out where they are empty: answers that were paid for keep the folder that they are in.
-_LOADED_OTHERWISE = ("environment", "trust_remote_code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,8 @@ def identity(config: GenerationConfig) -> dict[str, Any]:
     """Everything that can change an answer beside the prompt, which answers are told apart by; JSON-able."""
     require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
-    otherwise = {name for name in _LOADED_OTHERWISE if getattr(config.offline, name)}
+    # Left out where they are empty: answers that were paid for keep the folder that they are in.
+    otherwise = {name for name in ("environment", "trust_remote_code") if getattr(config.offline, name)}
     found["offline"] = config.offline.model_dump(mode="json", include=_LOADED | otherwise)
     return found
 

@@ -24,6 +24,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, Sampling, TokenUsage, finish_reason
+from bigcodeflow.generation.providers import untaken
 
 logger = logging.getLogger(__name__)
 
@@ -186,12 +187,7 @@ def engine_environment(config: GenerationConfig) -> InstalledEnvironment:
 
 def problems(provider: str, sampling: Sampling) -> list[str]:
     """What an engine does not take of these settings, one line each: parameter, reason, remedy."""
-    given = sampling.given()
-    return [
-        f"generation.sampling.{name}: {provider} has no such parameter here: leave it empty"
-        for name in _NOT_TAKEN[provider]
-        if name in given
-    ]
+    return untaken(sampling, dict.fromkeys(_NOT_TAKEN[provider], f"{provider} has no such parameter here"))
 
 
 def body(request: Request) -> dict[str, Any]:
@@ -294,11 +290,11 @@ def _model(config: GenerationConfig) -> tuple[str, str]:
 def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
     settings = config.offline.model_dump(mode="json")
     for key in ("tokenizer", "lora"):
-        settings[key] = _place(settings[key], f"generation.offline.{key}")
-    return {"task": task, "model": _place(_model(config)[1], "generation.model"), "settings": settings}
+        settings[key] = _folder_or_repository(settings[key], f"generation.offline.{key}")
+    return {"task": task, "model": _folder_or_repository(_model(config)[1], "generation.model"), "settings": settings}
 
 
-def _place(name: str, setting: str) -> str:
+def _folder_or_repository(name: str, setting: str) -> str:
     """A folder's whole path, or a repository's name as it is."""
     folder = Path(name).expanduser()
     if name and folder.is_dir():

@@ -10,6 +10,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,13 +39,12 @@ _COUNTS, _SEEDS = range(2**31), range(-(2**63), 2**63)  # stored in 32 and in 64
 class SampleLine(NamedTuple):
     """One answer as its source states it."""
 
-    place: str
+    location: str
     """Where it stands in its source, such as 'line 7'."""
     task_id: str
     answer: Mapping[str, str]
     """raw_solution, solution and completion, as far as they are stated."""
     details: Mapping[str, Any]
-    """Values for other columns of the SAMPLES schema."""
     identity: str
     """Equal for lines that state the same."""
 
@@ -54,7 +54,6 @@ class ReadSamples(NamedTuple):
 
     samples: list[SampleLine]
     defects: list[str]
-    """Place, problem, and what to do about it, one line each."""
 
 
 class _LineDefectError(Exception):
@@ -90,7 +89,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     return read
 
 
-def _sample(line: bytes, place: str) -> SampleLine:
+def _sample(line: bytes, location: str) -> SampleLine:
     record = _record(line)
     task_id = record.get("task_id")
     if task_id is None:
@@ -104,7 +103,7 @@ def _sample(line: bytes, place: str) -> SampleLine:
         raise _LineDefectError(f"(task {task_id}) {defect}") from None
     stated = {key: value for key, value in record.items() if not key.startswith("_")}
     identity = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-    return SampleLine(place, task_id, answer, details, identity)
+    return SampleLine(location, task_id, answer, details, identity)
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -163,27 +162,25 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     task_ids = {task_id.replace("/", "_"): task_id for task_id in known_task_ids}
     read = ReadSamples([], [])
     for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
-        for file in sorted(folder.glob("*.py"), key=_number_then_name):
-            place = f"{folder.name}/{file.name}"
+        for file in sorted(
+            folder.glob("*.py"), key=lambda one: (int(one.stem) if one.stem.isdecimal() else inf, one.name)
+        ):
+            location = f"{folder.name}/{file.name}"
             try:
                 if file.stat().st_size > MOST_LINE_BYTES:
                     limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
-                    read.defects.append(f"{name}, {place}: {limit}: shorten or remove it")
+                    read.defects.append(f"{name}, {location}: {limit}: shorten or remove it")
                     continue
                 program = file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                read.defects.append(f"{name}, {place}: cannot be read ({error}): save the program as UTF-8")
+                read.defects.append(f"{name}, {location}: cannot be read ({error}): save the program as UTF-8")
                 continue
             task_id = task_ids.get(folder.name, folder.name)
             # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
-            read.samples.append(SampleLine(place, task_id, {"solution": program}, {}, place))
+            read.samples.append(SampleLine(location, task_id, {"solution": program}, {}, location))
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
     return read
-
-
-def _number_then_name(file: Path) -> tuple[float, str]:
-    return (float(file.stem) if file.stem.isdecimal() else float("inf"), file.name)
 
 
 def replay_fingerprint(path: Path) -> dict[str, str]:
@@ -206,7 +203,7 @@ def replay_samples(
     read = read_samples(path, name, known)
     remedy = "which is not in the dataset: remove it, or choose the dataset that it answers"
     foreign = [one for one in read.samples if one.task_id not in known]
-    defects = [*read.defects, *(f"{name}, {one.place}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
+    defects = [*read.defects, *(f"{name}, {one.location}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
     defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
     if not selection and not read.defects:  # a broken line may be the one that a task seems to lack
@@ -263,7 +260,7 @@ def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
         return []
     first: dict[str, SampleLine] = {}
     return [
-        f"{name}: {sample.place} repeats {earlier.place} (task {sample.task_id}): remove one of them"
+        f"{name}: {sample.location} repeats {earlier.location} (task {sample.task_id}): remove one of them"
         for sample in samples
         if (earlier := first.setdefault(sample.task_id, sample)) is not sample
     ]

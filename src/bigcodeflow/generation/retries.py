@@ -106,9 +106,8 @@ class Pace:
 class Throttle:
     """How many requests may be under way, and until when the provider wants none at all.
 
-    Each round (the requests that are under way together) in which the provider says that it is too much takes a part of
-    them away; rounds without a complaint bring all back, a sixteenth at a time (additive increase, multiplicative
-    decrease).
+    Each round (the requests that are under way together) in which the provider refuses some takes a part of them away;
+    rounds without a refusal bring all back, a sixteenth at a time (additive increase, multiplicative decrease).
     """
 
     _REMAINS = 0.7
@@ -285,8 +284,7 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest
 class RequestQueue:
     """Jobs in the order in which they may go: retries that are due, then what the requests' source gives.
 
-    The source is read one request at a time, when there is room for it. No sample is handed out twice, and none of
-    those that are known.
+    The source is read one request at a time, when there is room. No sample is handed out twice, and no known one.
     """
 
     def __init__(self, requests: Iterable[Request], known: AbstractSet[AnswerKey]) -> None:

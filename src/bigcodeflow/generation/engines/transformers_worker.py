@@ -143,13 +143,13 @@ class TransformersEngine:
         gpus = torch.cuda.device_count()
         if settings["tensor_parallel"] > max(1, gpus):
             raise protocol.WorkerError("bad_settings", f"tensor_parallel is more than the {gpus} GPUs that are here")
-        place = "auto" if settings["tensor_parallel"] > 1 else {"": 0 if gpus else "cpu"}
+        device_map = "auto" if settings["tensor_parallel"] > 1 else {"": 0 if gpus else "cpu"}
         model = self._transformers.AutoModelForCausalLM.from_pretrained(
             job.model,
             revision=settings["revision"] or None,
             dtype=dtype,
             trust_remote_code=settings["trust_remote_code"],
-            device_map=place,
+            device_map=device_map,
         )
         if settings["lora"]:
             peft: Any = importlib.import_module("peft")

@@ -5,7 +5,7 @@ long as it lives, and a worker whose standard input ends kills its whole process
 behind. The worker answers on a descriptor of its own, because engines print what they like on standard output:
 
 ``loaded``    the model can be asked: ``engine``, ``commit``, ``seconds``
-``described`` the answer to a job that only asks what the model's tokenizer is: ``chat_template``, ``context_tokens``
+``described`` the answer to a job that only asks what the model's tokenizer is: ``chat_template``
 ``answered``  one request is done: ``id``, ``prompt_tokens``, ``seconds``, ``answers`` (text, finish_reason, tokens)
 ``rejected``  one request cannot be answered: ``id``, ``message``
 ``failed``    nothing more can be: ``kind``, ``message``; the last word
@@ -130,14 +130,9 @@ _SIGNS = (
     ("forbidden", ("GatedRepoError",), ("gated repo", "401 client error")),
     ("remote_code", (), ("trust_remote_code",)),
     ("bad_settings", ("ValidationError",), ()),
-    (
-        "model_missing",
-        (
-            *("RepositoryNotFoundError", "RevisionNotFoundError", "LocalEntryNotFoundError"),
-            *("OfflineModeIsEnabled", "FileNotFoundError"),
-        ),
-        ("is not a local folder", "couldn't connect", "outgoing traffic has been disabled", "offline mode"),
-    ),
+    ("model_missing", ("RepositoryNotFoundError", "RevisionNotFoundError", "LocalEntryNotFoundError"), ()),
+    ("model_missing", ("OfflineModeIsEnabled", "FileNotFoundError"), ("is not a local folder", "couldn't connect")),
+    ("model_missing", (), ("outgoing traffic has been disabled", "offline mode")),
 )
 
 

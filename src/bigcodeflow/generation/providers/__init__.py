@@ -53,11 +53,7 @@ class Provider:
         raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request once and wait for the whole reply: no retries, and none of an SDK's own.
-
-        Raises:
-            RequestError: there is no answer.
-        """
+        """Send a request once and wait for the whole reply, or raise RequestError: no retries, and none of an SDK's."""
         raise NotImplementedError
 
     async def aclose(self) -> None:

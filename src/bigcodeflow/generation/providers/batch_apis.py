@@ -65,10 +65,8 @@ class BatchStatus:
 
 
 class BatchSearch(NamedTuple):
-    """What the provider's list of batches shows about one that was perhaps submitted."""
-
     batch_id: str | None
-    """The batch; None where it is not there, or cannot be identified yet."""
+    """None where it is not there, or cannot be identified yet."""
     undecided: tuple[str, ...] = ()
     """Batches that may be it, and that do not show their tag before they end."""
 
@@ -109,9 +107,6 @@ class BatchApi(ABC):
 
     async def aclose(self) -> None:
         await self.provider.aclose()
-
-    async def _batch(self, batch_id: str) -> dict[str, Any]:
-        return await self.provider.json("GET", f"{self.path}/{batch_id}")
 
     async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
         last: dict[str, str] = {}
@@ -165,7 +160,7 @@ class OpenAIBatches(BatchApi):
 
     async def status(self, batch_id: str) -> BatchStatus:
         """One that fails its validation is rejected as a whole."""
-        batch = await self._batch(batch_id)
+        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         state = required_text(batch, "status")
         if state == "failed":
             problem = ((batch.get("errors") or {}).get("data") or [{}])[0]
@@ -186,7 +181,7 @@ class OpenAIBatches(BatchApi):
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
         """Answers, then errors; those that were not asked before the end stand among the errors or nowhere."""
-        batch = await self._batch(batch_id)
+        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         for file_id in filter(None, (batch.get("output_file_id"), batch.get("error_file_id"))):
             async with aclosing(self.provider.result_lines(f"/files/{file_id}/content")) as lines:
                 async for line in lines:
@@ -251,7 +246,7 @@ class AnthropicBatches(BatchApi):
 
     async def status(self, batch_id: str) -> BatchStatus:
         """All counts but one stay at zero until it has ended."""
-        batch = await self._batch(batch_id)
+        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         if batch.get("archived_at"):
             gone = f"batch {batch_id} is archived: its results are no longer kept"
             return BatchStatus(ended=True, rejection=RequestError("deadline", gone))

@@ -1,8 +1,7 @@
 """Providers that speak OpenAI's protocol: OpenAI and compatible servers, Mistral, Hugging Face's router; and Ollama.
 
-Their bodies differ in few fields, and their SDKs would send these bodies through the same HTTP client: with the SDKs'
-own retries off and the raw JSON read here, nothing of them would be used. Ollama has an API of its own: its /v1
-address is for the provider openai, and takes neither options nor bare text.
+Their SDKs would send these bodies through the same HTTP client: with retries off and the raw JSON read here, nothing of
+them would be used. Ollama's /v1 address is for the provider openai; it takes neither options nor bare text.
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
@@ -47,10 +46,7 @@ _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
 # Which fields, in the order in which they are sent: see `given_fields`.
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
-_HUGGING_FACE = (
-    *("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p", "stream"),
-    "reasoning_effort",
-)
+_HUGGING_FACE = ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p")
 _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
 
 
@@ -185,7 +181,7 @@ class HuggingFaceProvider(ChatCompletions):
 
     def body(self, request: Request) -> Mapping[str, Any]:
         body = {"model": self.endpoint.model, "messages": turns(request)}
-        return merged(body | given_fields(request, _HUGGING_FACE), request.extra_body)
+        return merged(body | given_fields(request, (*_HUGGING_FACE, "stream", "reasoning_effort")), request.extra_body)
 
 
 def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:

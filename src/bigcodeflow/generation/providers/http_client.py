@@ -37,14 +37,12 @@ T = TypeVar("T")
 #: Characters of a provider's words that are kept.
 MESSAGE_LENGTH = 400
 _KINDS: Mapping[int, ErrorKind] = {
-    401: "authentication",
+    **dict.fromkeys((401, 403), "authentication"),
     402: "quota",
-    403: "authentication",
     404: "not_found",
     408: "deadline",
-    409: "overloaded",
-    425: "overloaded",
     429: "rate_limited",
+    **dict.fromkeys((409, 425), "overloaded"),
 }
 # What providers write into code, type, status or reason; these say more than the number, which is 400 for most.
 _CODES: Mapping[str, ErrorKind] = {
