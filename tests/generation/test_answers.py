@@ -32,6 +32,11 @@ def record(task: int, *indices: int, text: str = "answer") -> ReplyRecord:
     return ReplyRecord.of(asked, reply, body={"n": 1}, latency_seconds=0.5, attempts=2, cost_usd=0.25)
 
 
+def write(ledger: AnswerLedger, *records: ReplyRecord) -> None:
+    with ledger.writing() as writer:
+        writer.append(*records)
+
+
 def line(record: ReplyRecord) -> bytes:
     return json.dumps(asdict(record), separators=(",", ":")).encode() + b"\n"
 
@@ -63,8 +68,7 @@ def test_a_record_is_read_as_it_was_written(  # noqa: PLR0917 -- what hypothesis
     written = ReplyRecord.of(request(1, *indices), reply, body=body, latency_seconds=1.25, cost_usd=cost_usd)
     with tempfile.TemporaryDirectory() as folder:
         ledger = AnswerLedger(Path(folder))
-        with ledger.writing() as writer:
-            writer.append(written)
+        write(ledger, written)
         assert list(ledger.records()) == [written]
         assert line(written).isascii()
         assert line(written).count(b"\n") == 1
@@ -104,8 +108,7 @@ def test_of_several_answers_to_one_key_the_first_stands(tmp_path: Path) -> None:
     """A reply for several samples brings only those that were not there, in every reading alike."""
     ledger = AnswerLedger(tmp_path)
     for written in (record(1, 1, text="first"), record(1, 0, 1, 2, text="second")):
-        with ledger.writing() as writer:
-            writer.append(written)
+        write(ledger, written)
     assert texts(ledger) == {key(1, 0): "second", key(1, 1): "first", key(1, 2): "second"}
     assert [one.key for one in ledger.answers({key(1, 1), key(9, 9)})] == [key(1, 1)]
 
@@ -126,19 +129,13 @@ def test_answers_beyond_those_asked_for_are_dropped(tmp_path: Path) -> None:
     assert (fewer.sample_indices, len(fewer.answers)) == ((4, 5), 2)
 
 
-def test_an_empty_folder_holds_nothing(tmp_path: Path) -> None:
-    """A ledger may be read before anything was written, and before its folder is there."""
+def test_order_of_writing_is_kept_over_many_runs(tmp_path: Path) -> None:
+    """Files are read in the order in which runs made them, beyond the tenth as well, and before the first one."""
     ledger = AnswerLedger(tmp_path / "absent")
     assert ledger.keys() == set()
     assert list(ledger.answers()) == []
-
-
-def test_order_of_writing_is_kept_over_many_runs(tmp_path: Path) -> None:
-    """Files are read in the order in which runs made them, beyond the tenth as well."""
-    ledger = AnswerLedger(tmp_path)
     for number in range(12):
-        with ledger.writing() as writer:
-            writer.append(record(number, text=str(number)))
+        write(ledger, record(number, text=str(number)))
     assert list(texts(ledger).values()) == [str(number) for number in range(12)]
 
 
@@ -232,6 +229,5 @@ def test_a_disk_that_takes_no_more_is_one_clear_error(tmp_path: Path) -> None:
         with pytest.raises(GenerationError, match="File too large"):
             writer.append(record(3))
     assert ledger.keys() == {key(1, 0)}
-    with ledger.writing() as writer:
-        writer.append(record(4))
+    write(ledger, record(4))
     assert ledger.keys() == {key(1, 0), key(4, 0)}

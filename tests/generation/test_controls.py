@@ -33,14 +33,12 @@ def test_controls_give_one_program_a_task(make_tasks, source: str, program: str)
 
 
 def test_fingerprints_are_the_names() -> None:
-    """A control is identified by what it is; its content follows from the tasks."""
     assert fingerprint(SamplesConfig(source="oracle")) == {"control": "oracle"}
     assert fingerprint(SamplesConfig(source="stub")) == {"control": "stub"}
 
 
 @pytest.mark.real_data
 def test_oracle_programs_compile_for_all_real_tasks(reference) -> None:
-    """Each calibrated oracle and each stub of BigCodeBench is a program."""
     rows = pq.read_table(reference / "bigcodebench-v0.1.4.parquet").to_pylist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the docstrings of some tasks hold old escapes
@@ -55,7 +53,6 @@ def _task(position: int) -> dict:
 
 
 def test_every_attack_takes_its_turn() -> None:
-    """The tasks' positions alone say which attack is made, and each is made equally often."""
     names = [cheat_name(_task(position)) for position in range(2 * len(CHEATS))]
     assert names == [*CHEATS, *CHEATS]
 

@@ -86,7 +86,6 @@ def test_requests_are_read_when_there_is_room_for_them(ledger: AnswerLedger) -> 
 
 
 def test_a_request_that_comes_twice_is_asked_once(ledger: AnswerLedger) -> None:
-    """The same sample in two requests of a run is paid for once."""
     model = Model()
     run(generate([request(1), request(1), request(1, 0, 1)], model, ledger, settings()))
     assert sorted(model.asked_ids) == [("Task/1", 0), ("Task/1", 1)]
@@ -106,7 +105,6 @@ def test_what_a_reply_left_out_is_asked_for_again_with_seeds_of_its_own(ledger: 
 
 
 def test_gaps_become_requests_of_their_own(ledger: AnswerLedger) -> None:
-    """Samples that are there in the middle of a request split it, so that seeds stay those of their samples."""
     run(generate([request(1, 1, seed=101), request(1, 3, seed=103)], Model(), ledger, settings()))
     model = Model()
     run(generate([request(1, 0, 1, 2, 3, 4, 5, seed=100)], model, ledger, settings()))
@@ -200,7 +198,6 @@ def test_a_reply_survives_a_cancellation_while_the_shared_limit_is_given_back(le
 
 
 def test_a_shared_limit_is_held_around_each_request(ledger: AnswerLedger) -> None:
-    """Two runs that share three places never have more than three requests under way together."""
     model = Model()
     other = AnswerLedger(ledger.folder / "other")
 
@@ -292,7 +289,6 @@ def test_progress_tells_the_whole_story(ledger: AnswerLedger) -> None:
 
 
 def test_people_are_told_what_a_run_waits_for(ledger: AnswerLedger) -> None:
-    """A pause that the provider asked for shows in the progress."""
     model = Model(script=lambda *_: RequestError("rate_limited", "", retry_after_seconds=50) if now() < 1002 else None)
     waits: set[str] = set()
     run(generate(requests(10), model, ledger, settings(), progress=lambda at: waits.add(at.waiting_for)))

@@ -66,7 +66,6 @@ def test_what_concerns_every_request_stops_at_once_and_keeps_what_came(ledger: A
 
 
 def test_attempts_for_one_answer_are_bounded(ledger: AnswerLedger) -> None:
-    """A sample that always fails is given up after the attempts of the settings, with its last error."""
     model = Model(script=lambda asked, _: RequestError("malformed", "no JSON") if asked.task_id == "Task/5" else None)
     outcome = run(generate(requests(30), model, ledger, settings(attempts=4)))
     assert Counter(model.asked_ids)["Task/5", 0] == 4
@@ -137,7 +136,6 @@ def test_retry_after_holds_for_all_slots(ledger: AnswerLedger) -> None:
 
 
 def test_a_pause_of_hours_is_not_waited_for_in_silence(ledger: AnswerLedger) -> None:
-    """A provider that asks to come back tomorrow ends the run with that in its line."""
     model = Model(script=lambda *_: RequestError("rate_limited", "daily limit", retry_after_seconds=7200))
     outcome = run(generate(requests(100), model, ledger, settings(concurrency=4)))
     assert "asks to wait 120 minutes" in (outcome.stopped_because or "")
@@ -168,7 +166,6 @@ def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
 
 
 def test_full_concurrency_comes_back(ledger: AnswerLedger) -> None:
-    """After a minute of rate limits the run is back at all its slots."""
     model = Model(script=lambda *_: RequestError("rate_limited", "busy") if 1010 < now() < 1070 else None)
     seen: list[int] = []
     full = settings(concurrency=16)
@@ -179,7 +176,6 @@ def test_full_concurrency_comes_back(ledger: AnswerLedger) -> None:
 
 
 def test_requests_a_minute_are_spread_evenly(ledger: AnswerLedger) -> None:
-    """At 120 a minute a request goes every half second from the first one on, with slots to spare."""
     model = Model()
     run(generate(requests(300), model, ledger, settings(requests_per_minute=120)))
     distances = [later.at - earlier.at for earlier, later in pairwise(model.asked)]
@@ -238,7 +234,6 @@ def test_a_cost_limit_without_a_price_is_an_error_before_anything_is_sent(ledger
 
 
 def test_unknown_prices_are_no_zeros(ledger: AnswerLedger) -> None:
-    """Cost is stated for priced replies alone."""
     prices = iter([0.5, None, None, 0.25])
     outcome = run(generate(requests(4), Model(), ledger, settings(), price=lambda _: next(prices)))
     assert outcome.totals.cost_usd == 0.75

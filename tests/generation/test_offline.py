@@ -153,7 +153,6 @@ def test_a_child_that_outlives_the_worker_holds_nothing_up() -> None:
     ],
 )
 def test_a_worker_that_miscounts_is_stopped(order: str, message: str) -> None:
-    """No answer is counted double, and none is missing without a word."""
     with pytest.raises(GenerationError, match=message):
         Kept().ask(_request(order))
 
@@ -193,7 +192,6 @@ def test_an_error_amid_answers_keeps_those_that_came() -> None:
 
 @pytest.mark.parametrize("provider", ["vllm", "transformers"])
 def test_an_environment_without_the_engine_is_told(provider: str) -> None:
-    """The real worker in an interpreter that has no engine; and an interpreter that is not there."""
     real = {"worker": None, "config": _config(f"{provider}:some/model")}
     with pytest.raises(GenerationError, match=r"No module named .* env build double --rebuild"):
         Kept().ask(_request("say one"), **real)
@@ -215,7 +213,6 @@ def test_settings_that_cannot_work_are_told_before_anything_starts(config: Gener
 
 
 def test_parameters_that_an_engine_does_not_take_are_refused() -> None:
-    """All at once, by name; nothing is left out in silence."""
     sampling = {"frequency_penalty": 0.5, "reasoning_effort": "low"}
     assert len(offline.problems("vllm", Sampling(**sampling))) == 1
     with pytest.raises(GenerationError, match=r"frequency_penalty: transformers[^\n]*\n.*reasoning_effort"):

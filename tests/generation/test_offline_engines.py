@@ -50,11 +50,8 @@ def engine(request: pytest.FixtureRequest) -> str:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the model, an adapter, the model without a chat template, and the model with broken weights."""
     folder = tmp_path_factory.mktemp("tiny")
-    program = ROOT / "tests" / "generation" / "tiny_model.py"
-    python = _environment("transformers").python
-    subprocess.run(
-        [python, program, folder / "model", "--adapter", folder / "adapter"], check=True, capture_output=True
-    )
+    program = [_environment("transformers").python, Path(__file__).with_name("tiny_model.py")]
+    subprocess.run([*program, folder / "model", folder / "adapter"], check=True, capture_output=True)
     for name, file, content in (("mute", "chat_template.jinja", None), ("broken", "model.safetensors", b"123")):
         shutil.copytree(folder / "model", folder / name)
         (folder / name / file).unlink()
@@ -203,7 +200,6 @@ def test_an_adapter_changes_the_answers(engine: str, outcomes: dict[str, Outcome
 def test_what_cannot_be_loaded_is_one_clear_line(
     engine: str, tiny: Path, name: str, settings: dict[str, object], message: str
 ) -> None:
-    """The engine's reason and our remedy; no download is tried."""
     model = tiny / name if (tiny / name).is_dir() else Path(name)
     with pytest.raises(GenerationError, match=message) as raised:
         Outcome(engine, model, _requests()[:1], **settings)
@@ -212,9 +208,7 @@ def test_what_cannot_be_loaded_is_one_clear_line(
 
 
 def test_unknown_parameters_are_no_secret(engine: str, tiny: Path) -> None:
-    """A field that the engine does not know is named instead of ignored; one that it knows works."""
-    prompt = _prompts()["chat"]
-    request = Request("odd", (0,), prompt, GREEDY, extra_body={"no_such_parameter": 1})
+    request = Request("odd", (0,), _prompts()["chat"], GREEDY, extra_body={"no_such_parameter": 1})
     with pytest.raises(GenerationError, match="no_such_parameter"):
         Outcome(engine, tiny / "model", [request])
 
@@ -296,15 +290,10 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
 def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Outcome]) -> None:
     """Through the OpenAI provider, chat, prefill and direct bring the offline run's answers and token counts."""
     found = {}
-
-    async def ask_all() -> None:
-        async with contextlib.aclosing(open_provider("openai", Endpoint("tiny", base_url=server))) as provider:
-            for request in _requests()[:3]:
-                reply = await provider.ask(request)
-                text = _whole(reply.answers[0].text).replace("\t", "    ")
-                found[request.task_id] = ([text], reply.usage.prompt_tokens, reply.usage.completion_tokens)
-
-    asyncio.run(ask_all())
+    for name in ("greedy chat", "greedy prefill", "greedy direct"):
+        reply = asyncio.run(_asked(server, "tiny", name))
+        text = _whole(reply.answers[0].text).replace("\t", "    ")
+        found[name] = ([text], reply.usage.prompt_tokens, reply.usage.completion_tokens)
     expected = outcomes["vllm"].greedy()
     assert found == {name: expected[name] for name in found}
 

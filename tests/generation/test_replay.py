@@ -96,13 +96,11 @@ def test_every_line_is_a_row_in_its_place(make_tasks, write_lines, answers: list
 
 
 def test_samples_outside_the_view_are_skipped(make_tasks, write_lines) -> None:
-    """A file of all answers serves any view of the dataset that it answers."""
     path = write_lines(*[{"task_id": task, "solution": task} for task in (_ZERO, _ONE, _TWO)])
     assert load(path, make_tasks(_TWO))["raw_text"].to_pylist() == [_TWO]
 
 
 def test_a_selection_may_lack_samples(make_tasks, write_lines) -> None:
-    """Tasks that were asked for one by one are judged as far as there are answers."""
     path = write_lines({"task_id": _ONE, "solution": "s"})
     assert load(path, make_tasks(_ZERO, _ONE), selection=True)["task_id"].to_pylist() == [_ONE]
 

@@ -60,7 +60,6 @@ def test_each_defect_of_a_line_is_named(make_tasks, write_lines, line: object, s
 
 
 def test_all_defects_are_told_at_once(make_tasks, write_lines) -> None:
-    """Several kinds of defects come in one message, those of lines first."""
     path = write_lines("broken", {"task_id": "X/1", "solution": "s"}, {"task_id": _ONE, "solution": 1})
     lines = _error(path, make_tasks(_ZERO, _ONE)).splitlines()
     assert [line.removeprefix(f"{path}, ").split(":")[0] for line in lines] == ["line 1", "line 3", "line 2"]
@@ -124,7 +123,6 @@ def test_equal_answers_among_several_are_legitimate(make_tasks, write_lines, ans
 def test_files_that_are_no_sample_files_are_refused(
     make_tasks, tmp_path: Path, name: str, content: bytes, said: str
 ) -> None:
-    """Empty, damaged and other files are told apart, each with its remedy."""
     path = tmp_path / name
     path.write_bytes(content)
     assert _error(path, make_tasks(_ZERO)).startswith(f"{path}: {said}")

@@ -95,7 +95,6 @@ def test_a_grid_is_every_combination() -> None:
 
 
 def test_a_model_must_be_named() -> None:
-    """Before anything runs, in one line."""
     with pytest.raises(ConfigError, match=r"needs generation\.model"):
         load_settings({"samples": {"source": "model"}}, "test")
     with pytest.raises(ConfigError, match="PROVIDER:NAME"):

@@ -2,14 +2,15 @@
 
 Its answers mean nothing, but everything else about it is real: vLLM and transformers load it like any other.
 
-TokenUsage: python tiny_model.py FOLDER [--no-chat-template] [--adapter ADAPTER_FOLDER]
+python tiny_model.py FOLDER ADAPTER_FOLDER
 """
 
-import argparse
 import json
+import sys
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -22,7 +23,7 @@ CHAT_TEMPLATE = (
 _SPECIAL = ["<|begin|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
 
 
-def _tokenizer(chat_template: str | None) -> PreTrainedTokenizerFast:
+def _tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,7 +37,7 @@ def _tokenizer(chat_template: str | None) -> PreTrainedTokenizerFast:
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<|begin|>", eos_token="<|end|>", pad_token="<|end|>"
     )
-    fast.chat_template = chat_template
+    fast.chat_template = CHAT_TEMPLATE
     return fast
 
 
@@ -69,34 +70,20 @@ def _save_adapter(model: LlamaForCausalLM, folder: Path) -> None:
             stem = f"base_model.model.model.layers.{layer}.self_attn.{name}"
             tensors[f"{stem}.lora_A.weight"] = torch.randn(rank, 64)
             tensors[f"{stem}.lora_B.weight"] = torch.randn(64, rank)
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "adapter_model.safetensors")
-    content = {
-        "peft_type": "LORA",
-        "task_type": "CAUSAL_LM",
-        "r": rank,
-        "lora_alpha": rank,
-        "target_modules": list(names),
-        "base_model_name_or_path": "tiny",
-    }
+    content = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": rank, "lora_alpha": rank}
+    content |= {"target_modules": list(names), "base_model_name_or_path": "tiny"}
     (folder / "adapter_config.json").write_text(json.dumps(content))
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("folder", type=Path)
-    arguments.add_argument("--no-chat-template", action="store_true")
-    arguments.add_argument("--adapter", type=Path)
-    given = arguments.parse_args()
-    tokenizer = _tokenizer(None if given.no_chat_template else CHAT_TEMPLATE)
+def main(folder: Path, adapter: Path) -> None:
+    tokenizer = _tokenizer()
     model = _model(len(tokenizer))
-    tokenizer.save_pretrained(given.folder)
-    model.save_pretrained(given.folder)
-    if given.adapter:
-        _save_adapter(model, given.adapter)
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+    _save_adapter(model, adapter)
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 KEY = "canary-0f9a2c"
+#: Where batches of each dialect are submitted and listed.
+CREATE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}
 _PAGE_MOST = 100
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}

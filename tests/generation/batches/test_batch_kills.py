@@ -13,10 +13,9 @@ import pytest
 
 from bigcodeflow.generation.model_api import Request
 
-from .double import Account, DroppedError
+from .double import CREATE, Account, DroppedError
 from .driving import recorded, request, run_in_process
 
-CREATE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}
 TWENTY = [request(number) for number in range(20)]
 SECONDS = 30
 

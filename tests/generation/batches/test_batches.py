@@ -12,15 +12,14 @@ import pytest
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import ReplyRecord
 from bigcodeflow.generation.batch_log import open_batch_log
-from bigcodeflow.generation.batches import BatchProgress, run_batches
+from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 from .conftest import Run, fails_once, with_api
-from .double import KEY, Account, DroppedError, StatusError
+from .double import CREATE, KEY, Account, DroppedError, StatusError
 from .driving import SETTINGS, drive, recorded, request
 
-CREATE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}
 POLL = {"openai": "/v1/batches/batch_\\d+", "anthropic": "/v1/messages/batches/msgbatch_\\d+"}
 RESULTS = {"openai": "/v1/files/.*/content", "anthropic": "/v1/messages/batches/.*/results"}
 TWENTY = [request(number) for number in range(20)]
@@ -34,11 +33,16 @@ def _expected(requests: list[Request]) -> list[tuple[str, int, str]]:
     )
 
 
+def _all_answered(outcome: BatchOutcome, folder: Path, requests: list[Request]) -> None:
+    assert outcome.left == ()
+    assert recorded(folder) == _expected(requests)
+
+
 def test_every_request_is_answered_by_its_own_reply(account: Account, run: Run, tmp_path: Path) -> None:
     """Results come shuffled and in three batches; each is recorded for the request that it answers, once."""
     outcome = run(account, TWENTY)
-    assert recorded(tmp_path) == _expected(TWENTY)
-    assert (outcome.recorded, outcome.left) == (20, ())
+    _all_answered(outcome, tmp_path, TWENTY)
+    assert outcome.recorded == 20
     assert sorted(len(batch.entries) for batch in account.batches.values()) == [6, 7, 7]
     assert set(account.prompts.values()) == {1}
 
@@ -88,8 +92,7 @@ def test_several_samples_of_one_request(openai_account: Account, run: Run, tmp_p
 def test_direct_prompts_go_to_text_completions(openai_account: Account, run: Run, tmp_path: Path) -> None:
     """A batch of base-model prompts names the endpoint of text completions; the account refuses a mix."""
     requests = [request(number, form="direct") for number in range(3)]
-    assert run(openai_account, requests).left == ()
-    assert recorded(tmp_path) == _expected(requests)
+    _all_answered(run(openai_account, requests), tmp_path, requests)
 
 
 def test_texts_may_hold_any_line_end(account: Account, run: Run, tmp_path: Path) -> None:
@@ -105,8 +108,7 @@ def test_texts_may_hold_any_line_end(account: Account, run: Run, tmp_path: Path)
 def test_a_failing_look_is_repeated(account: Account, run: Run, tmp_path: Path, fault: Exception, place: dict) -> None:
     """Errors of polls and of results cost time only: nothing is lost, doubled or submitted again."""
     account.before = fails_once("GET", place[account.dialect], fault, times=4)
-    assert run(account, TWENTY[:7]).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY[:7])
+    _all_answered(run(account, TWENTY[:7]), tmp_path, TWENTY[:7])
     assert len(account.batches) == 1
 
 
@@ -128,8 +130,7 @@ def test_retry_after_is_honoured(account: Account, run: Run) -> None:
 def test_results_that_break_off_are_read_again(account: Account, run: Run, tmp_path: Path, share: float) -> None:
     """Half of the results, with or without an error at the end, are not taken for all."""
     account.truncate_results = [share]
-    assert run(account, TWENTY[:7]).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY[:7])
+    _all_answered(run(account, TWENTY[:7]), tmp_path, TWENTY[:7])
     assert account.calls("GET", RESULTS[account.dialect]) == 2
 
 
@@ -139,8 +140,7 @@ def test_a_submission_without_an_answer_is_not_repeated_blindly(
 ) -> None:
     """A batch that was taken although its answer was lost is found in the account instead of being paid twice."""
     account.after = fails_once("POST", CREATE[account.dialect], fault)
-    assert run(account, TWENTY).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY)
+    _all_answered(run(account, TWENTY), tmp_path, TWENTY)
     assert set(account.prompts.values()) == {1}
 
 
@@ -165,8 +165,7 @@ def test_others_batches_are_told_from_a_lost_one(anthropic_account: Account, run
             raise DroppedError
 
     account.after = after
-    assert run(account, TWENTY[:7], notify=messages.append).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY[:7])
+    _all_answered(run(account, TWENTY[:7], notify=messages.append), tmp_path, TWENTY[:7])
     assert len(account.batches) == 4
     assert stranger.id in messages[0]
     assert smaller.id not in messages[0]
@@ -184,8 +183,7 @@ def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tm
             raise DroppedError
 
     account.after = lost
-    assert run(account, TWENTY[:5]).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY[:5])
+    _all_answered(run(account, TWENTY[:5]), tmp_path, TWENTY[:5])
     assert account.prompts["task 0 [ok]"] == 1
 
 
@@ -259,8 +257,7 @@ def test_an_interruption_leaves_batches_running(account: Account, run: Run, tmp_
     assert "run the same again" in message
     for batch in account.batches.values():
         batch.polls_left = 1
-    assert run(account, TWENTY).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY)
+    _all_answered(run(account, TWENTY), tmp_path, TWENTY)
     assert set(account.prompts.values()) == {1}
 
 
@@ -268,10 +265,8 @@ def test_more_requests_join_batches_that_are_under_way(account: Account, run: Ru
     """A later run submits only what no batch holds; one that wants less leaves the rest to be collected later."""
     _interrupted(account, tmp_path, TWENTY[:7])
     next(iter(account.batches.values())).polls_left = account.polls = 1
-    assert run(account, TWENTY[5:12]).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY[5:12])
-    assert run(account, TWENTY).left == ()
-    assert recorded(tmp_path) == _expected(TWENTY)
+    _all_answered(run(account, TWENTY[5:12]), tmp_path, TWENTY[5:12])
+    _all_answered(run(account, TWENTY), tmp_path, TWENTY)
     assert set(account.prompts.values()) == {1}
 
 
@@ -325,6 +320,5 @@ def test_what_was_given_back_may_be_batched_again(account: Account, run: Run, tm
     _cancel_all(account)
     assert [one.request for one in run(account, [cancelled]).left] == [cancelled]
     account.polls = 1
-    assert run(account, [cancelled, answered]).left == ()
-    assert recorded(tmp_path) == _expected([cancelled, answered])
+    _all_answered(run(account, [cancelled, answered]), tmp_path, [cancelled, answered])
     assert account.prompts == {"task 1 [slow]": 2, "task 2 [ok]": 1}

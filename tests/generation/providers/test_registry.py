@@ -85,7 +85,6 @@ def test_a_password_in_an_address_is_refused_without_being_shown():
 
 
 def test_the_router_of_hugging_face_wants_its_own_token():
-    """Another provider's key is told apart before anything is sent."""
     with pytest.raises(ConfigError, match="begins with hf_"):
         open_provider("huggingface", Endpoint("m", api_key=KEY))
 

@@ -65,7 +65,6 @@ def test_the_end_of_an_answer_has_one_of_four_reasons(name: str, finish: Finish)
 
 
 def test_each_reply_names_the_request(name: str):
-    """What the provider's support asks for is kept where there is such a thing."""
     with model_server() as server:
         request_id = asked(server, name).request_id
     assert request_id == {"openai": "req-0", "anthropic": "req-0", "google": "resp-1", "ollama": None}.get(
@@ -94,7 +93,6 @@ def test_an_empty_answer_is_an_answer():
 
 
 def test_a_blocked_prompt_of_googles_is_refused():
-    """Google then sends no candidate but a reason."""
     with pytest.raises(RequestError, match="PROHIBITED_CONTENT") as caught:
         replied("google", {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})
     assert caught.value.kind == "refused"
@@ -117,14 +115,6 @@ def test_an_unknown_end_is_other(name: str, reason: str | None):
         "anthropic": {"content": [{"type": "text", "text": "x"}], "stop_reason": reason},
         "google": {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": reason}]},
         "ollama": {"message": {"role": "assistant", "content": "x"}, "done": True, "done_reason": reason},
-        "mistral": {
-            "id": "1",
-            "object": "o",
-            "model": "m",
-            "created": 1,
-            "usage": {},
-            "choices": [choice | {"finish_reason": reason or "?"}],
-        },
     }
     assert replied(name, bodies.get(name, {"choices": [choice]})).answers == (Answer("x", "other"),)
 
