@@ -1,4 +1,4 @@
-"""Small tasks, sample files of them, and the reference data."""
+"""Small tasks, sample files of them, and an empty ledger."""
 
 import gzip
 import json
@@ -11,8 +11,6 @@ import pytest
 
 from bigcodeflow.core.schemas import TASKS
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-
-_REFERENCE = Path(__file__).parents[3] / "shared" / "data"
 
 MakeTasks = Callable[..., pa.Table]
 WriteLines = Callable[..., Path]
@@ -54,11 +52,3 @@ def write_lines(tmp_path: Path) -> WriteLines:
 def ledger(tmp_path: Path) -> AnswerLedger:
     """Holds no answers yet."""
     return AnswerLedger(tmp_path / "ledger")
-
-
-@pytest.fixture
-def reference() -> Path:
-    """The folder of the reference data."""
-    if not _REFERENCE.is_dir():
-        pytest.skip("the reference data is not there")
-    return _REFERENCE

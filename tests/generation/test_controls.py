@@ -38,8 +38,8 @@ def test_fingerprints_are_the_names() -> None:
 
 
 @pytest.mark.real_data
-def test_oracle_programs_compile_for_all_real_tasks(reference) -> None:
-    rows = pq.read_table(reference / "bigcodebench-v0.1.4.parquet").to_pylist()
+def test_oracle_programs_compile_for_all_real_tasks(reference_data) -> None:
+    rows = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet").to_pylist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the docstrings of some tasks hold old escapes
         for row in rows:

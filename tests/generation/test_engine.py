@@ -272,10 +272,8 @@ def test_progress_tells_the_whole_story(ledger: AnswerLedger) -> None:
     """Reports come a few times a second at most, never go back, and end with what the outcome says."""
     run(generate(requests(10), Model(), ledger, settings()))
     seen: list[tuple[float, GenerationProgress]] = []
-    model = Model(script=at_random(0.2, "connection"))
-    outcome = run(
-        generate(requests(400), model, ledger, settings(concurrency=8), progress=lambda at: seen.append((now(), at)))
-    )
+    model, eight = Model(script=at_random(0.2, "connection")), settings(concurrency=8)
+    outcome = run(generate(requests(400), model, ledger, eight, progress=lambda at: seen.append((now(), at))))
     reports = [at for _, at in seen]
     assert reports[-1] == outcome.totals
     assert (reports[-1].samples_done, reports[-1].samples_known, reports[-1].in_flight) == (400, 10, 0)

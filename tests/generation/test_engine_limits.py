@@ -152,13 +152,8 @@ def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
                 raise RequestError("rate_limited", "too many")
             return await super().ask(request)
 
-    model = Narrow()
-    seen: list[int] = []
-    outcome = run(
-        generate(
-            requests(600), model, ledger, settings(concurrency=32), progress=lambda at: seen.append(at.concurrency)
-        )
-    )
+    seen, wide = list[int](), settings(concurrency=32)
+    outcome = run(generate(requests(600), Narrow(), ledger, wide, progress=lambda at: seen.append(at.concurrency)))
     assert held(ledger) == every(600)
     assert outcome.failures == ()
     assert min(seen) <= 6

@@ -257,13 +257,8 @@ offline.generate_offline(requests, _config(), _environment(), record=record, rej
 @pytest.fixture
 def driver() -> Iterator["subprocess.Popen[str]"]:
     """A process that drives a worker which waits for good, in a session of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _DRIVER, ROOT],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", _DRIVER, ROOT], start_new_session=True, **pipes)
     yield process
     process.kill()
     process.communicate()
@@ -295,9 +290,7 @@ def test_an_error_of_the_ledger_ends_the_worker() -> None:
 
     requests = [_request("tell pid"), _request("fork"), _request("wait")]
     with pytest.raises(OSError, match="No space"):
-        offline.generate_offline(
-            requests, _config(), _environment(), record=record, reject=lambda *_: None, worker=DOUBLE
-        )
+        offline.generate_offline(requests, _config(), _environment(), record=record, reject=print, worker=DOUBLE)
     assert _gone(started)
 
 

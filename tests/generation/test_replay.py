@@ -152,9 +152,9 @@ def test_fingerprints_follow_the_content(write_lines, tmp_path: Path) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("model", ["qwen2.5-coder-7b-instruct", "gemma-3-4b-it"])
-def test_real_sample_files_are_read_whole(make_tasks, reference: Path, model: str) -> None:
+def test_real_sample_files_are_read_whole(make_tasks, reference_data: Path, model: str) -> None:
     """Each of the 1,140 real answers keeps its raw text and the solution that was executed."""
-    (path,) = (reference / "samples" / model).glob("*calibrated.jsonl.gz")
+    (path,) = (reference_data / "samples" / model).glob("*calibrated.jsonl.gz")
     tasks = make_tasks(*[f"BigCodeBench/{number}" for number in range(1140)])
     with gzip.open(path, "rt", encoding="utf-8") as file:
         lines = {line["task_id"]: line for line in map(json.loads, file)}
