@@ -104,7 +104,7 @@ async def _measured(load: Load) -> Figures:
     cpu_seconds, wall_seconds = time.process_time(), time.perf_counter()
     outcome = await generate(wanted(load.requests), provider, AnswerLedger(load.folder), settings)
     figures = Figures(time.perf_counter() - wall_seconds, time.process_time() - cpu_seconds, peak_mib(), start_mib)
-    await provider.close()
+    await provider.aclose()
     if outcome.failures or outcome.stopped_because:
         sys.exit(f"{len(outcome.failures)} failures; {outcome.stopped_because}")
     return figures
