@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bigcodeflow.sandbox import seccomp
+from bigcodeflow.sandbox import kernel
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = 0x7FFF0000, 0x80000000
@@ -24,7 +24,7 @@ HEADERS = {
     "x86_64": (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), r"#define __NR_(\w+)\s+(\d+)"),
     "aarch64": (Path("/usr/include/asm-generic/unistd.h"), r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
 }
-TABLE = seccomp.REFUSED | seccomp._ABSENT | seccomp._EXAMINED
+TABLE = kernel.REFUSED | kernel._ABSENT | kernel._EXAMINED
 
 machines = st.sampled_from(sorted(ARCHITECTURES))
 words = st.integers(0, (1 << 64) - 1)
@@ -42,7 +42,7 @@ def refused(error: int) -> int:
 def verdict_on(machine: str, number: int, given: list[int], architecture: int | None = None) -> int:
     """What the kernel would answer: runs the filter over one call, and fails on anything that the kernel would refuse."""
     data = struct.pack("=IIQ6Q", number, architecture or ARCHITECTURES[machine], 0, *given)
-    program = seccomp.program(machine)
+    program = kernel.seccomp_program(machine)
     assert program is not None
     code = list(struct.iter_unpack("=HBBI", program))
     assert len(code) <= 4096
@@ -60,7 +60,7 @@ def verdict_on(machine: str, number: int, given: list[int], architecture: int | 
             at += when_true if compare(accumulator, value) else when_false
 
 
-@given(machines, st.sampled_from(sorted(seccomp.REFUSED)), arguments)
+@given(machines, st.sampled_from(sorted(kernel.REFUSED)), arguments)
 def test_a_refused_call_is_refused_whatever_its_arguments(machine: str, name: str, given: list[int]) -> None:
     """No argument opens a call that no sample needs; the caller sees EPERM."""
     number = number_of(machine, name)
@@ -68,7 +68,7 @@ def test_a_refused_call_is_refused_whatever_its_arguments(machine: str, name: st
         assert verdict_on(machine, number, given) == refused(errno.EPERM)
 
 
-@given(machines, st.sampled_from(sorted(seccomp._ABSENT)), arguments)
+@given(machines, st.sampled_from(sorted(kernel._ABSENT)), arguments)
 def test_calls_that_libraries_can_do_without_seem_absent(machine: str, name: str, given: list[int]) -> None:
     """ENOSYS makes libc take clone instead of clone3, whose flags a filter cannot see."""
     assert verdict_on(machine, number_of(machine, name), given) == refused(errno.ENOSYS)
@@ -150,19 +150,19 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
 
 def test_an_unknown_machine_has_no_filter() -> None:
     """Numbers that are not known are not guessed."""
-    assert seccomp.program("riscv64") is None
+    assert kernel.seccomp_program("riscv64") is None
 
 
 def test_it_runs_on_every_python_of_the_sandboxes() -> None:
     """The grammar is that of Python 3.8."""
-    ast.parse(Path(seccomp.__file__).read_text(), feature_version=(3, 8))
+    ast.parse(Path(kernel.__file__).read_text(), feature_version=(3, 8))
 
 
 _WEARING = """
 import ctypes, errno, json, mmap, multiprocessing, os, signal, socket, sqlite3, subprocess, sys, tempfile, threading
 sys.path.insert(0, sys.argv[1])
-import seccomp
-seccomp.prepare(seccomp.program())()
+import kernel
+kernel.prepare_seccomp(kernel.seccomp_program())()
 libc = ctypes.CDLL(None, use_errno=True)
 
 def code(action):
@@ -216,12 +216,12 @@ print(json.dumps({
 """
 
 
-@pytest.mark.skipif(not seccomp.available(), reason="this kernel filters no system calls")
+@pytest.mark.skipif(not kernel.seccomp_available(), reason="this kernel filters no system calls")
 @pytest.mark.parametrize("name", ["starter_environment", "bigcodebench_environment"])
 def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> None:
     """Refusals are ordinary errors, children inherit them, and honest work goes on, in each environment's Python."""
     environment = request.getfixturevalue(name)
-    folder = str(Path(seccomp.__file__).parent)
+    folder = str(Path(kernel.__file__).parent)
     command = [str(environment.python), "-I", "-c", _WEARING, folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -240,16 +240,16 @@ def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> N
     }
 
 
-@pytest.mark.skipif(not seccomp.available(), reason="this kernel filters no system calls")
+@pytest.mark.skipif(not kernel.seccomp_available(), reason="this kernel filters no system calls")
 def test_a_filter_that_the_kernel_refuses_is_told() -> None:
     """A damaged filter is an error, never a process that runs without."""
-    program = "from bigcodeflow.sandbox import seccomp\nseccomp.prepare(b'\\xff' * 8)()"
+    program = "from bigcodeflow.sandbox import kernel\nkernel.prepare_seccomp(b'\\xff' * 8)()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "OSError: [Errno 22] the kernel does not take the seccomp filter" in done.stderr
 
 
 @pytest.mark.sandbox
-@pytest.mark.skipif(not seccomp.available(), reason="this kernel filters no system calls")
+@pytest.mark.skipif(not kernel.seccomp_available(), reason="this kernel filters no system calls")
 def test_samples_wear_it(judge: Callable[..., dict]) -> None:
     """A sample in a real sandbox is filtered."""
     program = "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('Seccomp:')])\n"
@@ -258,6 +258,6 @@ def test_samples_wear_it(judge: Callable[..., dict]) -> None:
 
 def test_this_machine_is_known_or_said_to_be_unknown() -> None:
     """Where there is a filter for the machine there are bytes of whole instructions."""
-    program = seccomp.program()
+    program = kernel.seccomp_program()
     assert (program is None) == (platform.machine() not in ARCHITECTURES)
     assert program is None or len(program) % 8 == 0

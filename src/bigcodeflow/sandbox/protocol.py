@@ -10,12 +10,11 @@ with a running number. A program that takes the channel over can lose or repeat 
 ``started``  the interpreter is up and the limits are set; nothing foreign has run yet
 ``imported`` the program's module text ran to its end; the test text may be sent
 ``loaded``   the test text ran too; ``tests`` lists the collected methods
-``module_failed``  one of them did not: ``exception``, ``trace``, ``phase`` is compile, program, test or
-    collect; the last frame
+``module_failed``  one did not: ``exception``, ``trace``, ``phase`` (compile, program, test or collect); the last
 ``test``     one method ended: ``name``, ``outcome``, ``seconds``, ``exception``, ``trace``
 ``class_failed``   setUpClass or tearDownClass raised
-``tampering``      ``what`` broke this protocol; the last frame
-``end``      everything ran; the last frame
+``tampering``      ``what`` broke this protocol; the last
+``end``      everything ran; the last
 
 The first and the last frame also hold ``cpu_seconds`` and ``max_rss_mib`` of the process and its children.
 
@@ -46,20 +45,15 @@ LAST_EVENTS = ("end", "module_failed", "tampering")
 HARNESS_VERSION = 3
 
 #: Longest traceback that travels, in characters; the tail says what went wrong.
-TRACE_CHARACTERS = 16_000
-
+_TRACE_CHARACTERS = 16_000
 #: Longest frame that the executor accepts, in bytes.
 FRAME_BYTES = 1 << 20
-
-#: Length of a frame's authentication code.
-CODE_BYTES = 16
-
 _READ_BYTES = 1 << 20
 
 
 def mac(key: bytes, payload: bytes) -> bytes:
     """Authentication code of a frame's payload, as hexadecimal digits."""
-    return blake2b(payload, key=key, digest_size=CODE_BYTES).hexdigest().encode()
+    return blake2b(payload, key=key, digest_size=16).hexdigest().encode()
 
 
 def masked(content: bytes, nonce: str) -> bytes:
@@ -74,33 +68,22 @@ def split_job(job: dict[str, object]) -> tuple[bytes, bytes]:
     content = test.encode("utf-8", "surrogatepass")  # a lone surrogate is legal in a JSON string
     first = {name: value for name, value in job.items() if name != "test"}
     first["test_sha256"] = sha256(content).hexdigest()
-    return _message(first), _message({"test": masked(content, nonce).hex()})
-
-
-def _message(content: dict[str, object]) -> bytes:
-    return dumps(content).encode("ascii") + b"\n"
+    second = {"test": masked(content, nonce).hex()}
+    return dumps(first).encode("ascii") + b"\n", dumps(second).encode("ascii") + b"\n"
 
 
 class SampleJob:
     """The two messages of the executor: the program with its settings, and later the test text."""
 
     def __init__(self, descriptor: int) -> None:
-        """Wait for the first message.
-
-        Raises:
-            EOFError: the channel ended before the message did.
-        """
+        """Wait for the first message."""
         self._descriptor = descriptor
         self.settings = self._receive()
         self.nonce: str = self.settings.pop("nonce")
         self._expected = self.settings.pop("test_sha256")
 
     def test_text(self) -> str | None:
-        """Wait for the second message: the test text; None where it is not the one that the first has announced.
-
-        Raises:
-            EOFError: the channel ended before the message did.
-        """
+        """Wait for the second message: the test text; None where it is not the one that the first has announced."""
         content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
         if sha256(content).hexdigest() != self._expected:
             return None
@@ -128,7 +111,7 @@ class FrameWriter:
         """Send one frame; in a process that the program forked, and that went on into the harness, leave instead."""
         if getpid() != self._owner:
             leave(0)
-        fields.update((name, fields[name][-TRACE_CHARACTERS:]) for name in ("trace", "exception") if name in fields)
+        fields.update((name, fields[name][-_TRACE_CHARACTERS:]) for name in ("trace", "exception") if name in fields)
         if event == "started" or event in LAST_EVENTS:
             fields.update(_usage())
         payload = dumps(dict(fields, event=event, number=self._number)).encode("ascii")

@@ -53,7 +53,7 @@ class Partner:
     """The process of the program, as the process of the test sees it."""
 
     def __init__(self, serve: Callable[[Connection], None]) -> None:
-        """Fork it; it serves as soon as it cannot look into this process any more."""
+        """Fork it; it serves once it can no longer read this process's memory."""
         self._connection, other = Pipe()
         self._lock, self._calls, self._owner, self._undecided = threading.Lock(), 0, getpid(), False
         self._pid = os.fork()
@@ -70,12 +70,9 @@ class Partner:
         return None if event == "imported" else fields
 
     def function(self, name: str, genuine: Any, imports: str) -> Any:
-        """What calls the program's function of that name, and looks like the genuine one.
+        """What calls the program's function of that name, and looks like the genuine one, of the task's own solution.
 
-        Args:
-            name: of the function.
-            genuine: the function of the task's own solution, which was executed meanwhile.
-            imports: import statements of the test text, which the program shares with it.
+        The program shares the imports, the import statements of the test text.
         """
         _restore(decoded(self._loaded["state"]))
 
@@ -268,8 +265,7 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "builtins.float": (lambda v: [float.__float__(v)], None),
     "builtins.str": (lambda v: [str.__str__(v)], None),
     "builtins.complex": (lambda v: [v.real, v.imag], None),
-    "builtins.bytes": (lambda v: [v.decode("latin-1"), "latin-1"], None),
-    "builtins.bytearray": (lambda v: [v.decode("latin-1"), "latin-1"], None),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), (lambda v: [v.decode("latin-1"), "latin-1"], None)),
     "builtins.list": (_content(list), lambda _, *parts: list(parts)),
     "builtins.tuple": (_content(tuple), lambda _, *parts: parts),
     "builtins.set": (_content(set), lambda _, *parts: set(parts)),
@@ -290,11 +286,7 @@ _KINDS |= dict.fromkeys(_REDUCED, (lambda v: list(v.__reduce_ex__(4)[1]), None))
 
 
 def encoded(value: Any) -> Any:
-    """The value as JSON has it: itself, or an object of its kind and its parts.
-
-    Raises:
-        TypeError: it is no plain data.
-    """
+    """The value as JSON has it: itself, or its kind and its parts. Raises TypeError: it is no plain data."""
     cls = type(value)
     if value is None or cls in (bool, int, float, str):
         return value
@@ -321,11 +313,7 @@ def decoded(data: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: names of the library's kinds that it is of, arguments, members, and text.
-
-    Raises:
-        TypeError: it bears what is no plain data.
-    """
+    """An exception as JSON: names of the library's kinds that it is of, arguments, members, and text."""
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
     names = [[one.__module__, one.__qualname__] for one in leaves]
@@ -342,11 +330,7 @@ def _library_kinds(cls: type) -> list[type]:
 
 
 def decoded_error(data: dict[str, Any]) -> BaseException:
-    """An exception of these kinds.
-
-    Raises:
-        TypeError: it cannot be made here.
-    """
+    """The exception of which ``encoded_error`` made this. Raises TypeError: it cannot be made here."""
     found = []
     for module, name in data["kinds"]:
         kind = getattr(sys.modules.get(module), name, None)

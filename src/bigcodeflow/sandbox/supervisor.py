@@ -10,6 +10,7 @@ with descriptors:
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -23,16 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from bigcodeflow.sandbox import namespaces, seccomp
+    from bigcodeflow.sandbox import kernel
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import namespaces
-    import seccomp
+    import kernel
 
     sys.path.pop(0)
 
 SAMPLE_ID = 1000
-_TMPFS = namespaces.NO_SUID | namespaces.NO_DEVICES
+_TMPFS = kernel.NO_SUID | kernel.NO_DEVICES
 _LOOK_SECONDS = 1.0
 #: Even empty files take memory of the kernel's.
 _LEAST_FILES, _BYTES_PER_FILE = 4096, 1 << 14
@@ -45,9 +45,9 @@ def main() -> None:
     if os.getuid() == 0:
         os.setgroups([])
         # bubblewrap covers parts of the one it mounts for root, and nothing but a whole one allows others inside
-        namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES)
+        kernel.mount("proc", "/proc", _TMPFS | kernel.NO_EXECUTABLES)
     waiting, go = os.pipe()
-    pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
+    pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
     if pid == 0:
         os.close(go)
         os.read(waiting, 1)
@@ -55,7 +55,7 @@ def main() -> None:
         Supervisor(control, settings).serve()
         os._exit(0)
     control.close()
-    namespaces.write_user_map(pid, 0, settings["user"], settings["group"])
+    kernel.write_user_map(pid, 0, settings["user"], settings["group"])
     os.close(go)
     os._exit(os.waitpid(pid, 0)[1] and 1)
 
@@ -64,22 +64,22 @@ class Supervisor:
     """Serves the worker's requests one after the other."""
 
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
-        """Become root of the new user namespace, with places of its own."""
+        """Become root of the new user namespace, with file systems of its own."""
         self._control, self._settings = control, settings
-        self._restrict = seccomp.prepare()
+        self._restrict = kernel.prepare_seccomp()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
-        namespaces.show_self()  # the maps of what is cloned are written by way of /proc
+        kernel.show_self()  # the maps of what is cloned are written by way of /proc
         mount_private_places(settings["disk_bytes"])
         if settings["home_template"]:
             shutil.copytree(settings["home_template"], os.environ["HOME"])  # libraries read it when they are imported
 
     def serve(self) -> None:
         """Answer requests until the worker is gone."""
-        namespaces.send(self._control, b"{}")
+        kernel.send(self._control, b"{}")
         while True:
             if select.select([self._control], [], [], _LOOK_SECONDS)[0]:
-                data, descriptors = namespaces.receive(self._control)
+                data, descriptors = kernel.receive(self._control)
                 if not data:
                     return
                 self._answer(json.loads(data.decode("ascii")), descriptors[0])
@@ -93,41 +93,37 @@ class Supervisor:
                 become_zygote(descriptor)
             return
         waiting, go = os.pipe()
-        pid = namespaces.clone(namespaces.NEW_NAMESPACES | namespaces.NEW_PID_NAMESPACE)
+        pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
         if pid == 0:
             os.close(go)
             os.read(waiting, 1)
             hold_namespaces(descriptor, self._settings, self._restrict)
         os.close(waiting)
-        namespaces.write_user_map(pid, SAMPLE_ID, 0, 0)
+        kernel.write_user_map(pid, SAMPLE_ID, 0, 0)
         os.close(go)
 
 
 def become_zygote(control: int) -> NoReturn:
-    """In a new process: take the harness with all that it imports on board, and serve; never returns."""
+    """In a new process: import the harness, and serve as a zygote without libraries."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    if TYPE_CHECKING:
-        from bigcodeflow.sandbox import zygote
-    else:
-        import zygote
-
+    zygote: Any = importlib.import_module("zygote")
     sys.path.pop(0)
     zygote.serve(socket.socket(fileno=control))
     os._exit(0)
 
 
 def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
-    """Furnish the new namespaces, say that they are ready, and hold them until killed."""
-    namespaces.be_first_to_go()
+    """Mount what the new namespaces need, reply with a descriptor of this process, and keep them until killed."""
+    kernel.be_first_to_go()
     # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
-    mount_private_places(settings["disk_bytes"], proc_flags=namespaces.READ_ONLY)
+    mount_private_places(settings["disk_bytes"], proc_flags=kernel.READ_ONLY)
     for path in settings["masked"]:
-        namespaces.mask(path)
-    namespaces.raise_loopback()
+        kernel.mask(path)
+    kernel.raise_loopback()
     os.setsid()
-    namespaces.send(socket.socket(fileno=reply), b"{}", [namespaces.process_descriptor(os.getpid())])
-    namespaces.close_from(3)
-    namespaces.drop_privileges(namespaces.IDLE_CAPABILITY)  # out of the sample's reach
+    kernel.send(socket.socket(fileno=reply), b"{}", [kernel.process_descriptor(os.getpid())])
+    kernel.close_from(3)
+    kernel.drop_privileges(kernel.IDLE_CAPABILITY)  # out of the sample's reach
     restrict()
     while True:
         reap()
@@ -137,10 +133,10 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
 def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
     """Cover every writable place, and what shows other processes and terminals, with new file systems."""
     size = f"size={disk_bytes},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=1777"
-    namespaces.mount("tmpfs", "/tmp", _TMPFS, size)
-    namespaces.mount("tmpfs", "/dev/shm", _TMPFS, size)
-    namespaces.mount("devpts", "/dev/pts", namespaces.NO_SUID | namespaces.NO_EXECUTABLES, "newinstance,ptmxmode=0666")
-    namespaces.mount("proc", "/proc", _TMPFS | namespaces.NO_EXECUTABLES | proc_flags)
+    kernel.mount("tmpfs", "/tmp", _TMPFS, size)
+    kernel.mount("tmpfs", "/dev/shm", _TMPFS, size)
+    kernel.mount("devpts", "/dev/pts", kernel.NO_SUID | kernel.NO_EXECUTABLES, "newinstance,ptmxmode=0666")
+    kernel.mount("proc", "/proc", _TMPFS | kernel.NO_EXECUTABLES | proc_flags)
 
 
 def reap() -> None:

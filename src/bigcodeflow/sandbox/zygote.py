@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from random import Random
     from typing import Any, NoReturn
 
-    from bigcodeflow.sandbox import harness, namespaces, seccomp
+    from bigcodeflow.sandbox import harness, kernel
 else:
     import harness
-    import namespaces
-    import seccomp
+    import kernel
 
 _CHANNEL = 3  # a sample's own highest descriptor
 _OWN_PID_NAMESPACE = "/proc/self/ns/pid"
@@ -52,7 +51,7 @@ class Zygote:
         self._control, self._generators = control, list(generators)
         self._samples: dict[int, int] = {}
         self._zygotes: list[int] = []
-        self._restrict = seccomp.prepare()
+        self._restrict = kernel.prepare_seccomp()
         self._home = os.open(_OWN_PID_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
         self._wakeup, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
@@ -66,7 +65,7 @@ class Zygote:
                 os.read(self._wakeup, 4096)
                 self._collect()
             if self._control.fileno() in ready:
-                data, descriptors = namespaces.receive(self._control)
+                data, descriptors = kernel.receive(self._control)
                 if not data:
                     return
                 request = json.loads(data.decode())
@@ -92,11 +91,11 @@ class Zygote:
         self._zygotes.append(pid)
 
     def _sample(self, _request: dict[str, Any], reply: int, *passed: int) -> None:
-        namespaces.join(passed[-1], namespaces.NEW_PID_NAMESPACE)  # holds for children made from now on
+        kernel.join(passed[-1], kernel.NEW_PID_NAMESPACE)  # holds for children made from now on
         pid = os.fork()
         if pid == 0:
             self._become_sample(*passed)
-        namespaces.join(self._home, namespaces.NEW_PID_NAMESPACE)
+        kernel.join(self._home, kernel.NEW_PID_NAMESPACE)
         for descriptor in passed:
             os.close(descriptor)
         self._samples[pid] = reply
@@ -108,14 +107,14 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            namespaces.be_first_to_go()
-            namespaces.join(own, namespaces.NEW_NAMESPACES)
+            kernel.be_first_to_go()
+            kernel.join(own, kernel.NEW_NAMESPACES)
             for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
-            namespaces.close_from(_CHANNEL + 1)  # the ends of the neighbours are reported on some of these
+            kernel.close_from(_CHANNEL + 1)  # the ends of the neighbours are reported on some of these
             os.setsid()
-            namespaces.drop_privileges()
-            namespaces.show_self()  # as a cold start has it
+            kernel.drop_privileges()
+            kernel.show_self()  # as a cold start has it
             reseed(self._generators)
             self._restrict()
             harness.run_sample(_CHANNEL)
@@ -142,8 +141,8 @@ class Zygote:
 
 def _send_process(connection: socket.socket, pid: int, reply: dict[str, int]) -> None:
     """Reply with a descriptor of a process."""
-    descriptor = namespaces.process_descriptor(pid)
-    namespaces.send(connection, json.dumps(reply).encode(), [descriptor])
+    descriptor = kernel.process_descriptor(pid)
+    kernel.send(connection, json.dumps(reply).encode(), [descriptor])
     os.close(descriptor)
 
 

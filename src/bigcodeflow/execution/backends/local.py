@@ -20,7 +20,7 @@ from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLi
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
-from bigcodeflow.sandbox import seccomp
+from bigcodeflow.sandbox import kernel
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class LocalBackend:
             "read-only system",
             "sized temporary folder",
             "no new privileges, no capabilities",
-            *(["seccomp filter"] if seccomp.available() else []),
+            *(["seccomp filter"] if kernel.seccomp_available() else []),
             "process limits",
             *([groups.description] if groups else []),
             "CPU and memory of the process tree",
@@ -175,7 +175,7 @@ class LocalBackend:
     @contextmanager
     def _cold_process(self) -> Iterator[bubblewrap.ColdProcess]:
         uid, group = bubblewrap.sandbox_uid(), self._groups.take()
-        filter_program = seccomp.program() if seccomp.available() else None
+        filter_program = kernel.seccomp_program() if kernel.seccomp_available() else None
         with ExitStack() as stack:
             if group:
                 stack.callback(self._groups.give, group)

@@ -1,0 +1,321 @@
+"""What the kernel offers and Python has no function for: namespaces, mounts, privileges, and a filter of system calls.
+
+The C library is called with the interpreter's lock held, so that a process made here is, like one made by os.fork,
+the only thread of its interpreter.
+
+The filter refuses what no sample needs, with an ordinary error, never by a crash. It is a program of the kernel's
+classic packet filter, which sees a call's number, architecture and arguments, never memory. What is not refused is
+allowed: tasks use too much of the kernel for a list of what is good. It is a second wall; namespaces, dropped privileges
+and read-only mounts hold without it. It takes away what reaches far into the kernel, above all new user namespaces, in
+which a program would be root again. Outside, ``bwrap --seccomp`` takes the bytes of ``seccomp_program()``; inside, what
+``prepare_seccomp()`` returns puts them on a thread. Constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import os
+import signal
+import socket
+import struct
+from functools import lru_cache
+
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    _Code = list[tuple[int, int, int, int]]
+
+NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000  # mount, UTS, IPC, user, network
+NEW_PID_NAMESPACE = 0x20000000
+
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTABLES = 1, 2, 4, 8
+_REMOUNT, _BIND = 32, 4096
+
+_CALLS = {"x86_64": {"clone": 56, "capset": 126}, "aarch64": {"clone": 220, "capset": 91}}
+_PIDFD_OPEN = 434  # the same on every architecture; interpreters built on old kernels' headers lack os.pidfd_open
+#: Means nothing in a user namespace: only the machine's own root can use it.
+IDLE_CAPABILITY = 36  # CAP_BLOCK_SUSPEND
+
+_CAPABILITY_VERSION_3 = 0x20080522
+_LAST_CAPABILITY = 63
+_SET_DUMPABLE, _DROP_FROM_BOUNDING_SET, _SET_NO_NEW_PRIVILEGES = 4, 24, 38
+_AMBIENT, _CLEAR_ALL_AMBIENT = 47, 4
+_GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
+
+_libc = ctypes.PyDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _call(number: int, *arguments: int) -> int:
+    result: int = _libc.syscall(ctypes.c_long(number), *[ctypes.c_long(argument) for argument in arguments])
+    return result
+
+
+def clone(flags: int) -> int:
+    """Fork into new namespaces; returns the child's process id, and 0 in the child.
+
+    The child runs none of Python's after-fork hooks: it suits a small process that only waits.
+    """
+    number = _CALLS[os.uname().machine]["clone"]
+    return _checked(_call(number, flags | signal.SIGCHLD, 0, 0, 0, 0), "clone")
+
+
+def join(descriptor: int, flags: int) -> None:
+    """Enter the namespaces of a process descriptor, or one namespace of a /proc/PID/ns file."""
+    _checked(_libc.setns(descriptor, flags), "setns")
+
+
+def mount(kind: str, place: str, flags: int, options: str = "") -> None:
+    """Mount a new file system of the kind."""
+    name = kind.encode()
+    result = _libc.mount(name, place.encode(), name, ctypes.c_ulong(flags), options.encode())
+    _checked(result, f"mount {kind} at {place}")
+
+
+def mask(path: str) -> None:
+    """Let a file not be opened any more: a device stands in its place, where none may be used."""
+    for flags in (_BIND, _BIND | _REMOUNT | READ_ONLY | NO_SUID | NO_DEVICES | NO_EXECUTABLES):
+        _checked(_libc.mount(b"/dev/null", path.encode(), None, ctypes.c_ulong(flags), None), f"mask {path}")
+
+
+def process_descriptor(pid: int) -> int:
+    """A descriptor that stays with the process whatever becomes of its number."""
+    return _checked(_call(_PIDFD_OPEN, pid, 0), "pidfd_open")
+
+
+def drop_privileges(kept: int | None = None) -> None:
+    """Give up every capability but one for good and take no new ones from programs that are executed.
+
+    Who has a capability cannot be looked into or traced by who has none, though they are the same user.
+    """
+    for capability in range(_LAST_CAPABILITY + 1):
+        if _libc.prctl(_DROP_FROM_BOUNDING_SET, ctypes.c_ulong(capability), 0, 0, 0) < 0:
+            break  # the kernel knows no higher one
+    _libc.prctl(_AMBIENT, _CLEAR_ALL_AMBIENT, 0, 0, 0)
+    header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
+    number = _CALLS[os.uname().machine]["capset"]
+    mask = 0 if kept is None else 1 << kept
+    low, high = mask & 0xFFFFFFFF, mask >> 32
+    wanted = struct.pack("=6I", low, low, 0, high, high, 0)  # effective, permitted and inheritable, by words
+    _checked(_libc.syscall(ctypes.c_long(number), header, wanted), "capset")
+    _checked(_libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
+
+
+def write_user_map(pid: int, inside: int, user: int, group: int) -> None:
+    """Map one id, of a user and a group outside, into the new user namespace of a process."""
+    _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1")
+    _write(f"/proc/{pid}/setgroups", "deny")
+    _write(f"/proc/{pid}/gid_map", f"{inside} {group} 1")
+
+
+def show_self() -> None:
+    """Let others of the same user look into this process by way of /proc, and join its namespaces."""
+    _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def be_first_to_go() -> None:
+    """Let the kernel, when the machine runs out of memory, end this process before others."""
+    _write("/proc/self/oom_score_adj", "1000")
+
+
+def raise_loopback() -> None:
+    """Bring up the loopback interface of this network namespace."""
+    from fcntl import ioctl
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        request = struct.pack("16sh", b"lo", 0).ljust(40, b"\0")
+        flags = struct.unpack_from("h", ioctl(handle, _GET_INTERFACE_FLAGS, request), 16)[0]
+        ioctl(handle, _SET_INTERFACE_FLAGS, struct.pack("16sh", b"lo", flags | _INTERFACE_UP).ljust(40, b"\0"))
+
+
+def close_from(lowest: int) -> None:
+    """Close every descriptor from this number on; needs /proc."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) >= lowest:
+            os.closerange(int(name), int(name) + 1)  # unlike close, it bears with the listing's own, closed by now
+
+
+def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Send one message with descriptors."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    connection.sendmsg([data], rights)
+
+
+def receive(connection: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
+    """Receive one message: its bytes, empty at the end, and its descriptors."""
+    room = socket.CMSG_SPACE(16 * array.array("i").itemsize)
+    data, rights, _, _ = connection.recvmsg(size, room)
+    found = array.array("i")
+    for level, kind, content in rights:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(content[: len(content) - len(content) % found.itemsize])
+    return data, list(found)
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode("ascii"))
+    finally:
+        os.close(descriptor)
+
+
+#: Machine, as uname names it, → audit number that the kernel gives to its native calls.
+_ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
+#: Set in the numbers of a second set of calls on x86_64, which would otherwise walk around the filter.
+_X32_BIT = 0x4000_0000
+
+
+def _calls(*rows: str) -> dict[str, tuple[int, int | None]]:
+    """Rows of 'name, number on x86_64, number on aarch64', by name; '-': the architecture never had it."""
+    calls = [call.split() for row in rows for call in row.split(",")]
+    return {name: (int(x86_64), None if aarch64 == "-" else int(aarch64)) for name, x86_64, aarch64 in calls}
+
+
+REFUSED = _calls(
+    # New namespaces and mounts: a program that is root in a user namespace of its own reaches all of these.
+    "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51",
+    "move_mount 429 429, open_tree 428 428, open_tree_attr 467 467, fsopen 430 430, fsconfig 431 431",
+    "fsmount 432 432, fspick 433 433, mount_setattr 442 442",
+    # Other processes' memory and descriptors.
+    "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272, pidfd_getfd 438 438",
+    # Doors into the kernel with a long record of holes.
+    "bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426",
+    "io_uring_register 427 427, vmsplice 278 75, modify_ldt 154 -, lookup_dcookie 212 18",
+    "open_by_handle_at 304 265, fanotify_init 300 262, nfsservctl 180 42, uselib 134 -, _sysctl 156 -",
+    # Keys belong to a user, not to a namespace.
+    "add_key 248 217, request_key 249 218, keyctl 250 219",
+    # The machine itself: kernel, modules, swap, accounts, quotas, hardware.
+    "kexec_load 246 104, kexec_file_load 320 294, create_module 174 -, init_module 175 105, finit_module 313 273",
+    "delete_module 176 106, get_kernel_syms 177 -, query_module 178 -, reboot 169 142, swapon 167 224",
+    "swapoff 168 225, acct 163 89, quotactl 179 60, quotactl_fd 443 443, syslog 103 116, iopl 172 -",
+    "ioperm 173 -, vhangup 153 58",
+    # Clock and names.
+    "settimeofday 164 170, clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, sethostname 170 161",
+    "setdomainname 171 162",
+)
+"""Calls that fail with EPERM whatever their arguments are."""
+
+_ABSENT = _calls(
+    # The flags of clone3 lie in memory; libc then takes clone, whose flags can be looked at.
+    "clone3 435 435, memfd_secret 447 447",
+    # System V's memory, queues and semaphores stay when no process uses them, and so are on nobody's account.
+    "shmget 29 194, msgget 68 186, semget 64 190",
+)
+"""Calls that fail with ENOSYS, as on a kernel without them, so that libraries take another way."""
+
+_EXAMINED = _calls("clone 56 220, ioctl 16 29, personality 135 92, socket 41 198, socketpair 53 199")
+"""Calls that are refused with certain arguments only."""
+
+_CLONE_FLAGS_REFUSED = 0x7E02_0000
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET; clone cannot make a time namespace."""
+_TERMINAL_REQUESTS = (0x5412, 0x541C)
+"""TIOCSTI types into a terminal, TIOCLINUX pastes into a console."""
+_QUERY_PERSONALITY = 0xFFFF_FFFF
+_SOCKET_FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists network interfaces."""
+
+_LOAD_WORD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
+_ALLOW, _ERROR, _KILL_PROCESS = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_ACTIONS_FILE = "/proc/sys/kernel/seccomp/actions_avail"
+_INSTRUCTION = struct.Struct("=HBBI")
+
+
+def seccomp_available() -> bool:
+    """Whether this machine's architecture is known here and its kernel filters system calls."""
+    if os.uname().machine not in _ARCHITECTURES:
+        return False
+    try:
+        with open(_ACTIONS_FILE, encoding="utf-8") as file:
+            return {"errno", "kill_process"} <= set(file.read().split())
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=None)
+def seccomp_program(machine: str = "") -> bytes | None:
+    """The filter for a machine named as by uname: an array of ``struct sock_filter``; None: its calls are unknown."""
+    machine = machine or os.uname().machine
+    if machine not in _ARCHITECTURES:
+        return None
+    column = list(_ARCHITECTURES).index(machine)
+    code: _Code = [*_load(_AT_ARCHITECTURE), (_JUMP_EQUAL, 1, 0, _ARCHITECTURES[machine]), *_return(_KILL_PROCESS)]
+    code += _load(_AT_NUMBER)
+    if machine == "x86_64":
+        code += _when(_JUMP_AT_LEAST, _X32_BIT, _return(_ERROR | errno.EPERM))
+    for table, error in ((REFUSED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
+        for number in (numbers[column] for numbers in table.values()):
+            if number is not None:
+                code += _when(_JUMP_EQUAL, number, _return(_ERROR | error))
+    for name, numbers in _EXAMINED.items():
+        code += _when(_JUMP_EQUAL, numbers[column] or 0, _examine(name))
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _return(_ALLOW))
+
+
+def prepare_seccomp(filter_program: bytes | None = None) -> Callable[[], None]:
+    """A function that puts a filter, by default this machine's, on the calling thread and on all that it will start.
+
+    Everything that takes time or imports is done beforehand. The function raises OSError where the kernel refuses, and
+    does nothing where there is no filter.
+    """
+    filter_program = filter_program or (seccomp_program() if seccomp_available() else None)
+    if not filter_program:
+        return lambda: None
+    header = _Program(len(filter_program) // _INSTRUCTION.size, filter_program)
+    prctl, last_error, word = ctypes.CDLL(None, use_errno=True).prctl, ctypes.get_errno, ctypes.c_ulong
+    filtering = (_PR_SET_SECCOMP, word(_SECCOMP_MODE_FILTER), ctypes.byref(header))
+    steps = ((_SET_NO_NEW_PRIVILEGES, word(1), word(0)), filtering)
+
+    def put_on() -> None:
+        for option, value, where in steps:
+            if prctl(option, value, where, word(0), word(0)) != 0:
+                code = last_error()
+                raise OSError(code, "the kernel does not take the seccomp filter: " + os.strerror(code))
+
+    return put_on
+
+
+class _Program(ctypes.Structure):  # struct sock_fprog
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def _examine(name: str) -> _Code:
+    """What is done about a call after a look at the low words of its arguments, which is all that the kernel uses."""
+    refuse = _return(_ERROR | errno.EPERM)
+    if name == "clone":
+        return _load_argument(0) + _when(_JUMP_ANY_BIT, _CLONE_FLAGS_REFUSED, refuse) + _return(_ALLOW)
+    if name == "ioctl":
+        tests = [_when(_JUMP_EQUAL, request, refuse) for request in _TERMINAL_REQUESTS]
+        return sum(tests, _load_argument(1)) + _return(_ALLOW)
+    if name == "personality":
+        return _load_argument(0) + _when(_JUMP_EQUAL, _QUERY_PERSONALITY, _return(_ALLOW)) + refuse
+    tests = [_when(_JUMP_EQUAL, family, _return(_ALLOW)) for family in _SOCKET_FAMILIES]
+    return sum(tests, _load_argument(0)) + _return(_ERROR | errno.EAFNOSUPPORT)
+
+
+def _load(offset: int) -> _Code:
+    return [(_LOAD_WORD, 0, 0, offset)]
+
+
+def _load_argument(index: int) -> _Code:
+    return _load(_AT_ARGUMENTS + 8 * index)  # both architectures keep the low word of an argument first
+
+
+def _when(test: int, value: int, then: _Code) -> _Code:
+    """Code that runs ``then`` where the loaded word passes the test."""
+    return [(test, 0, len(then), value), *then]
+
+
+def _return(action: int) -> _Code:
+    return [(_RETURN, 0, 0, action)]
