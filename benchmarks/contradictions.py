@@ -23,9 +23,14 @@ from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
+from bigcodeflow.execution.integrity.altered_tests import (
+    VARIANTS,
+    AlteredTest,
+    contradict,
+    read_recording,
+    recording_text,
+)
 from bigcodeflow.execution.integrity.assertions import name_of
-from bigcodeflow.execution.integrity.recorded_values import read_recording, recording_text
 from bigcodeflow.execution.integrity.syntax import assertions_in
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict

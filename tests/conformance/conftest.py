@@ -5,9 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.backends.local import Admission, LocalBackend
 from bigcodeflow.execution.items import WorkItem
 
 from .samples import LIMITS_OF_ALL, Judged, conformance_items, judged

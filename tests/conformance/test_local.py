@@ -3,8 +3,7 @@
 import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.backends.local import Admission, LocalBackend
 
 from .conftest import AssertSame
 from .samples import LIMITS_OF_ALL, SAMPLES, Judged

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from bigcodeflow.execution.admission import Admission, machine_memory_mib
+from bigcodeflow.execution.backends.local import Admission, machine_memory_mib
 
 pytestmark = pytest.mark.serial
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
-from bigcodeflow.execution.integrity.recorded_values import recording_text
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict, recording_text
 from tests.doubles.written_tests import outcome, suite
 
 

@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
-from bigcodeflow.execution.integrity.recorded_values import read_recording, recording_text
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict, read_recording, recording_text
 from tests.doubles.written_tests import outcome, suite
 
 COMPUTED = """

@@ -11,7 +11,7 @@ from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import vacuous_tests
 from bigcodeflow.execution.evaluation import plan_ground_truths, plan_solutions
-from bigcodeflow.execution.planning import Cost, expectations, fact_of, sha256_of_test
+from bigcodeflow.execution.items import Cost, expectations, fact_of, sha256_of_test
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
@@ -37,10 +37,10 @@ def test_the_past_tells_more_than_a_guess(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.publish("execution", "key", _table(*rows), settings={})
     known = VerdictIndex(store).costs()
-    assert expectations().of(TASK) == Cost(1.0, 200.0)
-    assert expectations(known).of(TASK) == Cost(4.0, 700.0)
-    assert expectations(known, _table(_verdict("pass", 9.0, 80.0))).of(TASK) == Cost(9.0, 80.0)
-    assert expectations(known, _table(_verdict("timeout", 240.0))).of(TASK) == Cost(4.0, 700.0)
+    assert expectations()(TASK) == Cost(1.0, 200.0)
+    assert expectations(known)(TASK) == Cost(4.0, 700.0)
+    assert expectations(known, _table(_verdict("pass", 9.0, 80.0)))(TASK) == Cost(9.0, 80.0)
+    assert expectations(known, _table(_verdict("timeout", 240.0)))(TASK) == Cost(4.0, 700.0)
 
 
 @pytest.mark.real_data

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.backends.base import Outcome, no_op
 from bigcodeflow.execution.backends.bubblewrap import ColdProcess
 from bigcodeflow.execution.backends.observation import ResourceLimits, observe
 from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
@@ -140,9 +140,8 @@ def say(number, event, key=job["nonce"]):
 def _reported(script: str) -> Outcome:
     """Run a script in the harness's place, on the real pipe."""
     with closing(ColdProcess([sys.executable, "-c", _REPORTER + script])) as process:
-        return observe(
-            process, job={"nonce": "secret"}, limits=ResourceLimits(seconds=10, rss_mib=500, output_bytes=100)
-        )
+        limits = ResourceLimits(seconds=10, rss_mib=500, output_bytes=100)
+        return observe(process, {"nonce": "secret"}, limits, no_op)
 
 
 @pytest.mark.parametrize(

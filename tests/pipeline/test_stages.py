@@ -18,7 +18,7 @@ from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import quarantine_path
-from bigcodeflow.execution.planning import sha256_of_test
+from bigcodeflow.execution.items import sha256_of_test
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
 from bigcodeflow.store import ArtifactRef, open_store

@@ -112,7 +112,7 @@ def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callab
 def test_admission_counts_with_the_containers_memory(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Not with the machine's: samples that are let in for memory that is not there would be killed for it."""
     opened(memory_mib=4500)
-    told = "from bigcodeflow.execution.admission import machine_memory_mib as m; print(*m())"
+    told = "from bigcodeflow.execution.backends.local import machine_memory_mib as m; print(*m())"
     free, total = map(float, lab.inside(lab.containers()[0], f"python -c '{told}'").split())
     assert total == 4500
     assert 0 < free < 4500

@@ -10,10 +10,9 @@ from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, loa
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.planning import plan_batches
+from bigcodeflow.execution.items import WorkItem, code_version, plan_batches, require_code
 from bigcodeflow.execution.verdicts import Ledger
-from bigcodeflow.execution.worker_preflight import code_version, environment_here, require_code
+from bigcodeflow.execution.worker_plugin import environment_here
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.stages import STAGES, stage_of
 from tests.scaleout.hosts import DaskHosts

@@ -30,19 +30,13 @@ class BackendSpec(NamedTuple):
     """What makes a backend usable."""
 
     environment: Callable[[ExecutionConfig], Environment]
-    """The environment there. Raises SandboxUnavailableError where the place cannot be reached, and
-    EnvironmentUnusableError where it lacks the environment."""
+    """The environment there; SandboxUnavailableError: it cannot be reached; EnvironmentUnusableError: it has none."""
     backend: Callable[[ExecutionConfig, Environment, float, bool], Backend]
     """A backend for a worker process: configuration, environment, cores to keep busy, whether samples are isolated."""
 
 
 def execution_environment(config: ExecutionConfig) -> Environment:
-    """The environment that the configured backend executes in, or its fallback's where that backend is down.
-
-    Raises:
-        EnvironmentUnusableError: it is not there, or the fallback has other libraries.
-        SandboxUnavailableError: no backend that the configuration names can be reached.
-    """
+    """The environment that the configured backend executes in, or its fallback's where that backend is down."""
     try:
         environment = _spec(config).environment(config)
     except SandboxUnavailableError as error:
@@ -57,11 +51,7 @@ def execution_environment(config: ExecutionConfig) -> Environment:
 
 
 def remembered_environment(config: ExecutionConfig) -> Environment | None:
-    """The environment of the configured backend as it was when a run last asked; None where none did. Asks nobody.
-
-    Raises:
-        EnvironmentUnusableError: the backend is local, and the environment is not there.
-    """
+    """The environment of the configured backend as it was when a run last asked; None where none did. Asks nobody."""
     if config.backend == "local":
         return find_environment(config.environment)
     try:
@@ -72,20 +62,13 @@ def remembered_environment(config: ExecutionConfig) -> Environment | None:
 
 
 def _cached_response(config: ExecutionConfig) -> Path:
-    """Where it is kept what a backend answered to these settings."""
+    """The file that keeps what a backend answered to these settings."""
     named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
     return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
 
 
 def make_backend(config: ExecutionConfig, environment: Environment, *, cores: float, isolated: bool = True) -> Backend:
-    """The backend that the configuration names, with its fallback.
-
-    Args:
-        isolated: false runs samples as bare processes on this machine.
-
-    Raises:
-        EnvironmentUnusableError: the fallback has other libraries.
-    """
+    """The backend that the configuration names, with its fallback; not isolated, samples are bare processes here."""
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated)
     from bigcodeflow.execution.remote.backend import FailoverBackend
@@ -123,8 +106,7 @@ def _spec(config: ExecutionConfig) -> BackendSpec:
 
 
 def _local_backend(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
-    from bigcodeflow.execution.admission import Admission
-    from bigcodeflow.execution.backends.local import LocalBackend
+    from bigcodeflow.execution.backends.local import Admission, LocalBackend
 
     installed = cast("InstalledEnvironment", environment)
     warm = isolated and config.start == "warm"

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.planning import MOST_BATCHES, Batch
+from bigcodeflow.execution.items import MOST_BATCHES, Batch, WorkItem
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
@@ -54,21 +53,20 @@ _LARGER_ROUND = 2
 _CORES_OF_CLOUD_SANDBOX = 2
 
 
-class SchedulerSilentError(ExecutionError):
-    """No scheduler answers at the address."""
-
-
 class ClusterLostError(ExecutionError):
     """The connection to the scheduler broke; whoever connects again can go on."""
+
+
+class SchedulerSilentError(ClusterLostError):
+    """No scheduler answers at the address."""
 
 
 class Cluster:
     """The cluster that a configuration names: connected to when it is first needed, and kept until it is closed."""
 
     def __init__(self, config: ExecutionConfig) -> None:
-        """Nothing is started yet."""
+        #: Under which workers keep what this stage needs; runs that share a scheduler do not end one another's.
         self.name = f"bigcodeflow-{uuid.uuid4().hex}"
-        """Of what its workers keep for this stage; runs that share a scheduler do not end one another's."""
         self._config, self._held = config, ExitStack()
         self._client: Client | None = None
         self._is_equipped = False
@@ -83,12 +81,7 @@ class Cluster:
 
     @contextmanager
     def client(self) -> "Iterator[Client]":
-        """A client; after an error within the block the next one is of a new connection, and of new local workers.
-
-        Raises:
-            ExecutionError: the cluster could not be reached or started.
-            ConfigError: there is no such cluster class, or it does not take the options.
-        """
+        """A client; after an error within the block the next one is of a new connection, and of new local workers."""
         import dask
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -139,11 +132,7 @@ class Cluster:
 
 
 def slots_of(client: "Client", patience_seconds: float) -> int:
-    """Executions that the cluster's workers can run at the same time, once there is a worker.
-
-    Raises:
-        ExecutionError: none came.
-    """
+    """Executions that the cluster's workers can run at the same time, once there is a worker; or ExecutionError."""
     deadline = time.monotonic() + patience_seconds
     if not client.nthreads():
         logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
@@ -226,10 +215,10 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
 
 
 def _leave_main_to_its_process() -> None:
-    """Keep worker processes from importing the main module.
+    """Keep worker processes from importing the main module; multiprocessing has no setting for that.
 
     A script that calls the library outside of ``if __name__ == "__main__"`` would run again in each worker, which fails
-    their start. What they execute are functions of this package; multiprocessing has no setting for that.
+    their start. What they execute are functions of this package.
     """
     original = spawn.get_preparation_data
     if hasattr(original, "__wrapped__"):
@@ -248,12 +237,7 @@ def _leave_main_to_its_process() -> None:
 def fan_out(
     client: "Client", work: Callable[[Batch], Any], batches: Sequence[Batch], *, patience_seconds: float
 ) -> Iterator[tuple[Batch, Any, BaseException | None]]:
-    """Have every batch worked on, and yield each as it ends, in any order, with its result and what it failed with.
-
-    Raises:
-        ClusterLostError: the connection to the scheduler broke.
-        ExecutionError: there was no worker for so long.
-    """
+    """Have every batch worked on, and yield each as it ends, in any order, with its result and what it failed with."""
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting = iter(enumerate(batches))
     running: dict[Future[Any], Batch] = {}

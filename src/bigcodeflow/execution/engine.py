@@ -14,8 +14,7 @@ from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError, SchedulerSilentError, fan_out, slots_of
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.planning import LONG_SECONDS, Batch, plan_batches
+from bigcodeflow.execution.items import LONG_SECONDS, Batch, WorkItem, plan_batches
 from bigcodeflow.execution.verdicts import (
     ONCE,
     Ledger,
@@ -26,7 +25,6 @@ from bigcodeflow.execution.verdicts import (
     worth_another_round,
     worth_repeating,
 )
-from bigcodeflow.execution.worker_preflight import environment_here, require_package
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Called with items finished and items in all.
 Progress = Callable[[int, int], None]
-"""Called with items finished and items in all."""
 
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 _ATTEMPTS = 5
@@ -44,8 +42,6 @@ _ATTEMPTS = 5
 _CONNECTIONS = 4
 #: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
 _FURTHER_ROUNDS = 2
-#: Name of the ledger's file in which the driver writes what workers returned.
-_DRIVER = "driver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +83,9 @@ class Executor:
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated)
 
     def backend_elsewhere(self, slots: int) -> Backend:
-        """The backend of a worker on another machine: with what this machine has, and what can be had here.
+        """The backend of a worker on another machine: with what this machine has, and what can be had here."""
+        from bigcodeflow.execution.worker_plugin import environment_here
 
-        Raises:
-            EnvironmentUnusableError: the environment is not here.
-            SandboxUnavailableError: the isolation that the configuration asks for cannot be had here.
-        """
         if not isinstance(self.environment, InstalledEnvironment):
             return self.backend(slots)  # it lies where the backend is, whichever machine asks
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
@@ -125,15 +118,12 @@ def execute_items(
 ) -> None:
     """Execute every item on Dask, and again what was left unjudged for a reason that may have gone by then.
 
-    Each verdict is in the ledger folder when this returns, an infra_error where it persisted.
+    Each verdict is in the ledger folder when this returns, an infra_error where it persisted; ExecutionError where
+    the cluster could not be reached, or was lost for good.
 
     Args:
         progress: called during the first round.
         cluster: one that is kept for what follows; without it, and in further rounds, one is started and ended here.
-
-    Raises:
-        SandboxUnavailableError: the isolation that the configuration asks for cannot be had.
-        ExecutionError: the cluster could not be reached, or was lost for good.
     """
     executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
     todo, losses, rounds = items, 0, 0
@@ -149,7 +139,7 @@ def execute_items(
         finished = len(items) - len(todo)
         try:
             _execute_round(todo, executor, cluster if not rounds else None, report)
-        except (ClusterLostError, SchedulerSilentError) as error:
+        except ClusterLostError as error:
             losses += 1
             mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
             if mistyped or losses == _CONNECTIONS:
@@ -166,21 +156,17 @@ def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
     lines = Ledger(executor.ledger_folder).read()
     failed = {line["verdict_key"] for line in lines if worth_another_round(line)}
     again = [item for item in items if item.verdict_key in failed]
-    return [
-        replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS))
-        for item in sorted(executor.open_items(again) if again else [], key=lambda item: item.verdict_key)
-    ]
+    still_open = sorted(executor.open_items(again) if again else [], key=lambda item: item.verdict_key)
+    return [replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS)) for item in still_open]
 
 
 def _execute_round(
     items: Sequence[WorkItem], executor: Executor, cluster: Cluster | None, report: Callable[[int], None]
 ) -> None:
-    """Execute items on one connection to a cluster.
-
-    Raises:
-        ClusterLostError: it broke, and some of the items are still open.
-    """
+    """Execute items on one connection to a cluster; ClusterLostError where it broke while some are open."""
     from distributed.comm.core import CommClosedError
+
+    from bigcodeflow.execution.worker_plugin import require_package
 
     with ExitStack() as held:
         connected = cluster or held.enter_context(Cluster(executor.config))
@@ -214,11 +200,7 @@ def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, 
 
 
 def checked(executor: Executor) -> Executor:
-    """The executor with the isolation and the start that can be had here.
-
-    Raises:
-        SandboxUnavailableError: it is less than the configuration allows.
-    """
+    """The executor with the isolation and the start that can be had here."""
     with closing(executor.backend()) as backend:
         return _adapted(executor, backend)
 
@@ -264,7 +246,7 @@ def _run_batches(client: "Client", executor: Executor, batches: list[Batch], rep
             verdicts, warnings = result
             replay(warnings)
             for found in verdicts:
-                ledger.append(found, _DRIVER)
+                ledger.append(found, "driver")
         elif isinstance(error, KilledWorker):
             for item in executor.open_items(batch.items, batch.name):
                 lost = lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)

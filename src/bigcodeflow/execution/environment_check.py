@@ -1,8 +1,4 @@
-"""What an environment cannot do, and whether its verdicts deserve trust.
-
-Libraries that do not import, tasks whose own ground truth does not pass, and controls: the oracle passes, stub and
-cheat never do, and every expected test really ran. And tasks that do not judge reliably: ground truths executed again
-and again, and the list of those that ever failed.
+"""What an environment cannot judge, the controls of the judge, and the quarantine list of unreliable tasks.
 
 ``{store}/quarantine/{environment_sha}.parquet`` counts every fresh execution. Executions are numbered from the count in
 that file on, so that an interrupted check goes on where it stopped and a finished one is counted once, whatever dies.
@@ -28,8 +24,7 @@ from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Progress
 from bigcodeflow.execution.evaluation import plan_ground_truths, verdicts_of
-from bigcodeflow.execution.items import WorkItem, numbered
-from bigcodeflow.execution.planning import sha256_of_test
+from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
@@ -60,12 +55,6 @@ for name in %r:
         failures[name] = type(error).__name__ + ": " + str(error)
 print(json.dumps(failures))
 """
-_TEST = """
-import unittest
-class TestCases(unittest.TestCase):
-    def test_imported(self):
-        pass
-"""
 _IMPORT_SECONDS = 300.0
 
 
@@ -82,20 +71,14 @@ class UnjudgeableTask(NamedTuple):
 
 def unjudgeable_tasks(ground_truths: pa.Table) -> list[UnjudgeableTask]:
     """Tasks of a VERDICTS table of ground truths that do not pass, with the reason as far as it is known."""
-    return [explain(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
+    return [_explained(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
 
 
 def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -> dict[str, str]:
-    """Modules that cannot be imported inside a sandbox of the environment, with the error of each.
-
-    Raises:
-        SandboxUnavailableError: no sandbox can be started here.
-        ExecutionError: the imports did not come to an end.
-    """
+    """Modules that cannot be imported inside a sandbox of the environment, with the error of each."""
     backend = LocalBackend(environment, LimitsConfig())
     backend.check()
-    program = _IMPORTER % (list(modules),)
-    outcome = backend.execute(WorkItem("", program, _TEST, ("test_imported",), _IMPORT_SECONDS, frozenset()))
+    outcome = backend.execute(untested_item(_IMPORTER % (list(modules),), _IMPORT_SECONDS))
     lines = outcome.stdout.strip().splitlines()
     if not lines or not outcome.frames or outcome.frames[-1]["event"] != "end":
         message = " ".join(outcome.stderr.split())[-300:] or outcome.killed_for or outcome.exit
@@ -111,7 +94,7 @@ def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) ->
     return frozenset(modules) - present - sys.stdlib_module_names
 
 
-def explain(row: dict[str, Any]) -> UnjudgeableTask:
+def _explained(row: dict[str, Any]) -> UnjudgeableTask:
     """What a verdict of a ground truth that does not pass says about its task; columns as in VERDICTS."""
     traces = [trace for trace in (row["module_trace"], *(test["trace"] for test in row["tests"])) if trace]
     text = "\n".join(traces)
@@ -142,22 +125,14 @@ class ControlResult(NamedTuple):
 
 
 def check_oracle(ground_truths: pa.Table) -> ControlResult:
-    """Canonical solutions pass.
-
-    Args:
-        ground_truths: rows of the VERDICTS schema.
-    """
+    """Canonical solutions pass."""
     rows = ground_truths.select(["task_id", "status", "exit"]).to_pylist()
     offences = tuple(Offence(row["task_id"], _description(row)) for row in rows if row["status"] != "pass")
     return ControlResult("oracle", len(rows) - len(offences), len(rows), offences)
 
 
 def check_tests_run(ground_truths: pa.Table) -> ControlResult:
-    """Where the canonical solution passes, exactly the tests that a static reading expects have run, and at least one.
-
-    Args:
-        ground_truths: rows of the VERDICTS schema.
-    """
+    """Where canonical solutions pass, exactly the tests that a static reading expects have run, and at least one."""
     rows = [row for row in ground_truths.to_pylist() if row["status"] == "pass"]
     offences = []
     for row in rows:
@@ -174,8 +149,7 @@ def check_never_passes(
     """A control that must pass nowhere: an honest failure, tampering, a crash and a limit are all in order.
 
     Args:
-        verdicts: rows of the VERDICTS schema, one a task.
-        tasks: rows of the TASKS schema.
+        verdicts: rows of VERDICTS, one a task.
         judgeable: tasks whose ground truth passes; elsewhere a control that was not judged is no news.
         names: task_id → the attack made there, where there are several.
     """
@@ -219,13 +193,8 @@ def vacuous_tests() -> Mapping[str, str]:
     return MappingProxyType({fact["test_sha256"]: fact["reason"] for fact in facts})
 
 
-_STAGE = "quarantine"
-
 Row = dict[str, Any]
-
-
-_Identity = tuple[str, str]
-"""Of a row: task_id and test_sha256."""
+_STAGE = "quarantine"
 
 
 def quarantine_path(store: Store, environment_sha: str) -> Path:
@@ -234,11 +203,7 @@ def quarantine_path(store: Store, environment_sha: str) -> Path:
 
 
 def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
-    """Every row counted for the environment, by task; columns as in QUARANTINE. Empty where nothing was checked.
-
-    Raises:
-        ArtifactError: the list cannot be read.
-    """
+    """Every row counted for the environment, by task; columns as in QUARANTINE. Empty where nothing was checked."""
     path = store.file(_name(environment_sha))
     if path is None:
         return []
@@ -268,17 +233,11 @@ def repeat_ground_truths(
 ) -> list[Row]:
     """Execute every ground truth afresh, add the outcomes to the environment's list, and return the tasks' rows of it.
 
-    Args:
-        tasks: rows of the TASKS schema.
-        store: where the list is kept, and the ledger while the work is unfinished.
-
-    Raises:
-        ExecutionError: the work could not be finished; what is finished is kept.
-        ArtifactError: the list cannot be read.
+    The store keeps the list, and the ledger while the work is unfinished.
     """
     sha = environment.environment_sha
     truths = plan_ground_truths(tasks, config=config, environment=environment, costs=VerdictIndex(store).costs())
-    known, planned = _rows(store, sha), dict[_Identity, tuple[Row, list[WorkItem]]]()
+    known, planned = _rows(store, sha), dict[tuple[str, str], tuple[Row, list[WorkItem]]]()
     for task, truth in zip(tasks.to_pylist(), truths, strict=True):
         identity = task["task_id"], sha256_of_test(task)
         row = known.get(identity)
@@ -301,10 +260,9 @@ def repeat_ground_truths(
             is_ours = current is None or current["harness_version"] != HARNESS_VERSION or current == before
             if counted["executions"] and is_ours:
                 rows[identity] = counted
-        table = table_of(rows.values(), schema=QUARANTINE)
+        ordered = sorted(rows.values(), key=lambda row: (row["task_id"], row["test_sha256"]))
         sink = pa.BufferOutputStream()
-        ordered = table.sort_by([("task_id", "ascending"), ("test_sha256", "ascending")])
-        pq.write_table(ordered, sink, compression="zstd")
+        pq.write_table(table_of(ordered, schema=QUARANTINE), sink, compression="zstd")
         store.write(_name(sha), sink.getvalue().to_pybytes())
     store.discard(folder)
     return [rows[identity] for identity in planned if identity in rows]
@@ -321,12 +279,13 @@ def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
     }
     failures = [verdict for verdict in final if verdict["status"] != "pass"]
     if failures:
-        why = explain(failures[-1] | {"task_id": before["task_id"]})
+        why = _explained(failures[-1] | {"task_id": before["task_id"]})
         row |= {"reason": why.reason, "evidence": why.evidence}
     return row
 
 
-def _rows(store: Store, environment_sha: str) -> dict[_Identity, Row]:
+def _rows(store: Store, environment_sha: str) -> dict[tuple[str, str], Row]:
+    """By task_id and test_sha256."""
     return {(row["task_id"], row["test_sha256"]): row for row in read_quarantine(store, environment_sha)}
 
 

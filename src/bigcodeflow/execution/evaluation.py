@@ -22,8 +22,7 @@ from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
-from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
-from bigcodeflow.execution.planning import Cost, Expectations, expectations, fact_of
+from bigcodeflow.execution.items import ANY_IMPORT, Cost, Expectations, WorkItem, expectations, fact_of, work_item
 from bigcodeflow.execution.verdicts import (
     ONCE,
     Ledger,
@@ -36,8 +35,6 @@ from bigcodeflow.execution.verdicts import (
 )
 from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
-
-KnownVerdicts = Callable[[Collection[str]], list[Verdict]]
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3
@@ -65,12 +62,7 @@ def plan_ground_truths(
     environment: Environment,
     costs: Mapping[str, Cost] = MappingProxyType({}),
 ) -> list[Planned]:
-    """The canonical solutions, as one calibrated sample a task.
-
-    Args:
-        tasks: rows of the TASKS schema.
-        costs: what executions of a task have taken so far, by task_id.
-    """
+    """The canonical solutions of TASKS rows, as one calibrated sample a task; ``costs`` by task_id, as far as known."""
     item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
     return [
         Planned(task["task_id"], 0, "calibrated", "none", item_of(_own_program(task), task, ANY_IMPORT))
@@ -84,8 +76,7 @@ def plan_solutions(
     """Every solution in every variant that the configuration asks for, in the order of the solutions.
 
     Args:
-        solutions: rows of the SOLUTIONS schema.
-        tasks: rows of the TASKS schema.
+        solutions: rows of SOLUTIONS; tasks: rows of TASKS.
         ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths: the durations to expect, and the imports that
             fail in this environment whatever the program is.
     """
@@ -94,8 +85,7 @@ def plan_solutions(
     item_of = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
     planned = []
     for row in solutions.to_pylist():
-        task_id, sanitizer = row["task_id"], row["sanitizer"]
-        task, reason = by_id[task_id], ""
+        task, sanitizer, reason = by_id[row["task_id"]], row["sanitizer"], ""
         if row["blocked"]:
             first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
             reason = f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
@@ -103,26 +93,20 @@ def plan_solutions(
             program = executed_program(
                 code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
             )
-            item = item_of(program, task, missing.get(task_id, frozenset()))
-            planned.append(Planned(task_id, row["sample_index"], variant, sanitizer, item, reason))
+            item = item_of(program, task, missing.get(row["task_id"], frozenset()))
+            planned.append(Planned(row["task_id"], row["sample_index"], variant, sanitizer, item, reason))
     return planned
 
 
 def plan_references(
     tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
 ) -> dict[str, Reference]:
-    """What passing samples are checked with, by task_id; none where the task's own solution does not pass here.
-
-    Args:
-        tasks: rows of the TASKS schema.
-        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
-    """
-    costs = expectations(ground_truth=ground_truth)
+    """What passing samples are checked with, by task_id; none where the task's own solution does not pass here."""
+    make = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
     def item_of(task: dict[str, Any], program: str | None, test: str) -> WorkItem:
-        program = _own_program(task) if program is None else program
-        return _item(program, task, frozenset(), costs=costs, config=config, environment=environment, test=test)
+        return make(_own_program(task) if program is None else program, task, frozenset(), test=test)
 
     return {
         task["task_id"]: Reference(task, partial(item_of, task), stub_program(task["code_prompt"]))
@@ -141,7 +125,7 @@ def _item(
     environment: Environment,
     test: str = "",
 ) -> WorkItem:
-    cost, fact = costs.of(task), fact_of(task)  # those of the task's own test, whichever text is executed
+    cost, fact = costs(task), fact_of(task)  # those of the task's own test, whichever text is executed
     return work_item(
         program=program,
         task=task | {"test": test} if test else task,
@@ -157,12 +141,10 @@ def _item(
 
 
 class Checking(NamedTuple):
-    """What passing samples are checked with."""
+    """What passing samples are checked with: references by task_id, and what is known of altered tests."""
 
     references: Mapping[str, Reference]
-    """By task_id."""
     known: Contradictions
-    """What is known of altered tests."""
 
 
 def judge(
@@ -171,7 +153,7 @@ def judge(
     config: ExecutionConfig,
     environment: Environment,
     ledger_folder: Path,
-    known: KnownVerdicts | None = None,
+    known: Callable[[Collection[str]], list[Verdict]] | None = None,
     other_ledgers: Iterable[Path] = (),
     policy: RerunPolicy = ONCE,
     checking: Checking | None = None,
@@ -184,9 +166,6 @@ def judge(
         known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
         other_ledgers: ledgers of other unfinished runs, read only.
         checking: what passing samples are checked with; None: they are not checked.
-
-    Raises:
-        ExecutionError: the work could not be finished.
     """
     distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
     published = [renewed(row, distinct[row["verdict_key"]]) for row in (known(distinct.keys()) if known else [])]
@@ -198,18 +177,16 @@ def judge(
     counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
     verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
     with Cluster(config) as cluster:
-        context: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
-        context |= {"progress": progress, "cluster": cluster}
-        execute: Callable[..., dict[str, Verdict]] = partial(verdicts_of, **context)
+        execute = partial(verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder)
+        execute = partial(execute, progress=progress, cluster=cluster)
         verdicts = execute(list(distinct.values()), policy=policy, known=verdicts)
         final = [line["verdict_key"] for line in _lines(ledger_folder, distinct) if line["status"] != "infra_error"]
         counts |= {"executed": len(final), "executed_twice": len(final) - len(set(final))}
         if checking:
-            # Distinct executions that passed, of tasks whose own solution does.
-            checkable = [plan for plan in planned if not plan.blocked_by and plan.task_id in checking.references]
-            passed = {
-                plan.item.verdict_key: checks.Pass(plan.item, checking.references[plan.task_id])
-                for plan in checkable
+            passed = {  # distinct executions, of tasks whose own solution passes
+                plan.item.verdict_key: checks.Pass(plan.item, reference)
+                for plan in planned
+                if not plan.blocked_by and (reference := checking.references.get(plan.task_id))
                 if verdicts[plan.item.verdict_key]["status"] == "pass"
             }
             findings = checks.check_passes(list(passed.values()), checking.known, execute, earlier)
@@ -221,10 +198,9 @@ def judge(
         for plan in planned
     )
     table = table_of(rows, schema=VERDICTS)
-    columns = zip(table["status"].to_pylist(), table["integrity"].to_pylist(), strict=True)
     # A pass whose check did not come to an end is no verdict yet.
-    unfinished = sum(status == "infra_error" or check == checks.UNCHECKED for status, check in columns)
-    return table, counts | {"infra_errors": unfinished}
+    is_unfinished = (pc.field("status") == "infra_error") | (pc.field("integrity") == checks.UNCHECKED)
+    return table, counts | {"infra_errors": table.filter(is_unfinished).num_rows}
 
 
 def verdicts_of(
@@ -238,11 +214,7 @@ def verdicts_of(
     progress: Progress | None = None,
     cluster: Cluster | None = None,
 ) -> dict[str, Verdict]:
-    """Verdicts of items by key: the known ones, those that stand in the ledger, and what is executed now.
-
-    Raises:
-        ExecutionError: the work could not be finished.
-    """
+    """Verdicts of items by key: the known ones, those that stand in the ledger, and what is executed now."""
     wanted = {item.verdict_key: item for item in items}
     if not wanted:
         return {}
@@ -255,8 +227,8 @@ def verdicts_of(
             progress(len(wanted) - len(todo) + finished, len(wanted))
 
     report(0, 0)
-    given: dict[str, Any] = {"policy": policy, "progress": report, "cluster": cluster}
-    execute_items(todo, config=config, environment=environment, ledger_folder=ledger_folder, **given)
+    execute = partial(execute_items, config=config, environment=environment, ledger_folder=ledger_folder)
+    execute(todo, policy=policy, progress=report, cluster=cluster)
     lines = _lines(ledger_folder, wanted) if todo else []
     for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
         verdicts.setdefault(line["verdict_key"], line)
@@ -282,22 +254,14 @@ def contradiction_coverage(
 ) -> list[checks.Coverage]:
     """How much of each task's test can be contradicted, of tasks whose own solution passes; what is known is reused.
 
-    Args:
-        tasks: rows of the TASKS schema.
-        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths.
-        store: where the findings are kept, and the ledger while the work is unfinished.
-
-    Raises:
-        ExecutionError: the work could not be finished; what is finished is kept.
+    The store keeps the findings, and the ledger while the work is unfinished.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     known = Contradictions(store, environment.environment_sha)
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with store.synchronized(ledger_folder, LogFiles.VERDICTS), Cluster(config) as cluster:
-        context: dict[str, Any] = {"config": config, "environment": environment, "ledger_folder": ledger_folder}
-        context |= {"progress": progress, "cluster": cluster}
-        execute: Callable[..., dict[str, Verdict]] = partial(verdicts_of, **context)
-        found = checks.coverage(references.values(), known, execute)
+        execute = partial(verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder)
+        found = checks.coverage(references.values(), known, partial(execute, progress=progress, cluster=cluster))
     store.discard(ledger_folder)
     return found
 

@@ -20,6 +20,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -103,10 +104,9 @@ def bound_by(statements: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    try:
+    with suppress(*untrusted_text.REFUSALS):
         return untrusted_text.parse(text).body
-    except untrusted_text.REFUSALS:
-        return []
+    return []
 
 
 def _bound_by(node: ast.AST) -> set[str]:
@@ -123,9 +123,8 @@ def _bound_by(node: ast.AST) -> set[str]:
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
     """The kind of an exception that a test or a module ended with.
 
-    Args:
-        trace: its traceback; lines of ``__test__.py`` count program and test as one text. Or the bare message.
-        exception: names of its class and base classes, with blanks between.
+    ``trace`` is its traceback, in which ``__test__.py`` is program and test as one text, or the bare message;
+    ``exception`` holds names of its class and base classes, with blanks between.
     """
     bases = exception.split()
     frames = own_frames(trace)

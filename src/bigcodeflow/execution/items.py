@@ -1,17 +1,69 @@
-"""What is executed: one program against one test text, under limits, in an environment."""
+"""What is executed: one program against one test text, under limits, in an environment; what it costs; batches.
 
+Expectations come from the store's own past, else from shipped facts. They order and pack work, so a wrong one costs
+time and nothing else. The one number that also enters a verdict's key, the CPU time that may raise a limit, comes from
+the shipped facts alone, where it never changes.
+"""
+
+import csv
 import hashlib
 import json
+import math
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import bigcodeflow
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
 #: In ``missing_imports`` of a task's own program: no import can fail by its fault.
 ANY_IMPORT = frozenset({"*"})
 #: A raised limit over the ground truth's CPU time: solutions may be a little slower than what the authors wrote.
 _SPARE = 1.25
+_PASSING_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_nothing(self):
+        pass
+"""
+#: A ground truth that ran into a limit says how long the limit is, not how long the task takes.
+MEASURED = ("pass", "fail")
+#: Items from here on are long: each is a batch of its own, as far as there is room, so that it holds up nothing else.
+LONG_SECONDS = 2.0
+#: What the scheduler is given at most, at a millisecond or so a future.
+MOST_BATCHES = 2_000
+_MOST_SINGLES = 1_000
+_ITEMS_PER_BATCH = 16
+_SECONDS_PER_BATCH = 6.0
+#: Batches to aim for per slot, so that the last ones are small against the whole.
+_BATCHES_PER_SLOT = 6
+# Packing n items of s seconds into batches of at most n/450 items or s/250 seconds makes no more than 951 batches: a
+# batch is closed for its number of items 450 times at most, for its seconds 500 times (each such batch and the next
+# one take more than s/250 together).
+_SHARES_OF_ITEMS = 450
+_SHARES_OF_SECONDS = 250
+
+
+def code_version() -> str:
+    """What has to be the same where items are sent from and where they are executed."""
+    return f"{bigcodeflow.__version__}, harness {HARNESS_VERSION}"
+
+
+def require_code(wanted: str) -> None:
+    """Refuse work of another version, which may mean something else by the same words."""
+    if code_version() != wanted:
+        raise EnvironmentUnusableError(
+            f"worker on {socket.gethostname()} has bigcodeflow {code_version()}, and the run {wanted}: install the "
+            "same version there and restart the worker"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +111,6 @@ def work_item(
 
     Args:
         program: the whole program text, calibrated where that is wanted.
-        missing_imports: imports whose failure is the environment's fault.
         allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
         ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
             must be a shipped number: one measured here would give equal work another key every night.
@@ -68,9 +119,9 @@ def work_item(
     bounds = limits.model_dump() | {"time_seconds": time_seconds}
     if limits.output_kib == LimitsConfig().output_kib:
         del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
-    expected = tuple(task["expected_tests"])
     if allow_unisolated:
         bounds["isolated"] = False
+    expected = tuple(task["expected_tests"])
     identity = [HARNESS_VERSION, program, task["test"], expected, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()
@@ -85,6 +136,11 @@ def work_item(
         expected_memory_mib=expected_memory_mib,
         setup_names=setup_names,
     )
+
+
+def untested_item(program: str, time_seconds: float) -> WorkItem:
+    """A program that is executed for what it prints, with a test that passes; without a key, as nothing is recorded."""
+    return WorkItem("", program, _PASSING_TEST, ("test_nothing",), time_seconds, frozenset())
 
 
 def numbered(item: WorkItem, number: int | str) -> WorkItem:
@@ -103,3 +159,112 @@ def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float
     while limit_seconds < wanted:
         limit_seconds *= 2
     return limit_seconds
+
+
+class Cost(NamedTuple):
+    """What an execution takes, or is expected to take."""
+
+    seconds: float = 1.0
+    memory_mib: float = 200.0
+
+
+Expectations = Callable[[Mapping[str, Any]], Cost]
+"""The cost to expect of an execution against the test of a task, a row of TASKS."""
+
+
+class Fact(NamedTuple):
+    """A ground truth's measured cost, as it ships."""
+
+    cost: Cost
+    cpu_seconds: float
+
+
+def sha256_of_test(task: Mapping[str, Any]) -> str:
+    """Identity of the task's test text."""
+    return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def fact_of(task: Mapping[str, Any]) -> Fact | None:
+    """What ships of the task, found by the text of its test, so that another dataset's task of that id gets nothing."""
+    return _facts().get(sha256_of_test(task))
+
+
+@cache
+def _facts() -> Mapping[str, Fact]:
+    with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["test_sha256"]: Fact(
+                Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])), float(row["cpu_seconds"])
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+def expectations(
+    costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
+) -> Expectations:
+    """The cost to expect of an execution against a task's test: as verdicts show it, else the shipped fact or a guess.
+
+    Args:
+        costs: what executions of a task have taken so far, by task_id.
+        ground_truth: this run's ground truths, which say more than the mean; its columns as in VERDICTS.
+    """
+    measured = dict(costs)
+    if ground_truth is not None:
+        own = ground_truth.filter(pc.field("status").isin(MEASURED)).select(["task_id", "wall_seconds", "max_rss_mib"])
+        measured |= {row["task_id"]: Cost(row["wall_seconds"], row["max_rss_mib"]) for row in own.to_pylist()}
+
+    def expected(task: Mapping[str, Any]) -> Cost:
+        fact = fact_of(task)
+        return measured.get(task["task_id"]) or (fact.cost if fact else Cost())
+
+    return expected
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Items that one slot executes one after the other."""
+
+    name: str
+    """Derived from the items' keys: the same items make the same batch in a resumed run."""
+    items: tuple[WorkItem, ...]
+
+
+def plan_batches(items: Sequence[WorkItem], slots: int, *, alone: bool = False) -> list[Batch]:
+    """Batches in the order in which they should start, never more than MOST_BATCHES unless each item is to be alone.
+
+    Long items come first, the longest before all, so that no core waits for a last long one. Short ones follow by what
+    they preload, so that neighbours find the same libraries warm.
+
+    Args:
+        alone: make a batch of each, so that its verdict comes back as soon as it stands.
+    """
+    long = [item for item in items if item.expected_seconds >= LONG_SECONDS]
+    short = [item for item in items if item.expected_seconds < LONG_SECONDS]
+    long.sort(key=lambda item: (-item.expected_seconds, item.verdict_key))
+    short.sort(key=lambda item: (item.zygote, item.preload, item.verdict_key))
+    if alone:
+        return [_batch([item]) for item in (*long, *short)]
+    together = max(1, min(_ITEMS_PER_BATCH, len(short) // (slots * _BATCHES_PER_SLOT)))
+    singles = [_batch([item]) for item in long[:_MOST_SINGLES]]
+    return singles + _packed([*long[_MOST_SINGLES:], *short], together)
+
+
+def _packed(items: Sequence[WorkItem], most_items: int) -> list[Batch]:
+    """Consecutive items in batches as small as the number of batches allows."""
+    most_items = max(most_items, math.ceil(len(items) / _SHARES_OF_ITEMS))
+    most_seconds = max(_SECONDS_PER_BATCH, sum(item.expected_seconds for item in items) / _SHARES_OF_SECONDS)
+    packed: list[list[WorkItem]] = []
+    seconds = 0.0
+    for item in items:
+        if not packed or len(packed[-1]) >= most_items or seconds + item.expected_seconds > most_seconds:
+            packed.append([])
+            seconds = 0.0
+        packed[-1].append(item)
+        seconds += item.expected_seconds
+    return list(map(_batch, packed))
+
+
+def _batch(items: list[WorkItem]) -> Batch:
+    name = hashlib.sha256("".join(item.verdict_key for item in items).encode()).hexdigest()[:24]
+    return Batch(name, tuple(items))

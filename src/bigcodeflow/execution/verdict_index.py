@@ -20,11 +20,10 @@ import pyarrow.dataset as ds
 
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.core.schemas import VERDICTS
-from bigcodeflow.execution.planning import MEASURED, Cost
+from bigcodeflow.execution.items import MEASURED, Cost
 from bigcodeflow.store import Store
 
 T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
 
 _STAGE = "execution"
@@ -52,7 +51,6 @@ class VerdictIndex:
     """Where the verdicts of a store's finished execution artifacts lie."""
 
     def __init__(self, store: Store) -> None:
-        """Nothing is read before it is asked for."""
         self._store = store
         name = hashlib.sha256(store.location.encode()).hexdigest()[:_DIGEST_BYTES]
         self._path = cache_folder() / "verdict-index" / f"{name}-{_SCHEMA_VERSION}.sqlite"

@@ -2,12 +2,10 @@
 
 failure_kind is one of ``failure_kinds.KINDS``; empty for a pass, and only for a pass. Several executions separate flaky
 from broken: a sample that does not pass is executed as often again as ``execution.reruns`` asks, and the majority
-decides. A failing ground truth accuses its task, so one pass among its confirmations acquits it. An infra_error is no
-execution at all.
+decides; one pass among its confirmations acquits a ground truth. An infra_error is no execution at all.
 """
 
 import json
-import os
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,10 +31,8 @@ _EVASIONS = ("skip", "expected_failure", "unexpected_success")
 _STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
 
-def verdict(
-    item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: str, attempts: int = 1
-) -> dict[str, Any]:
-    """The verdict of one execution: the columns of VERDICTS that do not depend on whose sample it was."""
+def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: str, attempts: int = 1) -> Verdict:
+    """The verdict of one execution."""
     reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
     unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
     tests = [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]
@@ -71,19 +67,19 @@ def verdict(
     }
 
 
-def blocked_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> dict[str, Any]:
+def blocked_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
     """The verdict of a sample that the safety policy does not let run."""
     unrun = verdict(item, Outcome(exit="not started"), backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "fail", "failure_kind": "safety_policy", "module_trace": reason}
 
 
-def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> dict[str, Any]:
+def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
     """The verdict of a sample whose worker or sandbox was lost again and again: never the model's failure."""
     unrun = verdict(item, Outcome(exit=reason), backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "infra_error", "failure_kind": "infrastructure", "module_trace": reason}
 
 
-def renewed(row: dict[str, Any], item: WorkItem) -> dict[str, Any]:
+def renewed(row: Verdict, item: WorkItem) -> Verdict:
     """A stored verdict as it is made today: the outcome stands, what it is called may have changed since."""
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
     causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
@@ -101,8 +97,8 @@ def worth_repeating(outcome: Outcome) -> bool:
     """Whether the execution may have been ended from outside, so that its outcome says nothing yet.
 
     A SIGKILL that the executor did not send came from the program itself, from the kernel's memory killer or from
-    somebody else. Only an execution that ends that way again was ended by its program. What a backend could not start
-    it has tried again itself, and the stage executes it in another round.
+    somebody else. Only an execution that ends that way again was ended by its program. What could not be started has
+    been tried again by the backend, and is executed in another round of the stage.
     """
     started = _frame(outcome, "started") is not None
     killed_by_stranger = outcome.exit in SIGKILL_EXITS and not outcome.killed_for and not _ended(outcome)
@@ -214,15 +210,15 @@ class RerunPolicy:
 
         Columns ``flaky`` and ``attempts`` are those of the item; all others are those of the execution that decided.
         """
-        attempts = sum(execution["attempts"] for execution in executions)
-        unjudged = [execution for execution in executions if execution["status"] == "infra_error"]
-        if unjudged:
-            return unjudged[0] | {"attempts": attempts}
+        attempts = sum(one["attempts"] for one in executions)
+        statuses = [one["status"] for one in executions]
+        if "infra_error" in statuses:
+            return executions[statuses.index("infra_error")] | {"attempts": attempts}
         if len(executions) == 1:
             return executions[0]
-        passed = next((execution for execution in executions if execution["status"] == "pass"), executions[0])
+        passed = executions[statuses.index("pass") if "pass" in statuses else 0]
         decisive = passed if self.confirms_ground_truths else _majority(executions)
-        return decisive | {"flaky": len({execution["status"] for execution in executions}) > 1, "attempts": attempts}
+        return decisive | {"flaky": len(set(statuses)) > 1, "attempts": attempts}
 
     def answers(self, verdict: Verdict) -> bool:
         """Whether a verdict of another run may stand in for executing the item.
@@ -245,8 +241,8 @@ class RerunPolicy:
         return self.reruns > 0 and (first["status"] not in _CERTAIN or first["verdict_key"] in self.disputed)
 
 
+#: Every item is executed once.
 ONCE = RerunPolicy()
-"""Every item is executed once."""
 
 
 def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
@@ -270,12 +266,12 @@ def _agreed(verdict: Verdict, reruns: int) -> bool:
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:
     """The first execution of the side that won; a tie goes to the first execution, so that luck adds no passes."""
-    others = [execution for execution in executions if execution["status"] != "pass"]
-    passes = len(executions) - len(others)
-    if passes == len(others):
+    statuses = [execution["status"] for execution in executions]
+    others = [status for status in statuses if status != "pass"]
+    if 2 * len(others) == len(statuses):
         return executions[0]
-    [(status, _)] = Counter(one["status"] for one in others).most_common(1) if passes < len(others) else [("pass", 0)]
-    return next(execution for execution in executions if execution["status"] == status)
+    winner = Counter(others).most_common(1)[0][0] if 2 * len(others) > len(statuses) else "pass"
+    return executions[statuses.index(winner)]
 
 
 class Ledger:
@@ -288,21 +284,18 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self._folder, self._writer = folder, uuid.uuid4().hex
 
-    def append(self, verdict: dict[str, Any], batch: str) -> None:
+    def append(self, verdict: Verdict, batch: str) -> None:
         """Write one verdict in a single call, so that it is there whole or not at all."""
         line = json.dumps(verdict, separators=(",", ":")) + "\n"
         # Looking a batch up in one of many folders takes the same time in a small and in a large stage.
         path = self._folder / batch[:2] / f"{batch}.{self._writer}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)  # a twin of this run may have published and removed it
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
+        with path.open("ab", buffering=0) as file:
             data = memoryview(line.encode())
             while data:
-                data = data[os.write(descriptor, data) :]
-        finally:
-            os.close(descriptor)
+                data = data[file.write(data) :]
 
-    def read(self, batch: str = "") -> Iterator[dict[str, Any]]:
+    def read(self, batch: str = "") -> Iterator[Verdict]:
         """Every whole verdict, or those of one batch."""
         for path in sorted(self._folder.glob(f"{batch[:2]}/{batch}.*.jsonl" if batch else "*/*.jsonl")):
             with path.open("rb") as file:
@@ -313,7 +306,7 @@ class Ledger:
                         yield json.loads(line)
 
 
-def read_ledgers(folders: Iterable[Path]) -> Iterator[dict[str, Any]]:
+def read_ledgers(folders: Iterable[Path]) -> Iterator[Verdict]:
     """Every whole verdict of several unfinished stages; a folder that is published meanwhile is passed over."""
     for folder in folders:
         with suppress(FileNotFoundError):

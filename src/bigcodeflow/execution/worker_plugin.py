@@ -1,4 +1,4 @@
-"""What each Dask worker holds from batch to batch: a backend, and the warnings that it logged.
+"""What a Dask worker must have, and what it holds from batch to batch: a backend, and the warnings that it logged.
 
 A worker's standard error is a file on some machine, and a thread of Dask's has no run in Prefect. So warnings travel
 with finished batches, and the thread that waits for these logs them. Imported only where there are batches to run:
@@ -6,15 +6,19 @@ Dask takes long to load.
 """
 
 import logging
+import pkgutil
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from distributed import Worker, WorkerPlugin, get_worker
+from distributed import Client, Worker, WorkerPlugin, get_worker
 
-from bigcodeflow.core.errors import BigCodeFlowError
+import bigcodeflow
+from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
+from bigcodeflow.environments import InstalledEnvironment, installed_environments
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.worker_preflight import code_version, require_code
+from bigcodeflow.execution.items import code_version, require_code
 
 _LIBRARY = logging.getLogger("bigcodeflow")
 #: Warnings of one worker that are kept between two batches; the last ones count.
@@ -64,9 +68,8 @@ class BackendPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Make the backend; nothing is started before the first item.
 
-        Raises:
-            BigCodeFlowError: this worker cannot do the work. Dask reports it to who registers the plugin, but not to
-                who sends work to a worker that joined later: there, asking for the backend raises it.
+        Dask reports an error to who registers the plugin, but not to who sends work to a worker that joined later:
+        there, asking for the backend raises it.
         """
         self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
@@ -79,11 +82,7 @@ class BackendPlugin(WorkerPlugin):
 
     @property
     def backend(self) -> Backend:
-        """What executes items here.
-
-        Raises:
-            BigCodeFlowError: this worker cannot do the work.
-        """
+        """What executes items here; or the reason why this worker cannot."""
         if self._backend is None:
             raise self._refusal or RuntimeError("the worker plugin is not set up")
         return self._backend
@@ -99,7 +98,6 @@ class BackendPlugin(WorkerPlugin):
         return self.warnings()
 
     def teardown(self, worker: Worker) -> None:
-        """End everything."""
         del worker
         self.close()
         if self._relay:
@@ -110,3 +108,29 @@ def close_backend(name: str) -> list[str]:
     """Close the backend that the worker process which this runs in holds under a name; its last warnings."""
     plugin = get_worker().plugins.get(name)
     return plugin.close() if isinstance(plugin, BackendPlugin) else []
+
+
+def require_package(client: Client) -> None:
+    """Refuse workers that could not even read what they are sent."""
+    found = client.run(pkgutil.resolve_name, "bigcodeflow:__version__", on_error="return")
+    for worker, version in found.items():
+        if isinstance(version, ImportError):
+            raise EnvironmentUnusableError(
+                f"worker at {worker} cannot import bigcodeflow ({version}): install version {bigcodeflow.__version__} "
+                "there and restart the worker"
+            )
+
+
+def environment_here(wanted: InstalledEnvironment) -> InstalledEnvironment:
+    """The environment of the same sha on this machine, wherever it lies here."""
+    found = installed_environments()
+    for environment in found:
+        if environment.environment_sha == wanted.environment_sha:
+            return environment
+    others = [one.environment_sha[:12] for one in found if one.name == wanted.name]
+    there = f"it has {', '.join(others)} of that name" if others else "none of that name is there"
+    raise EnvironmentUnusableError(
+        f"worker on {socket.gethostname()} lacks the sandbox environment {wanted.name} with sha "
+        f"{wanted.environment_sha[:12]} ({there}): run `bigcodeflow env build {wanted.name}` there, or set "
+        "BIGCODEFLOW_ENVIRONMENTS to a folder that has it, and restart the worker"
+    )

@@ -2,8 +2,7 @@
 
 A zygote serves an item only if everything it has loaded is what the item's own first imports load: the item then
 starts as if it had started cold, and no library is there that it did not ask for. What importing a module costs and
-loads is measured once in each environment. The measurements lie in the environment's own folder, ``imports.json``; a
-machine where that cannot be written measures again in every run.
+loads is measured once in each environment, and kept in its folder, ``imports.json``.
 """
 
 import ast
@@ -12,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, reduce
 from importlib.machinery import EXTENSION_SUFFIXES
 from operator import or_
@@ -23,7 +22,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import WorkItem, untested_item
 from bigcodeflow.sandbox import protocol
 from bigcodeflow.store import write_atomically
 
@@ -93,10 +92,10 @@ _UNKNOWN = _Imports(frozenset(), (), whole=False)
 
 
 def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, ...]:
-    """Modules that the two texts import, in order, before a statement that might change what an import does.
+    """Modules of the environment that the two texts import, in order, before a statement that might change an import.
 
-    Importing them earlier is then the same as importing them where the texts do. What the environment does not hold
-    is left out, and so is everything where a text has a syntax error, is too large or begins with thousands of imports.
+    Importing them earlier is then the same as importing them where the texts do. There are none where a text has a
+    syntax error, is too large or begins with thousands of imports.
     """
     found: dict[str, None] = {}
     for text in (program, test):
@@ -119,18 +118,16 @@ def _imports(text: str) -> _Imports:
         body = untrusted_text.parse(text).body
     except untrusted_text.REFUSALS:
         return _UNKNOWN
+    everywhere = frozenset(_top_modules(body))
     leading: list[str] = []
-    whole = True
     for statement in body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             leading += _dotted_names(statement)
             if len(leading) > _MOST_NAMES:
-                leading, whole = [], False
-                break
+                return _Imports(everywhere, (), whole=False)
         elif not _is_harmless(statement):
-            whole = False
-            break
-    return _Imports(frozenset(_top_modules(body)), tuple(leading), whole)
+            return _Imports(everywhere, tuple(leading), whole=False)
+    return _Imports(everywhere, tuple(leading), whole=True)
 
 
 def _dotted_names(statement: ast.Import | ast.ImportFrom) -> list[str]:
@@ -193,28 +190,22 @@ _EXECUTIONS_PER_ITEM = 2
 def warmed(items: Sequence[WorkItem], environment: InstalledEnvironment, surveyor: Backend) -> list[WorkItem]:
     """The same items with ``preload`` and ``zygote`` filled in."""
     starts = starts_of([(item.program, item.test) for item in items], environment, surveyor)
-    pairs = zip(items, starts, strict=True)
-    return [replace(item, preload=preload, zygote=zygote) for item, (preload, zygote) in pairs]
+    return [replace(one, preload=start[0], zygote=start[1]) for one, start in zip(items, starts, strict=True)]
 
 
 def starts_of(
     texts: Sequence[tuple[str, str]], environment: InstalledEnvironment, surveyor: Backend
 ) -> list[tuple[Modules, Modules]]:
-    """For each program with its test the modules to preload, and those of its zygote.
-
-    Args:
-        surveyor: measures imports there, under SURVEY_LIMITS.
-    """
+    """For each program with its test the modules to preload, and those of its zygote; ``surveyor`` measures imports."""
     files = ModuleFiles(environment)
     preloads = [leading_modules(program, test, files) for program, test in texts]
-    wanted = Counter(name for preload in preloads for name in with_packages(preload))
+    wanted = Counter(name for preload in preloads for name in _with_packages(preload))
     frequent = [name for name, times in wanted.items() if times >= _LEAST_ITEMS]
     zygotes = plan_zygotes(preloads, survey_imports(environment, frequent, surveyor))
     return [(preload, zygotes[preload]) for preload in preloads]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSurvey:
+class ImportSurvey(NamedTuple):
     """What was measured."""
 
     loads: dict[str, frozenset[str]]
@@ -231,8 +222,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
         return survey
     logger.warning("measuring the imports of %d modules, once in this environment", len(missing))
     program = Path(protocol.__file__).with_name("survey.py").read_text()
-    program = f"NAMES = {missing!r}\n{program}"
-    outcome = surveyor.execute(WorkItem("", program, _TEST, ("test_nothing",), _SURVEY_SECONDS, frozenset()))
+    outcome = surveyor.execute(untested_item(f"NAMES = {missing!r}\n{program}", _SURVEY_SECONDS))
     loads = survey.loads | dict.fromkeys(missing, frozenset[str]())
     seconds = dict(survey.seconds)
     for line in outcome.stdout.splitlines():
@@ -272,37 +262,29 @@ def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
     write_atomically(environment.root / FILE, json.dumps(stored).encode())
 
 
-_TEST = """import unittest
-class TestCases(unittest.TestCase):
-    def test_nothing(self):
-        pass
-"""
-
-
 def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modules, Modules]:
     """For each distinct preload the modules of the zygote that serves it: sorted, and empty for a bare one.
 
     The zygotes are chosen one by one, each the one that saves most CPU time after those before it.
     """
     preloads, sets = list(preloads), _ModuleSets(survey)
-    closures = {preload: sets.closure(with_packages(preload)) for preload in dict.fromkeys(preloads)}
+    closures = {preload: sets.closure(_with_packages(preload)) for preload in dict.fromkeys(preloads)}
     demand = Counter(closures[preload] for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
     chosen = _choose(demand, sets)
-    best = {
-        closure: max((one for one in chosen if not one & ~closure), key=sets.cost_seconds, default=0)
-        for closure in demand
-    }
     names = {zygote: tuple(sorted(sets.importable(zygote))) for zygote in [*chosen, 0]}
-    return {preload: names[best[closure]] for preload, closure in closures.items()}
+    return {
+        preload: names[max((one for one in chosen if not one & ~closure), key=sets.cost_seconds, default=0)]
+        for preload, closure in closures.items()
+    }
 
 
-def with_packages(names: Iterable[str]) -> set[str]:
+def _with_packages(names: Iterable[str]) -> set[str]:
     """The modules, and the packages that hold them, which their import imports too."""
     return {".".join(parts[:end]) for parts in (name.split(".") for name in names) for end in range(1, len(parts) + 1)}
 
 
 class _ModuleSets:
-    """Sets of modules as the bits of a number: thousands of them are compared with one another."""
+    """Sets of modules as the bits of a number, since thousands of them are compared with one another."""
 
     def __init__(self, survey: ImportSurvey) -> None:
         modules = sorted(frozenset().union(*survey.loads.values()))

@@ -156,7 +156,7 @@ def _aggregate(work: Work) -> Computed:
     config, inputs, suspects = work.config, work.inputs, work.content["quarantine"]
     quarantined: list[str] = []
     if suspects:
-        from bigcodeflow.execution.planning import sha256_of_test
+        from bigcodeflow.execution.items import sha256_of_test
 
         tasks = work.table("dataset", ["task_id", "test"]).to_pylist()
         quarantined = [task["task_id"] for task in tasks if (task["task_id"], sha256_of_test(task)) in suspects]

@@ -5,7 +5,7 @@ the only thread of its interpreter.
 
 The filter refuses what no sample needs, with an ordinary error, never by a crash. It is a program of the kernel's
 classic packet filter, which sees a call's number, architecture and arguments, never memory. What is not refused is
-allowed: tasks use too much of the kernel for a list of what is good. It is a second wall; namespaces, dropped privileges
+allowed: tasks use too much of the kernel for a list of what is good. It is a second wall; namespaces, dropped rights
 and read-only mounts hold without it. It takes away what reaches far into the kernel, above all new user namespaces, in
 which a program would be root again. Outside, ``bwrap --seccomp`` takes the bytes of ``seccomp_program()``; inside, what
 ``prepare_seccomp()`` returns puts them on a thread. Constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -56,11 +56,7 @@ exec "$@"
 
 @cache
 def find_bubblewrap() -> str:
-    """Path of the bwrap program.
-
-    Raises:
-        SandboxUnavailableError: it is not installed.
-    """
+    """Path of the bwrap program."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailableError(
@@ -107,12 +103,9 @@ def command(
     """Argument vector that runs the harness isolated.
 
     Args:
-        environment: interpreter and libraries to show.
-        limits: sizes of what is writable.
         uid: user id inside.
         data_fds: files to make inside, path → descriptor that holds the content.
         as_root: whether the caller is root.
-        harness_folder: host folder with the harness's files.
         seccomp_fd: descriptor that holds the filter of system calls; None does without.
         group_entries: cgroup.procs files of the control group to enter.
     """
@@ -160,22 +153,17 @@ def identity_files(uid: int) -> Iterator[dict[str, int]]:
         "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",
         "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     }
-    files = {name: memory_file("etc", text.encode()) for name, text in texts.items()}
-    try:
-        yield files
-    finally:
-        for descriptor in files.values():
-            os.close(descriptor)
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(memory_file("etc", text.encode())) for name, text in texts.items()}
 
 
-def memory_file(name: str, content: bytes) -> int:
-    """Descriptor of an anonymous file that holds the content, positioned at its start."""
-    descriptor = os.memfd_create(name)
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+@contextmanager
+def memory_file(name: str, content: bytes) -> Iterator[int]:
+    """Descriptor of an anonymous file that holds the content, positioned at its start; open in the block."""
+    with os.fdopen(os.memfd_create(name), "r+b") as file:
+        file.write(content)
+        file.seek(0)
+        yield file.fileno()
 
 
 @cache
@@ -240,9 +228,7 @@ class ColdProcess(SandboxedProcess):
         """Start it.
 
         Args:
-            command: argument vector.
             data_fds: descriptors that it inherits.
-            variables: its environment; None passes an empty one.
             group: control group that the command enters by itself.
             bare: the command is the program's own process, with no sandbox around it.
         """
@@ -264,16 +250,13 @@ class ColdProcess(SandboxedProcess):
         self.ended = os.pidfd_open(self._process.pid)
 
     def roots(self) -> Sequence[int]:
-        """The outermost process."""
         return (self._process.pid,)
 
     def kill(self) -> None:
-        """End the sandbox with its outermost process, on which bubblewrap's others depend."""
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # bubblewrap's other processes end with the outermost one
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> ProcessEnd:
-        """Wait for the outermost process."""
         code = self._process.wait()
         used = self.group.usage().cpu_seconds if self.group else None
         if code < 0 and self._bare:

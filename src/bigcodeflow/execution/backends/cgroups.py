@@ -16,7 +16,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -26,10 +26,8 @@ from bigcodeflow.config import LimitsConfig
 logger = logging.getLogger(__name__)
 
 _PREFIX = "bigcodeflow"
-_SLACK_MIB = 64
-"""What the kernel itself holds for a sample: pipes, page tables, sockets."""
-_SLACK_PROCESSES = 8
-"""The sandbox's own processes."""
+_SLACK_MIB = 64  # what the kernel itself holds for a sample: pipes, page tables, sockets
+_SLACK_PROCESSES = 8  # the sandbox's own
 _SECONDS_TO_END = 5.0
 _STEP_SECONDS = 0.002
 _START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
@@ -68,25 +66,17 @@ class SlotGroup:
     """The control group of one slot; used by one thread at a time."""
 
     def __init__(self, parent: CgroupDir, name: str, limits: LimitsConfig) -> None:
-        """Make the group, or take the one of that name.
-
-        Raises:
-            OSError: it cannot be made.
-        """
+        """Make the group, or take the one of that name."""
         self._version = parent.version
         self._folders = {controller: folder / name for controller, folder in parent.folders.items()}
         self._distinct = tuple(dict.fromkeys(self._folders.values()))
         self._processes = str(limits.processes + _SLACK_PROCESSES)
         self._base = GroupUsage(0.0, 0)
-        made = []
-        try:
+        with ExitStack() as undo:
             for folder in self._distinct:
                 folder.mkdir(exist_ok=True)
-                made.append(folder)
-        except OSError:
-            for folder in made:
-                folder.rmdir()
-            raise
+                undo.callback(folder.rmdir)
+            undo.pop_all()
         # Both temporary file systems may be full while the processes hold all that they may: that is no breach yet.
         memory_bytes = str((limits.memory_mib + 2 * limits.disk_mib + _SLACK_MIB) << 20)
         if self._version == 1:
@@ -102,9 +92,7 @@ class SlotGroup:
     def create(cls, slot: str, limits: LimitsConfig) -> Self | None:
         """A group for a slot of this process, or None where groups cannot be had; removes those of ended processes.
 
-        Args:
-            slot: name that no other slot of this process has.
-            limits: the group bounds memory and temporary files together, and processes.
+        ``slot`` is a name that no other slot of this process has. The group bounds memory and temporary files together.
         """
         parent = find_cgroup_dir()
         if parent is None:
@@ -239,12 +227,7 @@ class SlotGroupPool:
 def find_cgroup_dir(
     groups_file: Path = Path("/proc/self/cgroup"), mounts_file: Path = Path("/proc/self/mountinfo")
 ) -> CgroupDir | None:
-    """Where this process may make groups, version 2 before version 1; None: nowhere.
-
-    Args:
-        groups_file: in the form of /proc/PID/cgroup, cgroups(7).
-        mounts_file: in the form of /proc/PID/mountinfo, proc(5).
-    """
+    """Where this process may make groups, version 2 before 1; None: nowhere. Files as in cgroups(7), proc(5)."""
     try:
         hierarchies = _hierarchies(groups_file.read_text(), mounts_file.read_text())
     except (OSError, ValueError) as error:
@@ -257,13 +240,15 @@ def find_cgroup_dir(
         for parent in (folder, beside) if is_ours else (folder,):
             with suppress(OSError):
                 enabled = (parent / "cgroup.subtree_control").read_text().split()
-                if {"memory", "pids"} <= set(enabled) and _is_writable(parent, parent / "cgroup.procs"):
+                if {"memory", "pids"} <= set(enabled) and all(
+                    os.access(path, os.W_OK) for path in (parent, parent / "cgroup.procs")
+                ):
                     return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
     folders = {
         controller: folder
         for controller in _V1_CONTROLLERS
         for folder, _ in hierarchies[controller]
-        if _is_writable(folder) and (folder / "cgroup.procs").exists()
+        if os.access(folder, os.W_OK) and (folder / "cgroup.procs").exists()
     }
     return CgroupDir(1, folders) if folders else None
 
@@ -287,10 +272,6 @@ def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path
     return found
 
 
-def _is_writable(*paths: Path) -> bool:
-    return all(os.access(path, os.W_OK) for path in paths)
-
-
 def _is_delegated(folder: Path) -> bool:
     """Whether systemd marked the group as one that its processes may divide."""
     for name in ("user.delegate", "trusted.delegate"):
@@ -302,10 +283,9 @@ def _is_delegated(folder: Path) -> bool:
 
 def _start_time(pid: int) -> str:
     """When a process started, in ticks since the machine did; empty for one that is gone."""
-    try:
+    with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[_START_TIME_FIELD]
-    except (OSError, IndexError):
-        return ""
+    return ""
 
 
 def _remove(group: Path) -> bool:

@@ -1,4 +1,8 @@
-"""The local backend: every sample in a sandbox of its own on this machine, started cold or forked warm."""
+"""The local backend: every sample in a sandbox of its own on this machine, started cold or forked warm.
+
+A worker has more slots than cores: a test that sleeps then holds a slot and no core, while one that computes in four
+processes holds four. Memory that a sample is expected to need is kept free for it until it has taken it.
+"""
 
 import logging
 import os
@@ -8,17 +12,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import psutil
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends import bubblewrap, cgroups
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import WorkItem, untested_item
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
 from bigcodeflow.sandbox import kernel
 
@@ -27,11 +33,69 @@ logger = logging.getLogger(__name__)
 _PROBES = 3
 _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
-_EMPTY_TEST = """import unittest
-class TestCases(unittest.TestCase):
-    def test_nothing(self):
-        pass
-"""
+#: Samples that may start beyond the cores: while one is being set up or ended, another computes.
+_SURPLUS_CORES = 0.5
+#: Part of the machine's memory that is never promised to a sample.
+_RESERVE = 0.06
+_POLL_SECONDS = 0.5
+#: Bound, use and statistics of the group that a container sees as the root: versions 2 and 1 of control groups.
+_BOUNDS = (
+    tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
+    tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
+)
+
+
+class Admission:
+    """Lets samples of one worker start while there are cores and memory for them; used by all its threads."""
+
+    def __init__(self, cores: float) -> None:
+        self._cores = cores
+        self._running: dict[object, tuple[float, float]] = {}  # cores in use, and memory promised and not taken yet
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def admitted(self, expected_memory_mib: float) -> Iterator[OnUsage]:
+        """Wait for room and hold it; what is yielded is to be called with what the sample uses."""
+        mine = object()
+        with self._changed:
+            while not self._has_room(expected_memory_mib):
+                self._changed.wait(_POLL_SECONDS)  # other programs free memory without telling us
+            self._running[mine] = 1.0, expected_memory_mib
+
+        def on_usage(cores: float, memory_mib: float) -> None:
+            with self._changed:
+                if mine in self._running:
+                    self._running[mine] = cores, max(0.0, expected_memory_mib - memory_mib)
+                self._changed.notify_all()
+
+        try:
+            yield on_usage
+        finally:
+            with self._changed:
+                del self._running[mine]
+                self._changed.notify_all()
+
+    def _has_room(self, expected_memory_mib: float) -> bool:
+        if not self._running:
+            return True  # whatever it needs, waiting would not help
+        cores, owed_mib = map(sum, zip(*self._running.values(), strict=True))
+        if cores + 1.0 > self._cores + _SURPLUS_CORES:
+            return False
+        free_mib, total_mib = machine_memory_mib()
+        return free_mib - owed_mib - expected_memory_mib > _RESERVE * total_mib
+
+
+def machine_memory_mib() -> tuple[float, float]:
+    """Memory that can be had without swapping, and all memory, in MiB; in a container that of the container."""
+    machine = psutil.virtual_memory()
+    free, total = machine.available / 2**20, machine.total / 2**20
+    for files in _BOUNDS:
+        with suppress(OSError, ValueError):  # there is no such file outside of groups, and 'max' is no bound
+            bound, used = (int(Path(name).read_text()) / 2**20 for name in files[:2])
+            counts = dict(line.split() for line in Path(files[2]).read_text().splitlines())
+            cached = int(counts.get("total_inactive_file", counts["inactive_file"])) / 2**20  # given back when needed
+            free, total = min(free, bound - used + cached), min(total, bound)
+    return free, total
 
 
 class LocalBackend:
@@ -51,25 +115,18 @@ class LocalBackend:
         """Nothing is started before the first item.
 
         Args:
-            environment: where items run.
-            limits: what each may use.
-            isolated: false runs them as bare processes.
+            isolated: false runs items as bare processes.
             warm: fork them from processes that have their libraries imported, instead of starting each from nothing.
             admission: lets items start when there is room for them; None: each starts at once.
         """
-        self._admission = admission
         self._environment, self._limits, self._isolated = environment, limits, isolated
-        self._warm_wanted = warm and isolated
+        self._warm_wanted, self._admission = warm and isolated, admission
         self._warm: WarmSandbox | None = None
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes.
-
-        Raises:
-            SandboxUnavailableError: bubblewrap is missing or cannot start here, and unisolated runs are not allowed.
-        """
+        """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes."""
         try:
             if self._warm_wanted:
                 try:
@@ -110,7 +167,7 @@ class LocalBackend:
         with admission.admitted(item.expected_memory_mib) if admission else nullcontext(no_op) as on_usage:
             return self._executed(item, on_usage)
 
-    def _executed(self, item: WorkItem, on_usage: OnUsage) -> Outcome:
+    def _executed(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
         limits = ResourceLimits(
             seconds=item.time_seconds,
             rss_mib=self._limits.memory_mib,
@@ -122,7 +179,7 @@ class LocalBackend:
             try:
                 with self._process(item) as (process, work_folder):
                     job = self._job(item, work_folder)
-                    return observe(process, job=job, limits=limits, on_usage=on_usage)
+                    return observe(process, job, limits, on_usage)
             except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
                 problem = str(error)
@@ -154,11 +211,7 @@ class LocalBackend:
                 yield process, bubblewrap.WORK_FOLDER
 
     def kept_warm(self) -> WarmSandbox:
-        """The warm sandbox, started if there is none, or none any more.
-
-        Raises:
-            WarmStartError: it does not start here.
-        """
+        """The warm sandbox, started if there is none, or none any more."""
         with self._lock:
             if self._warm and not self._warm.alive:
                 logger.warning("the warm sandbox was lost; another one is started")
@@ -166,9 +219,7 @@ class LocalBackend:
                 self._warm = None
             if self._warm is None:
                 if any(path.is_relative_to(bubblewrap.TEMPORARY_FOLDER) for path in self._environment.mounts):
-                    raise WarmStartError(
-                        "the environment lies below the temporary folder, which each sample has its own of"
-                    )
+                    raise WarmStartError("the environment lies below the temporary folder, and each sample has its own")
                 self._warm = WarmSandbox(self._environment, self._limits, self._groups)
             return self._warm
 
@@ -176,14 +227,11 @@ class LocalBackend:
     def _cold_process(self) -> Iterator[bubblewrap.ColdProcess]:
         uid, group = bubblewrap.sandbox_uid(), self._groups.take()
         filter_program = kernel.seccomp_program() if kernel.seccomp_available() else None
+        filter_file = bubblewrap.memory_file("seccomp", filter_program) if filter_program else nullcontext()
         with ExitStack() as stack:
             if group:
                 stack.callback(self._groups.give, group)
-            with bubblewrap.identity_files(uid) as files, ExitStack() as filters:
-                seccomp_fd = None
-                if filter_program:
-                    seccomp_fd = bubblewrap.memory_file("seccomp", filter_program)
-                    filters.callback(os.close, seccomp_fd)
+            with bubblewrap.identity_files(uid) as files, filter_file as seccomp_fd:
                 command = bubblewrap.command(
                     environment=self._environment,
                     limits=self._limits,
@@ -199,10 +247,10 @@ class LocalBackend:
             yield process
 
     def _probe(self) -> None:
-        item = WorkItem("", "", _EMPTY_TEST, ("test_nothing",), 60.0, frozenset())
-        outcome, attempts = self._executed(item, no_op), 1
+        item = untested_item("", 60.0)
+        outcome, attempts = self._executed(item), 1
         while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
-            outcome, attempts = self._executed(item, no_op), attempts + 1
+            outcome, attempts = self._executed(item), attempts + 1
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
             problem = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(

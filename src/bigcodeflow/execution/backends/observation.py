@@ -9,13 +9,13 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import psutil
 
-from bigcodeflow.execution.backends.base import OnUsage, Outcome, no_op
+from bigcodeflow.execution.backends.base import OnUsage, Outcome
 from bigcodeflow.execution.backends.cgroups import SlotGroup
 from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, mac, split_job
 
@@ -86,22 +86,13 @@ class SandboxedProcess(ABC):
         """Bound the processes of a sample that does not end at once, where that takes effort."""
 
 
-def observe(
-    process: SandboxedProcess, *, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage = no_op
-) -> Outcome:
-    """Give the process its job, and collect everything it shows until nothing is left of it.
+def observe(process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage) -> Outcome:
+    """Give a waiting process its job, and collect its report and output until nothing is left of it.
 
-    Args:
-        process: it waits for its job.
-        job: the harness's job with the test text, which is sent only after the program was imported.
-        limits: enforced from outside.
-        on_usage: receives what the sample uses.
+    The test text is sent only after the program was imported.
     """
-    observation = _Observation(process, job, limits, on_usage)
-    try:
+    with closing(_Observation(process, job, limits, on_usage)) as observation:
         observation.watch()
-    finally:
-        observation.close()
     return observation.outcome
 
 
@@ -119,7 +110,7 @@ class OutputTail:
             del self._data[: len(self._data) - self._limit]
 
     def text(self) -> str:
-        """The tail as text, whatever its bytes are."""
+        """The tail as text, with a mark in the place of bytes that are none."""
         return self._data.decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -131,10 +122,9 @@ class FrameReader:
         self.frames: list[dict[str, Any]] = []
         self.violations: list[str] = []
 
-    @property
-    def imported(self) -> bool:
-        """Whether the program's module text ran to its end, so that the test text is due."""
-        return any(frame["event"] == "imported" for frame in self.frames)
+    def count(self, event: str) -> int:
+        """Frames of an event so far."""
+        return sum(frame["event"] == event for frame in self.frames)
 
     @property
     def ended(self) -> bool:
@@ -202,12 +192,11 @@ def _read(path: str) -> str:
         return file.read()
 
 
-def proportional_mib(pids: Sequence[int]) -> float:
-    """Resident memory of processes, with pages that they share counted once (proportional set size).
+def _proportional_mib(pids: Sequence[int]) -> float:
+    """Memory of processes with shared pages counted once (proportional set size), else their resident size.
 
     A hundred forks of a process with large libraries hold little more than it does alone; the sum of their resident
-    sizes says the hundredfold. Asking the kernel for this costs a walk through each process's pages. Where it does not
-    answer, the resident size counts.
+    sizes says the hundredfold. Asking the kernel for this costs a walk through each process's pages.
     """
     total_bytes = 0
     for pid in pids:
@@ -249,12 +238,12 @@ class _Observation:
         leave_by = None
         while not self._pump(max(0.0, check_at - time.monotonic())):
             now = time.monotonic()
-            if self._test and self._frames.imported:
+            if self._test and self._frames.count("imported"):
                 self._outgoing, self._test = memoryview(bytes(self._outgoing) + self._test), b""
                 self._send()
             if self._frames.violations:
                 self._kill("report")
-            if 0 < self._limits.tests <= sum(frame["event"] == "test" for frame in self._frames.frames):
+            if 0 < self._limits.tests <= self._frames.count("test"):
                 self._kill("tests")
             if leave_by is None and self._frames.ended:
                 leave_by = now + _SECONDS_TO_LEAVE
@@ -316,7 +305,7 @@ class _Observation:
         usage = usage_of(self._process.roots())
         limits, outcome = self._limits, self.outcome
         if usage.rss_mib > limits.rss_mib:  # forks share most of what each of them holds
-            usage = usage._replace(rss_mib=proportional_mib(usage.pids))
+            usage = usage._replace(rss_mib=_proportional_mib(usage.pids))
         if self._checked > self._began:  # it may take tens of milliseconds, which most samples do not last
             self._process.restrain(usage.pids)
         # The cores that the sample wanted since the last check: what it got and what it waited for.

@@ -44,12 +44,7 @@ class ZygoteClient:
     """A process with libraries imported, which is forked for samples and for other zygotes."""
 
     def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
-        """Import modules into a zygote that has just been forked.
-
-        Raises:
-            UnforkableError: it has threads now.
-            WarmStartError: it did not come to an end with them.
-        """
+        """Import modules into a zygote that has just been forked."""
         self._control, self._descriptor = control, -1
         control.settimeout(_IMPORT_SECONDS)
         try:
@@ -63,15 +58,11 @@ class ZygoteClient:
         self.pid = _pid_of(self._descriptor)
 
     def fork(self, modules: Sequence[str]) -> "ZygoteClient":
-        """Another zygote that starts with this one's libraries and imports more; raises like the constructor."""
+        """Another zygote that starts with this one's libraries and imports more."""
         return ZygoteClient(_open_request(self._control, "fork"), modules)
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
-        """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first.
-
-        Raises:
-            WarmStartError: the zygote is gone.
-        """
+        """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first."""
         _send(self._control, {"op": "sample"}, descriptors)
 
     def close(self) -> None:
@@ -90,12 +81,8 @@ class WarmProcess(SandboxedProcess):
         """Fork it.
 
         Args:
-            zygote: has the sample's libraries.
             namespaces: descriptor of the process that holds the sample's namespaces; both end with the sample.
             groups: lends a control group to a sample that runs longer.
-
-        Raises:
-            WarmStartError: the zygote did not.
         """
         self._namespaces, self._groups = namespaces, groups
         with ExitStack() as mine, ExitStack() as theirs:
@@ -126,7 +113,6 @@ class WarmProcess(SandboxedProcess):
         return self._roots
 
     def kill(self) -> None:
-        """End everything in the namespaces."""
         _kill(self._namespaces)
 
     def end(self) -> ProcessEnd:
@@ -161,9 +147,8 @@ class _ZygoteSlot:
     """A zygote or the place of one that is being made, and how many samples are being forked from it."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock, self.users = threading.Lock(), 0
         self.zygote: ZygoteClient | None = None
-        self.users = 0
 
     def close(self) -> None:
         if self.zygote:
@@ -176,11 +161,7 @@ class WarmSandbox:
     """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
-        """Start the supervisor and a zygote without libraries.
-
-        Raises:
-            WarmStartError: they do not start here; the message ends with their output.
-        """
+        """Start the supervisor and a zygote without libraries; an error ends with their output."""
         self._groups = groups
         self._lock = threading.Lock()
         self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
@@ -217,11 +198,7 @@ class WarmSandbox:
 
     @contextmanager
     def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
-        """A sample's process, forked where exactly these modules are imported.
-
-        Raises:
-            WarmStartError: it cannot be had.
-        """
+        """A sample's process, forked where exactly these modules are imported; or WarmStartError."""
         wanted = frozenset(modules)
         with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
             with _open_request(self._control, "namespaces") as connection:
@@ -299,10 +276,11 @@ def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: 
         "masked": bubblewrap.masked_files(),
     }
     with bubblewrap.identity_files(bubblewrap.SAMPLE_ID) as files:
+        command = bubblewrap.supervisor_command(
+            environment=environment, limits=limits, data_fds=files, as_root=as_root, settings=json.dumps(settings)
+        )
         return subprocess.Popen(
-            bubblewrap.supervisor_command(
-                environment=environment, limits=limits, data_fds=files, as_root=as_root, settings=json.dumps(settings)
-            ),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -359,11 +337,6 @@ def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _reply(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The next message.
-
-    Raises:
-        WarmStartError: none came.
-    """
     data, descriptors = _receive(connection)
     if not data:
         raise WarmStartError("the warm sandbox does not answer")

@@ -6,8 +6,16 @@ from collections.abc import Callable
 from bigcodeflow.execution.integrity import conditions
 from bigcodeflow.execution.integrity.conditions import number_of, tolerance_of
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, leaves
-from bigcodeflow.execution.integrity.operands import ALWAYS_NONE, FRESH_MOCK, NEGATION, NEVER_NONE, OPERAND, Writer
-from bigcodeflow.execution.integrity.syntax import Replacement, called_name
+from bigcodeflow.execution.integrity.operands import (
+    ALWAYS_NONE,
+    FRESH_MOCK,
+    NEGATION,
+    NEVER_NONE,
+    OPERAND,
+    Replacement,
+    Writer,
+)
+from bigcodeflow.execution.integrity.syntax import called_name
 
 _Maker = Callable[[Writer, ast.Call], list[Replacement]]
 

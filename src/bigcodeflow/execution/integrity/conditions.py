@@ -11,9 +11,10 @@ from bigcodeflow.execution.integrity.operands import (
     LITERAL,
     NEVER_NONE,
     OPERAND,
+    Replacement,
     Writer,
 )
-from bigcodeflow.execution.integrity.syntax import Replacement, called_name
+from bigcodeflow.execution.integrity.syntax import called_name
 
 _RELATIVE = Tolerance(1e-8, 1e-5)
 _EXISTENCE = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "lexists"})

@@ -22,9 +22,10 @@ from bigcodeflow.execution.integrity.altered_tests import (
     Alteration,
     AlteredTest,
     contradict,
+    read_recording,
+    recording_text,
     separated_test,
 )
-from bigcodeflow.execution.integrity.recorded_values import read_recording, recording_text
 from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.store import Store, locked
 

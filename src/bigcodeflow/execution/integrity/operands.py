@@ -3,14 +3,14 @@
 import ast
 import random
 import re
-from collections.abc import Mapping
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.integrity import literals
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves, word
-from bigcodeflow.execution.integrity.scopes import Scope, Site
-from bigcodeflow.execution.integrity.syntax import Replacement, Source, called_name
+from bigcodeflow.execution.integrity.syntax import Scope, Site, called_name
 
 _CALLS = {
     "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
@@ -38,6 +38,66 @@ _BY_NODE: dict[type[ast.expr], str] = {
 }
 _BY_ATTRIBUTE = {"shape": "tuple", "size": "number", "values": "array", "name": "str", "columns": "array"}
 _MOST_STEPS = 5
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class Replacement(NamedTuple):
+    """A segment of the text, in bytes, what replaces it, and how well a forger could tell (0: least)."""
+
+    start: int
+    end: int
+    text: str
+    rank: int
+
+
+class Source:
+    """A text that was parsed, and the segments of its nodes; Python counts columns in bytes of UTF-8."""
+
+    def __init__(self, text: str) -> None:
+        self._bytes = text.encode()
+        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self._bytes))]
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        """First byte of a node and the one after its last."""
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
+
+    def segment(self, node: ast.expr) -> str:
+        """The node as it is written."""
+        return self.slice(*self.span(node))
+
+    def slice(self, start: int, end: int) -> str:
+        """The text between two bytes."""
+        return self._bytes[start:end].decode()
+
+    def line(self, position: int) -> int:
+        """Number of the line, from 1, that holds a byte."""
+        return bisect_right(self._starts, position)
+
+    def change(self, node: ast.expr, text: str, rank: int) -> list[Replacement]:
+        """The node replaced; none where the replacement takes more lines than the node."""
+        return self.replace(*self.span(node), text, rank)
+
+    def replace(self, start: int, end: int, text: str, rank: int) -> list[Replacement]:
+        """The bytes replaced, with line ends added inside brackets until the lines are as many as they were."""
+        missing = self._bytes.count(b"\n", start, end) - text.count("\n")
+        if missing < 0 or text == self.slice(start, end):
+            return []
+        lines = "\n" * missing
+        return [Replacement(start, end, f"({text}{lines})" if missing else text, rank)]
+
+    def combined(self, node: ast.expr, changes: Sequence[Replacement]) -> list[Replacement]:
+        """Several changes inside a node, as one change of the node."""
+        return self.change(node, self.altered(changes, node), max(change.rank for change in changes))
+
+    def altered(self, changes: Iterable[Replacement], node: ast.expr | None = None) -> str:
+        """A node, or the whole text, with changes inside it, none of which overlap."""
+        start, end = self.span(node) if node else (0, len(self._bytes))
+        parts = []
+        for change in sorted(changes):
+            parts += [self.slice(start, change.start), change.text]
+            start = change.end
+        return "".join([*parts, self.slice(start, end)])
 
 
 def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:

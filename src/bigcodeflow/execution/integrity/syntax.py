@@ -1,21 +1,26 @@
-"""How test texts are written: assertions, calls that read files, and segments replaced in place, line by line."""
+"""What a test text holds: its test methods, the helpers that they reach, the assertions, and where values come from."""
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Assertion = ast.Call | ast.Assert
 
 _WRITING = re.compile(r"[wax][bt+]*")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 _OBSERVING = frozenset(
     """listdir glob iglob rglob iterdir walk scandir exists isfile isdir is_file is_dir stat getsize getmtime read_text
     read_bytes read_csv read_json read_excel read_sql imread load_workbook ZipFile namelist getvalue
     fetchall fetchone get_fignums gcf gca""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
+_TEST_CLASS = "TestCases"
+#: Assertions of one method that are looked at, and times that a text is read for what depends on the program: a text
+#: made to take long has more.
+_MOST_SITES, _MOST_PASSES = 100, 50
 #: Context managers and calls of which the body is expected to fail.
 RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
 WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
@@ -68,60 +73,272 @@ def observes(node: ast.AST) -> bool:
     return not any(isinstance(one, str) and _WRITING.fullmatch(one) for one in modes)
 
 
-class Replacement(NamedTuple):
-    """A segment of the text, in bytes, what replaces it, and how well a forger could tell (0: least)."""
+class Site(NamedTuple):
+    """An assertion as a test method reaches it."""
 
-    start: int
-    end: int
-    text: str
-    rank: int
+    node: Assertion
+    scope: "Scope"
+    bound: dict[str, ast.expr]
+    """Where a helper holds it: its parameters with the arguments of the call that the test method makes."""
+    caller: "Scope"
+    """The function that makes this call; the same as ``scope`` where no helper holds the assertion."""
 
 
-class Source:
-    """A text that was parsed, and the segments of its nodes; Python counts columns in bytes of UTF-8."""
+@dataclass
+class Scope:
+    """One function of the test text, its nested functions included."""
 
-    def __init__(self, text: str) -> None:
-        self._bytes = text.encode()
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self._bytes))]
+    name: str
+    node: Definition
+    parsed: "ParsedTest"
+    bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
+    """Names and 'self.' attributes with what is assigned to them; None for what is unknown."""
+    tainted: set[str] = field(default_factory=set)
+    """Those that depend on the program."""
 
-    def span(self, node: ast.expr) -> tuple[int, int]:
-        """First byte of a node and the one after its last."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
+    def depends(self, node: ast.AST) -> bool:
+        """Whether an expression depends on what the program returned or was given by it."""
+        tainted = self.tainted | self.parsed.tainted
+        return any(key_of(part) in tainted or observes(part) for part in ast.walk(node))
 
-    def segment(self, node: ast.expr) -> str:
-        """The node as it is written."""
-        return self.slice(*self.span(node))
+    def definition(self, node: ast.expr) -> ast.expr | None:
+        """The one expression that a local name or an attribute of self is bound to."""
+        key = key_of(node)
+        found = self.bindings.get(key) or (self.parsed.attributes.get(key) if "." in key else None) or []
+        return found[0] if len(found) == 1 else None
 
-    def slice(self, start: int, end: int) -> str:
-        """The text between two bytes."""
-        return self._bytes[start:end].decode()
+    def read(self, name: str = "") -> list[ast.Name]:
+        """Where the function reads a name; or any."""
+        names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+        return [part for part in names if not name or part.id == name]
 
-    def line(self, position: int) -> int:
-        """Number of the line, from 1, that holds a byte."""
-        return bisect_right(self._starts, position)
+    @cached_property
+    def compared(self) -> set[str]:
+        """Local names that assertions alone read, so that their values never reach the program."""
+        within = set[int]()
+        for call in assertions_in(ast.walk(self.node)):
+            given = [part for one in ast.walk(call) if self._calls_program(one) for part in ast.walk(one)]
+            within |= {id(part) for part in ast.walk(call)} - set(map(id, given))
+        return {one.id for one in self.read()} - {one.id for one in self.read() if id(one) not in within}
 
-    def change(self, node: ast.expr, text: str, rank: int) -> list[Replacement]:
-        """The node replaced; none where the replacement takes more lines than the node."""
-        return self.replace(*self.span(node), text, rank)
+    def _calls_program(self, node: ast.AST) -> bool:
+        """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
+        if not isinstance(node, ast.Call) or not self.depends(node.func):
+            return False
+        return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
 
-    def replace(self, start: int, end: int, text: str, rank: int) -> list[Replacement]:
-        """The bytes replaced, with line ends added inside brackets until the lines are as many as they were."""
-        missing = self._bytes.count(b"\n", start, end) - text.count("\n")
-        if missing < 0 or text == self.slice(start, end):
-            return []
-        lines = "\n" * missing
-        return [Replacement(start, end, f"({text}{lines})" if missing else text, rank)]
+    @cached_property
+    def parts(self) -> list[ast.AST]:
+        """The nodes that every correct program has the function run."""
+        return list(_reached(self.node.body, self.depends))
 
-    def combined(self, node: ast.expr, changes: Sequence[Replacement]) -> list[Replacement]:
-        """Several changes inside a node, as one change of the node."""
-        return self.change(node, self.altered(changes, node), max(change.rank for change in changes))
+    @cached_property
+    def called(self) -> set[str]:
+        """Keys of the functions of the test text that it may call."""
+        calls = (key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call))
+        return {key for key in calls if key in self.parsed.scopes}
 
-    def altered(self, changes: Iterable[Replacement], node: ast.expr | None = None) -> str:
-        """A node, or the whole text, with changes inside it, none of which overlap."""
-        start, end = self.span(node) if node else (0, len(self._bytes))
-        parts = []
-        for change in sorted(changes):
-            parts += [self.slice(start, change.start), change.text]
-            start = change.end
-        return "".join([*parts, self.slice(start, end)])
+
+class ParsedTest:
+    """The test class of a text, with the functions that its methods reach."""
+
+    def __init__(self, module: ast.Module, entry_point: str) -> None:
+        self.module = module
+        methods = _methods(module)
+        self.tests = sorted(name for name in methods if name.startswith("test"))
+        self.attributes: dict[str, list[ast.expr | None]] = defaultdict(list)
+        self.tainted = {entry_point}
+        self.scopes = {f"self.{name}": Scope(name, node, self) for name, node in methods.items()}
+        self.scopes |= {one.name: Scope(one.name, one, self) for one in module.body if isinstance(one, Definition)}
+        for scope in self.scopes.values():
+            _bind(scope)
+            for key, values in scope.bindings.items():
+                if "." in key:
+                    self.attributes[key] += values
+        self._spread()
+
+    def sites(self, test: str) -> list[Site]:
+        """The assertions that a test method reaches, its own first."""
+        own = self.scopes[f"self.{test}"]
+        found = [Site(node, own, {}, own) for node in assertions_in(own.parts)]
+        todo, seen = [own], {own.name}
+        while todo and len(found) < _MOST_SITES:
+            scope = todo.pop(0)
+            for call in (part for part in scope.parts if isinstance(part, ast.Call)):
+                helper = self.scopes.get(key_of(call.func))
+                if helper is None or (scope is not own and helper.name in seen):
+                    continue
+                bound = _bound_arguments(call, helper.node) if scope is own else {}
+                found += [Site(node, helper, bound, own) for node in assertions_in(helper.parts)]
+                if helper.name not in seen:
+                    seen.add(helper.name)
+                    todo.append(helper)
+        return found[:_MOST_SITES]
+
+    def callers(self) -> dict[str, frozenset[str]]:
+        """For every scope the test methods that may run it, fixtures excluded."""
+        reached = {test: self.reached_from(f"self.{test}") for test in self.tests}
+        return {key: frozenset(test for test in self.tests if key in reached[test]) for key in self.scopes}
+
+    def reached_from(self, first: str) -> set[str]:
+        """Keys of a scope and of those that it calls, directly or not."""
+        reached, todo = set[str](), {first}
+        while todo:
+            reached |= todo
+            todo = set().union(*(self.scopes[key].called for key in todo)) - reached
+        return reached
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """Names that imports anywhere in the text bind."""
+        imports = (part for part in ast.walk(self.module) if isinstance(part, ast.Import | ast.ImportFrom))
+        return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """Names that the text binds once, outside functions, with what they are bound to."""
+        assigned = [one for one in self.module.body if isinstance(one, ast.Assign)]
+        named = [(one.targets[0].id, one.value) for one in assigned if isinstance(one.targets[0], ast.Name)]
+        times = Counter(name for name, _ in named)
+        return {name: value for name, value in named if times[name] == 1}
+
+    def _spread(self) -> None:
+        """Mark what depends on the program, until nothing more does."""
+        before = -1
+        for _ in range(_MOST_PASSES):
+            known = len(self.tainted) + sum(len(scope.tainted) for scope in self.scopes.values())
+            if known == before:
+                return
+            before = known
+            for key, scope in self.scopes.items():
+                parts = ast.walk(scope.node)
+                if any((isinstance(part, ast.Name) and part.id in self.tainted) or observes(part) for part in parts):
+                    self.tainted.add(key)
+                _taint(scope)
+
+
+def _methods(module: ast.Module) -> dict[str, Definition]:
+    """Methods of the test class, those of its bases in the text included; the last of two of one name counts there."""
+    classes = {one.name: one for one in module.body if isinstance(one, ast.ClassDef)}
+    methods: dict[str, Definition] = {}
+    todo = [_TEST_CLASS]
+    while todo:
+        name = todo.pop(0)
+        found = classes.pop(name, None)
+        for one in found.body if found else ():
+            if isinstance(one, Definition) and (name == _TEST_CLASS or one.name not in methods):
+                methods[one.name] = one
+        todo += [base.id for base in found.bases if isinstance(base, ast.Name)] if found else []
+    return methods
+
+
+def _bound_arguments(call: ast.Call, helper: Definition) -> dict[str, ast.expr]:
+    """Parameters of a helper with the arguments that a call gives them."""
+    names = [one.arg for one in [*helper.args.posonlyargs, *helper.args.args]]
+    static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
+    has_self = isinstance(call.func, ast.Attribute) and not static
+    given = dict(zip(names[1:] if has_self else names, call.args, strict=False))
+    return given | {one.arg: one.value for one in call.keywords if one.arg}
+
+
+def _bind(scope: Scope) -> None:
+    nested = [part.args for part in ast.walk(scope.node) if isinstance(part, ast.FunctionDef | ast.Lambda)]
+    for part in (part for arguments in [scope.node.args, *nested] for part in ast.walk(arguments)):
+        if isinstance(part, ast.arg):
+            scope.bindings[part.arg].append(None)
+    for part in ast.walk(scope.node):
+        for target, value, _ in _assigned(part):
+            _bind_target(scope, target, value)
+
+
+def _bind_target(scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
+    match target:
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            for index, one in enumerate(targets):
+                _bind_target(scope, one, values[index] if len(values) == len(targets) else None)
+        case ast.Starred(value=inner) | ast.Subscript(value=inner):
+            _bind_target(scope, inner, None)  # a part of it, or changed in place: no longer what it was assigned
+        case ast.Name() | ast.Attribute() if key_of(target):
+            scope.bindings[key_of(target)].append(value)
+
+
+def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
+    """Targets that a node binds, each with its value where that is an expression, and with what the value is of."""
+    match part:
+        case ast.Assign(targets=targets, value=value):
+            return [(target, value, value) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            return [(target, value, value)]
+        case (
+            ast.AugAssign(target=target, value=source)
+            | ast.For(target=target, iter=source)
+            | ast.AsyncFor(target=target, iter=source)
+            | ast.comprehension(target=target, iter=source)
+            | ast.withitem(optional_vars=ast.expr() as target, context_expr=source)
+        ):
+            return [(target, None, source)]
+        case ast.Delete(targets=targets):
+            return [(target, None, None) for target in targets]
+    return []
+
+
+def _taint(scope: Scope) -> None:
+    """Mark the names that values of the program go into, or that it is observed through."""
+    if any("patch" in ast.dump(one) for one in scope.node.decorator_list):
+        scope.tainted |= {one.arg for one in scope.node.args.args[1:]}
+    for part in ast.walk(scope.node):
+        flows = [(target, source) for target, _, source in _assigned(part) if source is not None]
+        match part:
+            case ast.Call(ast.Attribute(holder, "append" | "extend" | "update" | "add"), [source, *_]):
+                flows.append((holder, source))
+            case ast.withitem(optional_vars=ast.Name(id=name)):
+                manager = ast.dump(part.context_expr)
+                if any(one in manager for one in ("patch", *RAISING, *WARNING)):
+                    scope.tainted.add(name)
+        for target, source in flows:
+            if scope.depends(source):
+                keys = {key_of(one) for one in ast.walk(target)} - {"", "self"}
+                scope.parsed.tainted |= {key for key in keys if "." in key}
+                scope.tainted |= {key for key in keys if "." not in key}
+
+
+def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+    """Every node that all correct programs run of a list, none where an assertion is expected to fail.
+
+    What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
+    an assertion is skipped passes the altered one as well.
+    """
+    for node in nodes:
+        yield node
+        skipped = _skippable(node, depends)
+        fields = [value for name, value in ast.iter_fields(node) if name not in skipped]
+        if isinstance(node, ast.With | ast.AsyncWith) and any(expects_failure(item) for item in node.items):
+            fields = [node.items]
+        for value in fields:
+            parts = value if isinstance(value, list) else [value]
+            yield from _reached((part for part in parts if isinstance(part, ast.AST)), depends)
+        # It may end the list that it stands in, depending on the program.
+        is_block = isinstance(node, ast.If | ast.Try | ast.For | ast.While | ast.With)
+        leaving = (ast.Return, ast.Break, ast.Continue)
+        if skipped and is_block and any(isinstance(part, leaving) for part in ast.walk(node)):
+            return
+
+
+def _skippable(node: ast.AST, depends: Callable[[ast.AST], bool]) -> tuple[str, ...]:
+    """Fields of a node that a correct program may have skipped, or not run to their end."""
+    skipped: tuple[str, ...] = ()
+    match node:
+        case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):
+            skipped = ("body", "orelse", "cases") if depends(decisive) else ()
+        case ast.For(iter=decisive) | ast.AsyncFor(iter=decisive):
+            skipped = ("body", "orelse") if depends(decisive) else ()
+        case ast.ListComp(generators=made) | ast.GeneratorExp(generators=made) | ast.SetComp(generators=made):
+            skipped = ("elt",) if any(depends(one.iter) or one.ifs for one in made) else ()
+        case ast.Try(handlers=[_, *_]):
+            skipped = ("body", "handlers", "orelse")
+        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            skipped = ("body",)
+        case ast.With(items=items) if any("suppress" in ast.dump(one.context_expr) for one in items):
+            skipped = ("body",)
+    return skipped

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.admission import Admission
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.worker_preflight import code_version
+from bigcodeflow.execution.backends.local import Admission, LocalBackend
+from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, starts_of
 
 #: Backends of different limits and starts that are kept ready at the same time.

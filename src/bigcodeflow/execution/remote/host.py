@@ -20,9 +20,9 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.environments import find_environment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
+from bigcodeflow.execution.items import require_code
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.execution.worker_preflight import require_code
 
 
 class Host:

@@ -25,7 +25,7 @@ from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUn
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.http_client import (
     BrokenResponseError,
@@ -38,7 +38,6 @@ from bigcodeflow.execution.remote.http_client import (
     ServiceClient,
     ServiceUnreachableError,
 )
-from bigcodeflow.execution.worker_preflight import code_version
 
 logger = logging.getLogger(__name__)
 

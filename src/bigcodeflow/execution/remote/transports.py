@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.worker_preflight import code_version
 
 #: A host that sends nothing for so long is taken for dead; it sends ``alive`` every 5 s.
 _SILENCE_SECONDS = 60.0
