@@ -32,7 +32,7 @@ HONEST = [
     ("an assertion that says more", "import unittest\nequal = unittest.TestCase.assertEqual\nunittest.TestCase.assertEqual = lambda self, *both: print(both) or equal(self, *both)\n" + RIGHT),
     ("what the harness uses", "import builtins, hashlib, json, os, resource, time, traceback\nfor module, names in ((builtins, 'all any dict dir filter map max sorted sum'), (hashlib, 'blake2b sha256'), (json, 'dumps loads'), (os, '_exit getpid read write'), (resource, 'getrusage'), (time, 'perf_counter'), (traceback, 'format_exception')):\n    for name in names.split(): setattr(module, name, None)\n" + RIGHT),
     ("no modules left", "import sys\nfor name in list(sys.modules):\n    if name not in ('sys', 'builtins'): del sys.modules[name]\n" + RIGHT),
-    ("a module named as one of the harness's", "import sys, types\nassert not {'harness', 'kernel', 'zygote', 'protocol'} & set(sys.modules)\nsys.modules['protocol'] = types.ModuleType('protocol')\n" + RIGHT),
+    ("a module named as one of the harness's", "import sys, types\nassert not {'harness', 'kernel', 'protocol', 'supervisor'} & set(sys.modules)\nsys.modules['protocol'] = types.ModuleType('protocol')\n" + RIGHT),
     ("a forked child that goes on", "import os\ndef task_func():\n    if os.fork(): os.wait()\n    return 42\n"),
     ("closed streams", "import sys\nsys.stdout.close()\nsys.stderr = None\n" + RIGHT),
 ]  # fmt: skip

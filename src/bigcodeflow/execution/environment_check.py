@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,7 +55,6 @@ for name in %r:
         failures[name] = type(error).__name__ + ": " + str(error)
 print(json.dumps(failures))
 """
-_IMPORT_SECONDS = 300.0
 
 
 class UnjudgeableTask(NamedTuple):
@@ -78,13 +77,12 @@ def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -
     """Modules that cannot be imported inside a sandbox of the environment, with the error of each."""
     backend = LocalBackend(environment, LimitsConfig())
     backend.check()
-    outcome = backend.execute(untested_item(_IMPORTER % (list(modules),), _IMPORT_SECONDS))
+    outcome = backend.execute(untested_item(_IMPORTER % (list(modules),), 300.0))
     lines = outcome.stdout.strip().splitlines()
     if not lines or not outcome.frames or outcome.frames[-1]["event"] != "end":
         message = " ".join(outcome.stderr.split())[-300:] or outcome.killed_for or outcome.exit
         raise ExecutionError(f"the libraries of {environment.name} could not all be imported ({message}): rebuild it")
-    failures: dict[str, str] = json.loads(lines[-1])
-    return failures
+    return cast("dict[str, str]", json.loads(lines[-1]))
 
 
 def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) -> frozenset[str]:
@@ -95,7 +93,6 @@ def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) ->
 
 
 def _explained(row: dict[str, Any]) -> UnjudgeableTask:
-    """What a verdict of a ground truth that does not pass says about its task; columns as in VERDICTS."""
     traces = [trace for trace in (row["module_trace"], *(test["trace"] for test in row["tests"])) if trace]
     text = "\n".join(traces)
     reason = next((reason for reason, pattern in _REASONS if pattern.search(text)), "unknown")
@@ -105,30 +102,32 @@ def _explained(row: dict[str, Any]) -> UnjudgeableTask:
 
 
 class Offence(NamedTuple):
-    """One task on which a control does not hold."""
+    """One task on which a control does not hold, and how, such as 'passes' or 'infra_error: exit 1'."""
 
     task_id: str
     description: str
-    """What happened, such as 'passes' or 'infra_error: exit 1'."""
 
 
 class ControlResult(NamedTuple):
-    """What became of one control over all tasks."""
+    """What became of one control, which is oracle, stub, cheat or 'tests run', over all tasks."""
 
     control: str
-    """oracle, stub, cheat, or 'tests run'."""
-    held: int
     tasks: int
-    offences: tuple[Offence, ...]
-    vacuous: tuple[Offence, ...] = ()
+    offences: Sequence[Offence]
+    vacuous: Sequence[Offence] = ()
     """Tasks that pass although they should not, because their tests are known to assert nothing about the function."""
+
+    @property
+    def held(self) -> int:
+        """Tasks on which it holds."""
+        return self.tasks - len(self.offences) - len(self.vacuous)
 
 
 def check_oracle(ground_truths: pa.Table) -> ControlResult:
     """Canonical solutions pass."""
     rows = ground_truths.select(["task_id", "status", "exit"]).to_pylist()
-    offences = tuple(Offence(row["task_id"], _description(row)) for row in rows if row["status"] != "pass")
-    return ControlResult("oracle", len(rows) - len(offences), len(rows), offences)
+    offences = [Offence(row["task_id"], _description(row)) for row in rows if row["status"] != "pass"]
+    return ControlResult("oracle", len(rows), offences)
 
 
 def check_tests_run(ground_truths: pa.Table) -> ControlResult:
@@ -136,11 +135,11 @@ def check_tests_run(ground_truths: pa.Table) -> ControlResult:
     rows = [row for row in ground_truths.to_pylist() if row["status"] == "pass"]
     offences = []
     for row in rows:
-        outcomes = [test["outcome"] for test in row["tests"]]
-        if not outcomes or not row["tests_run"] == row["tests_expected"] == outcomes.count("pass"):
-            text = f"{outcomes.count('pass')} of {row['tests_expected']} tests passed, {row['tests_run']} ran"
+        passed = [test["outcome"] for test in row["tests"]].count("pass")
+        if not row["tests"] or not row["tests_run"] == row["tests_expected"] == passed:
+            text = f"{passed} of {row['tests_expected']} tests passed, {row['tests_run']} ran"
             offences.append(Offence(row["task_id"], text))
-    return ControlResult("tests run", len(rows) - len(offences), len(rows), tuple(offences))
+    return ControlResult("tests run", len(rows), offences)
 
 
 def check_never_passes(
@@ -163,8 +162,7 @@ def check_never_passes(
             vacuous.append(Offence(task_id, f"its test {reason}"))
         elif row["status"] == "pass" or (row["status"] == "infra_error" and task_id in judgeable):
             offences.append(Offence(task_id, f"{_description(row)}{attack}"))
-    held = len(rows) - len(offences) - len(vacuous)
-    return ControlResult(control, held, len(rows), tuple(offences), tuple(vacuous))
+    return ControlResult(control, len(rows), offences, vacuous)
 
 
 def wording(result: ControlResult, most_named: int = 12) -> Sequence[str]:
@@ -269,7 +267,6 @@ def repeat_ground_truths(
 
 
 def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
-    """A task's row with new executions added."""
     final = [verdict for verdict in verdicts if verdict["status"] != "infra_error"]
     statuses = [verdict["status"] for verdict in final]
     row = before | {

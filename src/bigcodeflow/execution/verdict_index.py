@@ -76,7 +76,6 @@ class VerdictIndex:
         return {task_id: Cost(seconds, memory_mib) for task_id, seconds, memory_mib in rows}
 
     def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of a query over the index with every artifact that is published now."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             return self._query_at(self._path, query)

@@ -279,7 +279,6 @@ def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modu
 
 
 def _with_packages(names: Iterable[str]) -> set[str]:
-    """The modules, and the packages that hold them, which their import imports too."""
     return {".".join(parts[:end]) for parts in (name.split(".") for name in names) for end in range(1, len(parts) + 1)}
 
 

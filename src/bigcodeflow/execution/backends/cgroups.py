@@ -289,7 +289,6 @@ def _start_time(pid: int) -> str:
 
 
 def _remove(group: Path) -> bool:
-    """Remove an empty group; whether it is gone."""
     with suppress(OSError):
         group.rmdir()
     return not group.exists()

@@ -210,8 +210,6 @@ def _proportional_mib(pids: Sequence[int]) -> float:
 
 
 class _Observation:
-    """One process on its way from start to end."""
-
     def __init__(
         self, process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage
     ) -> None:

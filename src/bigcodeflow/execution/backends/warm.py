@@ -1,7 +1,7 @@
 """The worker's side of warm starts: a sandbox with a supervisor, its zygotes, and the samples forked from them.
 
-sandbox/supervisor.py and sandbox/zygote.py are the other side, and describe the requests. A message on these sockets
-(SOCK_SEQPACKET) is sent whole or not at all, so that threads share them without a lock.
+sandbox/supervisor.py is the other side, and describes the requests. A message on these sockets (SOCK_SEQPACKET) is sent
+whole or not at all, so that threads share them without a lock.
 """
 
 import json
@@ -247,7 +247,6 @@ class WarmSandbox:
                 other.close()
 
     def _make(self, modules: frozenset[str]) -> ZygoteClient:
-        """Fork it from the zygote with the most of these modules and no other."""
         if not modules:
             return ZygoteClient(_open_request(self._control, "zygote"), ())
         ready = [(key, zygote) for key, zygote in self.zygotes.items() if key < modules]

@@ -1,8 +1,9 @@
-"""Altered test texts: with contradictions and pins, with copied arguments, and with the program in another process.
+"""Texts made of a test: with contradictions and pins, with copied arguments, for two processes, and for recording.
 
 In a separated execution the process of the test executes the task's own solution, for the names that the test uses;
 what the test then calls asks the process of the program. A method decides nothing where the two might see different
 things: where it replaces parts of modules, changes settings of the interpreter, or reads what the solution defines.
+Expected values that a test computes by itself are recorded once, so that a variant can hold them as literals (pins).
 """
 
 import ast
@@ -12,29 +13,16 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.failure_kinds import bound_by
+from bigcodeflow.execution.integrity import syntax
 from bigcodeflow.execution.integrity.assertions import compared_operands, contradictions, name_of
 from bigcodeflow.execution.integrity.literals import evaluated
-from bigcodeflow.execution.integrity.operands import (
-    LITERAL,
-    OPERAND,
-    Replacement,
-    Source,
-    Writer,
-    evaluated_text,
-    pin_id,
-)
-from bigcodeflow.execution.integrity.syntax import (
-    ParsedTest,
-    Scope,
-    assertions_in,
-    expects_failure,
-    is_assertion,
-    key_of,
-)
+from bigcodeflow.execution.integrity.operands import LITERAL, OPERAND, Replacement, Source, Writer, evaluated_text
+from bigcodeflow.execution.integrity.syntax import ParsedTest, Scope, assertions_in, key_of, pin_id, tree_of
 from bigcodeflow.sandbox.protocol import SEPARATED
 
 #: Bump when the altered text of an unchanged test changes.
@@ -46,12 +34,10 @@ _MANY_TESTS = 5
 
 
 class Alteration(NamedTuple):
-    """What was altered for one test method."""
+    """What was altered for one test method, which it decides, from which line on."""
 
     test: str
-    """The method that it decides."""
     line: int
-    """Where the altered segment begins."""
     kind: Literal["contradiction", "pin", "separate"]
     """A correct solution fails a contradicted method, and passes a pinned one, or one that calls it in a process of its
     own."""
@@ -67,7 +53,7 @@ class AlteredTest(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A change that contradicts an assertion, and the test methods that it decides."""
+    """A change that contradicts an assertion of that name, and the test methods that it decides."""
 
     change: Replacement
     tests: frozenset[str]
@@ -78,25 +64,20 @@ class Candidate(NamedTuple):
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
     """The test text with at most one contradiction a test method; equal arguments give equal texts.
 
-    Args:
-        pins: recorded values by site, as ``read_recording`` gives them: half of the methods that have some expect
-            these instead of being contradicted.
+    Half of the methods that have ``pins``, recorded values by site, expect these instead of being contradicted.
     """
-    try:
-        module = untrusted_text.parse(test)
-    except untrusted_text.REFUSALS:
+    module = tree_of(test)
+    if module is None:
         return AlteredTest(test, ())
     return _Choice(Source(test), ParsedTest(module, entry_point), test, variant, pins or {}).altered_test()
 
 
-def seeded(*parts: object) -> random.Random:
+def _seeded(*parts: object) -> random.Random:
     """A generator that equal parts always start alike."""
     return random.Random(hashlib.sha256(repr((VERSION, *parts)).encode("utf-8", "backslashreplace")).digest())  # noqa: S311 -- repeatable, no secret
 
 
 class _Choice:
-    """The alterations of one variant, as they are collected."""
-
     def __init__(self, source: Source, parsed: ParsedTest, test: str, variant: int, pins: Mapping[str, str]) -> None:
         self._source, self._parsed, self._test, self._variant, self._pins = source, parsed, test, variant, pins
         self._tests = parsed.tests
@@ -107,12 +88,12 @@ class _Choice:
 
     def altered_test(self) -> AlteredTest:
         """The text with everything that was chosen."""
-        turns = {one: seeded(self._test, one, "pins").randrange(2) for one in self._tests}
+        turns = {one: _seeded(self._test, one, "pins").randrange(2) for one in self._tests}
         pins = {one: self._pin_changes(one) for one in self._tests if (turns[one] + self._variant) % 2 == 0}
         open_tests = set(self._tests) - {one for one, changes in pins.items() if changes}
         if len(self._tests) >= _MANY_TESTS:
             # A program that answers otherwise once it met an alteration fails the one that stays as it is.
-            turn = seeded(self._test, "left alone").randrange(len(self._tests))
+            turn = _seeded(self._test, "left alone").randrange(len(self._tests))
             open_tests.discard(self._tests[(turn + self._variant) % len(self._tests)])
         for test in self._tests:
             candidates = self.candidates(test) if test in open_tests else []
@@ -129,9 +110,8 @@ class _Choice:
         """Every contradiction of a method's assertions, in the order of the text."""
         found = []
         for number, site in enumerate(self._parsed.sites(test)):
-            seed = seeded(self._test, self._variant, test, number)
-            changes = contradictions(Writer(self._source, site, seed, self._pins))
-            for change in changes:
+            seed = _seeded(self._test, self._variant, test, number)
+            for change in contradictions(Writer(self._source, site, seed, self._pins)):
                 line = self._source.line(change.start)
                 holding = (key for key, first, last in self._places if first <= line <= last)
                 tests = self._deciding.get(next(holding, ""), frozenset()) | {test}
@@ -142,21 +122,17 @@ class _Choice:
         """One of the strong ones, another in each variant; where there are none, of the best."""
         if not candidates:
             return None
-        order = seeded(self._test, test)
+        order = _seeded(self._test, test)
         shuffled = sorted(candidates, key=lambda one: (one.change.rank, order.random()))
         limit = max(OPERAND, shuffled[0].change.rank)
         pool = [one for one in shuffled if one.change.rank <= limit]
         return pool[self._variant % min(len(pool), VARIANTS)]
 
     def _pin_changes(self, test: str) -> list[Replacement]:
-        """The recorded values in the place of what computes them."""
-        found = []
-        pairs = (compared_operands(site.node) or () for site in self._parsed.sites(test))
-        for operand in (one for pair in pairs for one in pair):
-            literal = self._pins.get(pin_id(operand), "")
-            if literal and evaluated_text(literal) is not None:
-                found += self._source.change(operand, literal, LITERAL)
-        return found
+        operands = [one for site in self._parsed.sites(test) for one in compared_operands(site.node) or ()]
+        pinned = [(one, self._pins.get(pin_id(one), "")) for one in operands]
+        known = [(one, literal) for one, literal in pinned if literal and evaluated_text(literal) is not None]
+        return [change for one, literal in known for change in self._source.change(one, literal, LITERAL)]
 
     def _add(self, changes: Iterable[Replacement], tests: Iterable[str], kind: Literal["contradiction", "pin"]) -> None:
         for change in changes:
@@ -172,9 +148,8 @@ class _Choice:
 @untrusted_text.fails_alone(lambda test, _entry_point: test)
 def copying_text(test: str, entry_point: str) -> str:
     """The test text with a deep copy of every argument in the calls of the function, as nothing is shared then."""
-    try:
-        module = untrusted_text.parse(test)
-    except untrusted_text.REFUSALS:
+    module = tree_of(test)
+    if module is None:
         return test
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == entry_point:
@@ -205,9 +180,8 @@ def _undecided(solution: str, test: str, entry_point: str, imports: str = "") ->
 @untrusted_text.fails_alone(_undecided)
 def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     """The text, and the test methods that a correct program passes with it."""
-    try:
-        module, own = untrusted_text.parse(test), untrusted_text.parse(solution)
-    except untrusted_text.REFUSALS:
+    module, own = tree_of(test), tree_of(solution)
+    if module is None or own is None:
         return _undecided(solution, test, entry_point)
     imports = [ast.unparse(node) for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)]
     text = _undecided(solution, test, entry_point, "\n".join(imports)).text
@@ -218,25 +192,21 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     defined = bound_by(node for node in own.body if not isinstance(node, ast.Import | ast.ImportFrom))
     defined -= {entry_point} | bound_by(module.body)
     inside = {id(part) for method in methods for part in ast.walk(method)}
-    if _differs((part for part in ast.walk(module) if id(part) not in inside), defined, entry_point):
+    apart = defined | _APART
+    if any(_is_apart(part, apart, entry_point) for part in ast.walk(module) if id(part) not in inside):
         return AlteredTest(text, ())
     # Those that hold an assertion, or call a helper that may hold one, and mean the same in both processes.
-    names = []
+    names = set()
     for method in methods:
         nodes = list(ast.walk(method))
         calls_own = any(isinstance(node, ast.Call) and key_of(node.func).startswith("self.") for node in nodes)
-        if (assertions_in(nodes) or calls_own) and not _differs(nodes, defined, entry_point):
-            names.append(method.name)
-    return AlteredTest(text, tuple(Alteration(name, 0, "separate", "", "") for name in sorted(set(names))))
-
-
-def _differs(nodes: Iterable[ast.AST], defined: frozenset[str], entry_point: str) -> bool:
-    """Whether some of the nodes mean one thing in the process of the test and another in the program's."""
-    return any(_is_apart(node, defined | _APART, entry_point) for node in nodes)
+        if (assertions_in(nodes) or calls_own) and not any(_is_apart(node, apart, entry_point) for node in nodes):
+            names.add(method.name)
+    return AlteredTest(text, tuple(Alteration(name, 0, "separate", "", "") for name in sorted(names)))
 
 
 def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
-    """Whether a node names one of these, sets an attribute not of the test's own, or takes one of the function's."""
+    """Whether a node may mean one thing in the process of the test and another in the program's."""
     match node:
         case ast.Name(id=name) | ast.alias(name=name):
             return name in names
@@ -283,9 +253,8 @@ def recording_text(test: str, entry_point: str) -> str:
 
     Whatever raises is passed over, so that it can run with a program that returns nothing.
     """
-    try:
-        module = untrusted_text.parse(test)
-    except untrusted_text.REFUSALS:
+    module = tree_of(test)
+    if module is None:
         return ""
     parsed = ParsedTest(module, entry_point)
     operands = {id(node): found for node, found in _closed_operands(parsed)}
@@ -301,21 +270,17 @@ def read_recording(stdout: str) -> dict[str, str]:
     found: dict[str, set[str]] = defaultdict(set)
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
-        if not marked:
-            continue
-        try:
-            match json.loads(content):
+        with suppress(ValueError, RecursionError):
+            match json.loads(content) if marked else None:
                 case [str() as site, str() as literal] if evaluated_text(literal) is not None:
                     found[site].add(literal)
-        except (ValueError, RecursionError):
-            continue
     return {site: next(iter(literals)) for site, literals in found.items() if len(literals) == 1}
 
 
 def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
     """Assertions of methods and helpers with the operands that the test alone computes, literals excluded."""
     for scope in parsed.scopes.values():
-        closed = ClosedExpressions(scope)
+        closed = _ClosedExpressions(scope)
         for node in assertions_in(ast.walk(scope.node)):
             operands = reversed(compared_operands(node) or ())
             # A literal, or a name for one, nothing could forge.
@@ -332,32 +297,29 @@ class _Recording(ast.NodeTransformer):
     def __init__(self, operands: dict[int, list[ast.expr]], helpers: set[str]) -> None:
         self._operands, self._helpers = operands, helpers
 
-    def _with_forgiven_body(self, node: _Block) -> _Block:
+    def _visit_block(self, node: _Block) -> ast.AST:
+        if isinstance(node, ast.With | ast.AsyncWith):
+            node.items = [one for one in node.items if not syntax.expects_failure(one)]
         self.generic_visit(node)
         node.body = [_forgiven(one) for one in node.body]
-        return node
+        is_empty = isinstance(node, ast.With | ast.AsyncWith) and not node.items
+        return ast.If(ast.Constant(value=True), node.body, []) if is_empty else node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_For = _with_forgiven_body  # noqa: N815 -- as ast calls them
-
-    def _without_expectations(self, node: ast.With | ast.AsyncWith) -> ast.AST:
-        node.items = [one for one in node.items if not expects_failure(one)]
-        self._with_forgiven_body(node)
-        return node if node.items else ast.If(ast.Constant(value=True), node.body, [])
-
-    visit_With = visit_AsyncWith = _without_expectations  # noqa: N815 -- as ast calls them
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_For = _visit_block  # noqa: N815 -- as ast calls them
+    visit_With = visit_AsyncWith = _visit_block  # noqa: N815 -- as ast calls them
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.Expr(self._record(node))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        return self._record(node) if is_assertion(node) and key_of(node.func) not in self._helpers else node
+        return self._record(node) if syntax.is_assertion(node) and key_of(node.func) not in self._helpers else node
 
     def _record(self, node: ast.AST) -> ast.expr:
         for operand in self._operands.get(id(node), []):
-            site = ast.Constant(pin_id(operand))
             arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-            return ast.Call(ast.Name(_RECORD, ast.Load()), [site, ast.Lambda(arguments, operand)], [])
+            given: list[ast.expr] = [ast.Constant(pin_id(operand)), ast.Lambda(arguments, operand)]
+            return ast.Call(ast.Name(_RECORD, ast.Load()), given, [])
         return ast.Constant(None)
 
 
@@ -386,7 +348,7 @@ _UNSTABLE = frozenset(
 _MOST_DEPTH = 12
 
 
-class ClosedExpressions:
+class _ClosedExpressions:
     """Judges the expressions of one function of a test text."""
 
     def __init__(self, scope: Scope) -> None:
@@ -408,36 +370,24 @@ class ClosedExpressions:
         targets = [name for part in parts if isinstance(part, ast.comprehension) for name in ast.walk(part.target)]
         bound = {"self"} | {part.arg for part in parts if isinstance(part, ast.arg)}
         bound |= {one.id for one in targets if isinstance(one, ast.Name)}
-        attributes = [part for part in parts if isinstance(part, ast.Attribute)]
-        names = [part for part in parts if isinstance(part, ast.Name) and part.id not in bound]
-        return all(self._holds_attribute(part, depth) for part in attributes) and all(
-            self._holds_name(part, depth) for part in names
-        )
+        named = (part for part in parts if not isinstance(part, ast.Name) or part.id not in bound)
+        return all(self._holds_part(part, depth) for part in named if isinstance(part, ast.Attribute | ast.Name))
 
-    def _holds_attribute(self, node: ast.Attribute, depth: int) -> bool:
-        key = key_of(node)
-        if node.attr in _UNSTABLE:
-            return False
-        if key in self._parsed.scopes:
-            return self._is_stable(key)
-        return not key or self._holds_variable(node, key, depth)
-
-    def _holds_name(self, node: ast.Name, depth: int) -> bool:
-        name = node.id
+    def _holds_part(self, node: ast.Attribute | ast.Name, depth: int) -> bool:
+        key, parsed = key_of(node), self._parsed
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        is_local = isinstance(node, ast.Name) and name in self._scope.bindings
         if name in _UNSTABLE:
             return False
-        if name in self._scope.bindings:
-            return self._holds_variable(node, name, depth)
-        if name in self._parsed.scopes:
-            return self._is_stable(name)
-        if name in self._parsed.constants:
-            return self.holds(self._parsed.constants[name], depth - 1)
-        return name in self._parsed.imported or name in _CONVENTIONAL or hasattr(builtins, name)
-
-    def _holds_variable(self, node: ast.expr, key: str, depth: int) -> bool:
-        """A variable that is assigned once, from such an expression, and that nothing else could have changed."""
-        definition = self._scope.definition(node)
-        return definition is not None and key not in self._changed and self.holds(definition, depth - 1)
+        if key in parsed.scopes and not is_local:
+            return self._is_stable(key)
+        if is_local or "." in key:
+            # A variable that is assigned once, from such an expression, and that nothing else could have changed.
+            definition = self._scope.definition(node)
+            return definition is not None and key not in self._changed and self.holds(definition, depth - 1)
+        if key in parsed.constants:
+            return self.holds(parsed.constants[key], depth - 1)
+        return not key or key in parsed.imported or key in _CONVENTIONAL or hasattr(builtins, key)
 
     def _is_stable(self, key: str) -> bool:
         """Whether a helper, with all that it calls, reads nothing but its arguments and the test's constants."""

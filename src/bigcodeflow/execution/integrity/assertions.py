@@ -2,19 +2,12 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
 from bigcodeflow.execution.integrity import conditions
 from bigcodeflow.execution.integrity.conditions import number_of, tolerance_of
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, leaves
-from bigcodeflow.execution.integrity.operands import (
-    ALWAYS_NONE,
-    FRESH_MOCK,
-    NEGATION,
-    NEVER_NONE,
-    OPERAND,
-    Replacement,
-    Writer,
-)
+from bigcodeflow.execution.integrity.operands import ALWAYS_NONE, FRESH_MOCK, NEGATION, NEVER_NONE, Replacement, Writer
 from bigcodeflow.execution.integrity.syntax import called_name
 
 _Maker = Callable[[Writer, ast.Call], list[Replacement]]
@@ -100,18 +93,6 @@ def _tolerance(call: ast.Call, name: str) -> Tolerance:
     return EXACT
 
 
-def _ordered(sign: int, *, strict: bool) -> _Maker:
-    return _pair(lambda writer, left, right: conditions.ordered(writer, left, right, sign=sign, strict=strict))
-
-
-def _compared(operator: ast.cmpop) -> _Maker:
-    return _pair(lambda writer, left, right: conditions.compared(writer, left, operator, right))
-
-
-def _truth(*, holds: bool) -> _Maker:
-    return _one(lambda writer, node: conditions.contradicted(writer, node, holds=holds))
-
-
 def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
     """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
     if len(call.args) > 1:
@@ -135,9 +116,9 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Replacement]:
     known = [_COMMON] if named in _SPECIFIC else []
     others = [one for one in writer.seed.choice([*_EXCEPTIONS, *known]) if one not in named]
     if not others or not isinstance(expected, ast.Tuple):
-        return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]), OPERAND)
+        return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]))
     chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))
-    return writer.source.change(expected, f"({', '.join(chosen)},)", OPERAND)
+    return writer.source.change(expected, f"({', '.join(chosen)},)")
 
 
 def _other_log(writer: Writer, call: ast.Call) -> list[Replacement]:
@@ -156,13 +137,13 @@ def _other_arguments(writer: Writer, call: ast.Call) -> list[Replacement]:
         is_any = name_of(call) in {"assert_any_call", "assert_has_calls", "assert_any_await"}
         return writer.altered(writer.seed.choice(held), far=is_any)
     if name_of(call) == "assert_has_calls" and call.args:
-        return writer.source.change(call.args[0], f"[*{writer.enclosed(call.args[0])}, (({len(held) + 7},),)]", OPERAND)
+        return writer.source.change(call.args[0], f"[*{writer.enclosed(call.args[0])}, (({len(held) + 7},),)]")
     start, end = writer.source.span(call.func)[1], writer.source.span(call)[1]
     given = writer.source.slice(start, end)
     inside = given.partition("(")[2]
     added = writer.seed.randint(1, 99)
     text = f"({added}, {inside.lstrip(' ')}" if inside.strip() != ")" else f"({added})"
-    return writer.source.replace(start, end, text, OPERAND)
+    return writer.source.replace(start, end, text)
 
 
 def _never_called(writer: Writer, call: ast.Call) -> list[Replacement]:
@@ -175,7 +156,7 @@ def _never_called(writer: Writer, call: ast.Call) -> list[Replacement]:
 
 def _renamed(writer: Writer, function: ast.expr, name: str) -> list[Replacement]:
     end = writer.source.span(function)[1]
-    return writer.source.replace(end - len(getattr(function, "attr", "")), end, name, OPERAND)
+    return writer.source.replace(end - len(getattr(function, "attr", "")), end, name)
 
 
 def _raises_regex(writer: Writer, call: ast.Call) -> list[Replacement]:
@@ -186,22 +167,24 @@ def _raises_regex(writer: Writer, call: ast.Call) -> list[Replacement]:
 
 def _different(writer: Writer, call: ast.Call) -> list[Replacement]:
     renamed = _renamed(writer, call.func, name_of(call).replace("Not", ""))
-    return _compared(ast.NotEq())(writer, call) or [change._replace(rank=NEGATION) for change in renamed]
+    return _pair(partial(conditions.compared, operator=ast.NotEq()))(writer, call) or [
+        change._replace(rank=NEGATION) for change in renamed
+    ]
 
 
 _BY_NAMES: dict[str, _Maker] = {
-    "assertTrue assert_": _truth(holds=True),
-    "assertFalse": _truth(holds=False),
-    "assertIn": _compared(ast.In()),
-    "assertNotIn": _compared(ast.NotIn()),
-    "assertIs": _compared(ast.Is()),
-    "assertIsNot": _compared(ast.IsNot()),
+    "assertTrue assert_": _one(conditions.contradicted),
+    "assertFalse": _one(partial(conditions.contradicted, holds=False)),
+    "assertIn": _pair(partial(conditions.compared, operator=ast.In())),
+    "assertNotIn": _pair(partial(conditions.compared, operator=ast.NotIn())),
+    "assertIs": _pair(partial(conditions.compared, operator=ast.Is())),
+    "assertIsNot": _pair(partial(conditions.compared, operator=ast.IsNot())),
     "assertNotEqual assertNotEquals": _different,
-    "assertNotAlmostEqual": _compared(ast.NotEq()),
-    "assertGreater": _ordered(1, strict=True),
-    "assertGreaterEqual": _ordered(1, strict=False),
-    "assertLess": _ordered(-1, strict=True),
-    "assertLessEqual assert_array_less": _ordered(-1, strict=False),
+    "assertNotAlmostEqual": _pair(partial(conditions.compared, operator=ast.NotEq())),
+    "assertGreater": _pair(partial(conditions.ordered, sign=1, strict=True)),
+    "assertGreaterEqual": _pair(partial(conditions.ordered, sign=1, strict=False)),
+    "assertLess": _pair(partial(conditions.ordered, sign=-1, strict=True)),
+    "assertLessEqual assert_array_less": _pair(partial(conditions.ordered, sign=-1, strict=False)),
     "assertIsNone": _one(lambda writer, given: writer.changed(given, *NEVER_NONE)),
     "assertIsNotNone": _one(lambda writer, given: writer.changed(given, *ALWAYS_NONE)),
     "assertIsInstance": _pair(lambda writer, _, expected: writer.other_type(expected)),

@@ -1,9 +1,9 @@
 """Whether a pass was earned: passing programs are executed again, against altered tests and apart from the test.
 
 Of each test method an altered text either contradicts one expected value, so that no correct solution passes the
-method, or states an expected value that the test computes (a pin), so that every correct solution still does. A
-separated execution gives program and test a process each: a correct solution passes there too. A program that does
-otherwise, while the reference solution does as expected every time, did not pass by solving the task: it is tampered.
+method, or states an expected value that the test computes (a pin), so that every correct solution still does; so it
+does in a separated execution, which gives program and test a process each. A program that does otherwise, while the
+reference solution does as expected every time, did not pass by solving the task: it is tampered.
 """
 
 import ast
@@ -17,18 +17,10 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import raised
+from bigcodeflow.execution.integrity import contradictions
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, copying_text
-from bigcodeflow.execution.integrity.contradictions import (
-    REFERENCE_EXECUTIONS,
-    SEPARATED,
-    Contradictions,
-    Execute,
-    Reference,
-    Row,
-    Variant,
-    holds,
-    validated_variants,
-)
+from bigcodeflow.execution.integrity.contradictions import SEPARATED, Contradictions, Execute, Reference, Row, Variant
+from bigcodeflow.execution.integrity.syntax import tree_of
 from bigcodeflow.execution.items import WorkItem, numbered
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
@@ -65,33 +57,29 @@ class Pass(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a check came to."""
+    """What a check came to: CHECKED, TAMPERED, UNCHECKABLE or UNCHECKED; and which contradictions it passed."""
 
     integrity: str
-    """CHECKED, TAMPERED, UNCHECKABLE or UNCHECKED."""
     key: str | None = None
     tampering: tuple[str, ...] = ()
-    """Which contradictions it passed, in words."""
     instead: Row | None = None
     """The verdict of another execution against the task's own test: it failed, and the pass is under suspicion."""
 
 
 class Coverage(NamedTuple):
-    """How much of a task's test can be contradicted."""
+    """How much of a task's test can be contradicted; numbers of test methods."""
 
     task_id: str
     tests: int
     contradicted: int
-    """Test methods of which at least one contradiction holds."""
+    """At least one contradiction holds."""
     separated: int
-    """Test methods that the task's own solution passes from a process of its own."""
+    """The task's own solution passes them from a process of its own."""
     reason: str
     """Why there is no contradiction at all; empty where there is one."""
 
 
 class _Check(NamedTuple):
-    """A program against the altered text that is meant for it."""
-
     passed: Pass
     variant: Variant
     item: WorkItem
@@ -103,18 +91,12 @@ def check_passes(
     execute: Execute,
     earlier: Mapping[str, CheckResult] = MappingProxyType({}),
 ) -> dict[str, CheckResult]:
-    """What the check of each passing execution came to, by its verdict key.
-
-    Args:
-        earlier: findings that former runs came to, by the key of the check.
-    """
+    """What the check of each passing execution came to, by its verdict key; ``earlier`` results by the check's key."""
     planned = _planned(passes, known, execute)
     texts = {name: " ".join(check.item.verdict_key for check in checks) for name, checks in planned.items()}
     keys = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-    todo = {
-        name: [one for one in checks if one.variant.decides and keys[name] not in earlier]
-        for name, checks in planned.items()
-    }
+    unknown = {name: checks if keys[name] not in earlier else [] for name, checks in planned.items()}
+    todo = {name: [one for one in checks if one.variant.decides] for name, checks in unknown.items()}
     verdicts = execute([_bounded(check) for checks in todo.values() for check in checks])
     suspects = {
         name: [check for check in checks if _offences(check, verdicts[check.item.verdict_key])]
@@ -138,14 +120,10 @@ def check_passes(
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
-    """How much of each task's test can be contradicted, by the reference solutions in every variant.
-
-    Args:
-        references: of tasks whose own solution passes.
-    """
+    """How much of each task's test can be contradicted, by the reference solutions in every variant."""
     references = list(references)
     pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
-    variants = validated_variants(pairs, known, execute)
+    variants = contradictions.validated_variants(pairs, known, execute)
     found = []
     for reference in references:
         task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
@@ -190,11 +168,12 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
 
 
 def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, list[_Check]]:
-    """The executions that check each pass, by its verdict key."""
     meant = {one.item.verdict_key: _numbers(one.item.program) for one in passes}
     references = {one.reference.task["task_id"]: one.reference for one in passes}
     wanted = {(one.reference.task["task_id"], number) for one in passes for number in meant[one.item.verdict_key]}
-    variants = validated_variants([(references[task_id], number) for task_id, number in sorted(wanted)], known, execute)
+    variants = contradictions.validated_variants(
+        [(references[task_id], number) for task_id, number in sorted(wanted)], known, execute
+    )
     planned = {}
     for one in passes:
         mine = [variants[one.reference.task["task_id"], number] for number in meant[one.item.verdict_key]]
@@ -226,8 +205,7 @@ def _bounded(check: _Check) -> WorkItem:
 def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, CheckResult]:
     """What stays of suspicions when everything they rest on is executed again, by the passing execution's key.
 
-    Args:
-        suspects: executions that found something, by the same key; one after the other is tried until one stands.
+    Of the executions that found something, by the same key, one after the other is tried until one stands.
     """
     confirmed: dict[str, CheckResult] = {}
     for turn in range(max(map(len, suspects.values()), default=0)):
@@ -242,37 +220,32 @@ def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> di
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
-    """What a suspicion has to stand.
+    """Program and reference against the altered text, the program against the test, and both against it with copies.
 
-    Program and reference against the altered text, the program against the task's own test, and
-    of both against that test with copies of what it passes.
-
-    A correct program may change what it is given, and the test then expects the changed value: against the copies it
-    fails. It is not to be accused of the same with a recorded value.
+    A correct program may change what it is given, and the test then expects the changed value: with copies of what the
+    test passes it fails. It is not to be accused of the same with a recorded value.
     """
     reference, program = check.passed.reference, check.passed.item.program
     text = copying_text(reference.task["test"], reference.task["entry_point"])
     times = range(_CONFIRMATIONS)
     return (
         [numbered(check.item, number) for number in times],
-        [numbered(check.variant.item, number) for number in range(REFERENCE_EXECUTIONS + _CONFIRMATIONS)],
+        [
+            numbered(check.variant.item, number)
+            for number in range(contradictions.REFERENCE_EXECUTIONS + _CONFIRMATIONS)
+        ],
         [numbered(check.passed.item, number) for number in times],
         [reference.item_of(program, text), reference.item_of(None, text)],
     )
 
 
 def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResult | None:
-    """What the program did each time as no correct one does; None: nothing.
-
-    Args:
-        check: what aroused the suspicion.
-        executed: verdicts of the four groups of ``_experiments``.
-    """
+    """What the program did each time as no correct one does, None: nothing, by verdicts of the ``_experiments``."""
     again, reference, genuine, copied = executed
     offences = list(check.variant.alterations)
     for verdict in again:
         offences = [one for one in offences if one in _offences(check, verdict)]
-    offences = [one for one in offences if all(holds(one, _tests(verdict)) for verdict in reference)]
+    offences = [one for one in offences if all(contradictions.holds(one, _tests(verdict)) for verdict in reference)]
     offences = [one for one in offences if one["kind"] != "pin" or _always_passes(one, copied)]
     if any(verdict["status"] != "pass" for verdict in genuine):
         # What it does differs from one execution to the next: that it failed here accuses it of nothing.
@@ -293,7 +266,7 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
     for one in check.variant.alterations:
         test = tests[one["test"]]
         is_missing = test["outcome"] == "missing"
-        if (cut and is_missing) or holds(one, tests):
+        if (cut and is_missing) or contradictions.holds(one, tests):
             continue
         if one["kind"] == "separate":
             # It tells nothing where a call did not pass, or the program misses what is around the test.
@@ -328,13 +301,8 @@ def is_unusual(program: str) -> bool:
 
     None of this is forbidden. A program that forges its verdict does some of it, and most solutions do nothing of it.
     """
-    if len(program) > _MOST_CHARACTERS:
-        return True
-    try:
-        module = untrusted_text.parse(program)
-    except untrusted_text.REFUSALS:
-        return True
-    return any(_signs(module))
+    module = tree_of(program) if len(program) <= _MOST_CHARACTERS else None
+    return module is None or any(_signs(module))
 
 
 def _signs(module: ast.Module) -> Iterator[bool]:

@@ -3,17 +3,9 @@
 import ast
 from collections.abc import Callable
 
+from bigcodeflow.execution.integrity import operands
 from bigcodeflow.execution.integrity.literals import Tolerance, evaluated, word
-from bigcodeflow.execution.integrity.operands import (
-    ALWAYS_NONE,
-    EXPRESSION,
-    FRESH_MOCK,
-    LITERAL,
-    NEVER_NONE,
-    OPERAND,
-    Replacement,
-    Writer,
-)
+from bigcodeflow.execution.integrity.operands import Replacement, Writer
 from bigcodeflow.execution.integrity.syntax import called_name
 
 _RELATIVE = Tolerance(1e-8, 1e-5)
@@ -23,10 +15,9 @@ _OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 
 
 def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
-    """Changes after which a condition cannot hold together with what it was; the best first.
+    """Changes, the best first, after which a condition cannot hold together with what it was.
 
-    Args:
-        far: whether near misses are too near, as one element of many has to meet it.
+    Near misses are too near where one element of many has to meet it (``far``).
     """
     return _inside(writer, node, holds=holds, far=far) or writer.negated(node)
 
@@ -44,22 +35,22 @@ def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[R
             elif all(parts):
                 changes = writer.source.combined(node, [part[0] for part in parts])
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            changes = compared(writer, left, operator, right, holds=holds, far=far)
+            changes = compared(writer, left, right, operator, holds=holds, far=far)
         case ast.Compare(left=left, ops=operators, comparators=others) if holds:
-            changes = compared(writer, others[-2], operators[-1], others[-1], far=True, side="right")
-            changes = changes or compared(writer, left, operators[0], others[0], far=True, side="left")
+            changes = compared(writer, others[-2], others[-1], operators[-1], far=True, side="right")
+            changes = changes or compared(writer, left, others[0], operators[0], far=True, side="left")
         case ast.Call():
             changes = _of_call(writer, node, holds=holds, far=far)
         case ast.Attribute(value=mock, attr="called") if holds:
-            changes = writer.changed(mock, FRESH_MOCK)
+            changes = writer.changed(mock, operands.FRESH_MOCK)
     return changes
 
 
 def compared(
     writer: Writer,
     left: ast.expr,
-    operator: ast.cmpop,
     right: ast.expr,
+    operator: ast.cmpop,
     *,
     holds: bool = True,
     far: bool = False,
@@ -72,11 +63,11 @@ def compared(
         case "Eq":
             changes = writer.unequal(left, right, far=far)
         case "Is" if value and isinstance(value[0], bool):
-            changes = writer.source.change(right, str(not value[0]), LITERAL)
+            changes = writer.source.change(right, str(not value[0]), operands.LITERAL)
         case "Is" if value != (None,):
-            changes = writer.source.change(right, f"({writer.source.segment(right)},)", EXPRESSION)
+            changes = writer.source.change(right, f"({writer.source.segment(right)},)", operands.EXPRESSION)
         case "Is" | "NotEq" | "IsNot" if value == (None,):
-            changes = writer.changed(left, *(NEVER_NONE if name == "Is" else ALWAYS_NONE))
+            changes = writer.changed(left, *(operands.NEVER_NONE if name == "Is" else operands.ALWAYS_NONE))
         case "NotEq" | "IsNot":
             changes = writer.same(left, right)
         case "In" | "NotIn":
@@ -97,11 +88,11 @@ def ordered(
     depends, source = writer.site.scope.depends, writer.source
     moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
-    if (changes and changes[0].rank <= OPERAND) or side or not strict:
+    if (changes and changes[0].rank <= operands.OPERAND) or side or not strict:
         return changes
     (start, left_end), (right_start, end) = source.span(left), source.span(right)
     text = f"{source.segment(right)}{source.slice(left_end, right_start)}{source.segment(left)}"
-    return source.replace(start, end, text, OPERAND) or changes
+    return source.replace(start, end, text) or changes
 
 
 def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[Replacement]:
@@ -131,7 +122,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
                 inside = writer.source.altered(changes, condition)[1:-1]  # a bare generator's brackets are the call's
                 text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
                 text = f"({text})" if isinstance(condition, ast.GeneratorExp) else text
-                changes = writer.source.change(condition, text, OPERAND)
+                changes = writer.source.change(condition, text)
             return changes or never
         case ast.Compare(ops=[ast.Eq()], comparators=[right]):  # of arrays, element by element
             changes = writer.unequal(condition.left, right, kind="array", far=is_any)
@@ -143,7 +134,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
     if is_any or has_display:
         return changes or never
     end = writer.source.span(node.func)[1]
-    renamed = writer.source.replace(end - len(name), end, "any", OPERAND)
+    renamed = writer.source.replace(end - len(name), end, "any")
     return writer.source.combined(node, [*changes, *renamed]) if changes else never
 
 
@@ -164,7 +155,7 @@ def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replac
             return []
         path = node.func.value
         last = word(writer.seed) if holds else "/"
-        return writer.source.change(path, f"({writer.enclosed(path)} / {last!r})", OPERAND)
+        return writer.source.change(path, f"({writer.enclosed(path)} / {last!r})")
     path, function = node.args[0], ast.unparse(node.func)
     if not holds:
         return [] if "isfile" in function else writer.changed(path, "'.'")
@@ -172,7 +163,7 @@ def _of_existence(writer: Writer, node: ast.Call, *, holds: bool) -> list[Replac
     if changes:
         return changes
     joined = f"os.path.join({writer.source.segment(path)}, {word(writer.seed)!r})"
-    return writer.source.change(path, joined, OPERAND) if "os.path" in function else []
+    return writer.source.change(path, joined) if "os.path" in function else []
 
 
 def _of_equal_call(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -214,7 +205,7 @@ def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
     changes = writer.altered(affix, far=True)
     text, added = writer.enclosed(affix), repr(word(writer.seed))
     text = f"{added} + {text}" if called_name(node) == "endswith" else f"{text} + {added}"
-    return changes or writer.source.change(affix, text, OPERAND)
+    return changes or writer.source.change(affix, text)
 
 
 def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
@@ -231,7 +222,7 @@ def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]
         case ast.Constant(value=str() as value) if "|" not in value and segment[-2:-1] != "\\":
             quote = '"""' if segment.endswith('"""') else "'''" if segment.endswith("'''") else segment[-1]
             text = f"{segment[: -len(quote)]}{added}{quote}"
-    return writer.source.change(pattern, text, OPERAND)
+    return writer.source.change(pattern, text)
 
 
 def _of_subset(writer: Writer, node: ast.Call) -> list[Replacement]:

@@ -1,7 +1,7 @@
 """Altered texts of tasks' tests, and which of their methods the reference solution fails, and passes.
 
-``{store}/contradictions/{environment_sha}.parquet`` holds it for one environment, as rows of the CONTRADICTIONS schema.
-A row is known by the content of the execution that it rests on, so that it serves every run in that environment.
+``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment, each
+known by the content of the execution that it rests on, so that it serves every run in that environment.
 """
 
 import hashlib
@@ -16,16 +16,8 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
-from bigcodeflow.execution.integrity.altered_tests import (
-    VARIANTS,
-    VERSION,
-    Alteration,
-    AlteredTest,
-    contradict,
-    read_recording,
-    recording_text,
-    separated_test,
-)
+from bigcodeflow.execution.integrity import altered_tests
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, Alteration, AlteredTest
 from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.store import Store, locked
 
@@ -46,16 +38,11 @@ class Contradictions:
     """The rows of one environment: read once, extended, and written back with what others have added meanwhile."""
 
     def __init__(self, store: Store | None, environment_sha: str) -> None:
-        """Read what is known; without a store, what is found out is kept in this process.
-
-        Raises:
-            ArtifactError: the table cannot be read.
-        """
+        """Read what is known; without a store, what is found out is kept in this process."""
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
+        #: By the key of the execution, and by the identity of what the text was made of.
         self.rows = self._read()
-        """By the key of the execution."""
         self.by_source = {row["source"]: row for row in self.rows.values()}
-        """By the identity of what the text was made of."""
         self._new: dict[str, Row] = {}
 
     def add(self, row: Row) -> None:
@@ -75,7 +62,6 @@ class Contradictions:
         self._new = {}
 
     def __iter__(self) -> Iterator[Row]:
-        """Every row that is known."""
         return iter(self.rows.values())
 
     def _read(self) -> dict[str, Row]:
@@ -87,19 +73,12 @@ class Contradictions:
                 return {}  # of another version: it is made again
             return {row["verdict_key"]: row for row in pq.read_table(path, schema=CONTRADICTIONS).to_pylist()}
         except (OSError, pa.ArrowException) as error:
-            problem = " ".join(str(error).split())
-            raise ArtifactError(
-                f"{path}: is no table of contradictions ({problem}): delete it, it is made again"
-            ) from error
+            problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
+            raise ArtifactError(f"{problem}: delete it, it is made again") from error
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether an execution did with the altered method what a correct solution does.
-
-    Args:
-        alteration: as in ALTERATION.
-        tests: results of the execution's tests, as in TEST_RESULT, by name.
-    """
+    """Whether an execution did with the altered method what a correct solution does; ``tests`` are results by name."""
     outcome = tests.get(alteration["test"], {}).get("outcome")
     return outcome in ("fail", "error") if alteration["kind"] == "contradiction" else outcome == "pass"
 
@@ -117,12 +96,11 @@ class Reference(NamedTuple):
 
 @dataclass
 class Variant:
-    """One altered text of a task's test."""
+    """One altered text of a task's test; ``source`` is the identity of what it is made of."""
 
     reference: Reference
     number: int
     source: str
-    """Identity of what the text is made of."""
     altered: AlteredTest
     alterations: tuple[Mapping[str, Any], ...] = ()
     """Those that hold, as in ALTERATION."""
@@ -197,7 +175,7 @@ def _recorded_pins(
     for task_id, reference in references.items():
         task, source = reference.task, _identity(reference.task, RECORDED, {})
         row = known.by_source.get(source)
-        text = recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
+        text = altered_tests.recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
         item = reference.item_of(reference.stub, text) if text else None
         key = item.verdict_key if item else source
         made = _row(key, reference, RECORDED, source, text)
@@ -209,7 +187,7 @@ def _recorded_pins(
             known.add(made | {"pins": "{}"})
     for key, verdict in execute([item for _, item in items.values()]).items():
         made = items[key][0]
-        found = {} if verdict["stdout_truncated"] else read_recording(verdict["stdout"])
+        found = {} if verdict["stdout_truncated"] else altered_tests.read_recording(verdict["stdout"])
         pins[made["task_id"]] = found
         if verdict["status"] != "infra_error":
             known.add(made | {"pins": json.dumps(found)})
@@ -232,13 +210,12 @@ def _variant(reference: Reference, number: int, pins: Mapping[str, str], known: 
         made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in entries)
         altered = AlteredTest(row["text"], tuple(made))
     elif number == SEPARATED:
-        altered = separated_test(solution, test, entry_point)
+        altered = altered_tests.separated_test(solution, test, entry_point)
     else:
-        altered = contradict(test, entry_point, variant=number, pins=pins)
+        altered = altered_tests.contradict(test, entry_point, variant=number, pins=pins)
     return Variant(reference, number, source, altered)
 
 
 def _identity(task: Mapping[str, Any], number: int, pins: Mapping[str, str], solution: str = "") -> str:
-    """Identity of what a text is made of."""
-    parts = [VERSION, task["test"], task["entry_point"], number, sorted(pins.items()), solution]
+    parts = [altered_tests.VERSION, task["test"], task["entry_point"], number, sorted(pins.items()), solution]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

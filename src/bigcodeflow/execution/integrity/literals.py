@@ -6,10 +6,10 @@ import random
 import re
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from bigcodeflow.core import untrusted_text
-from bigcodeflow.execution.integrity.syntax import called_name
+from bigcodeflow.execution.integrity.syntax import called_name, tree_of
 
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 _DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")
@@ -31,7 +31,7 @@ class Tolerance(NamedTuple):
     relative: float = 0.0
 
     def around(self, value: float) -> float:
-        """Distance that counts as equal to a value."""
+        """The distance at this value."""
         return self.absolute + self.relative * abs(value)
 
 
@@ -40,10 +40,9 @@ EXACT = Tolerance()
 
 def evaluated(node: ast.expr) -> tuple[Any] | None:
     """The value of a literal, in a tuple; None where it is not one."""
-    try:
+    with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return (ast.literal_eval(node),)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
+    return None
 
 
 def leaves(node: ast.expr) -> Iterator[ast.expr]:
@@ -92,11 +91,9 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
-    """A literal that looks like the given one and is another; None where there is none.
+    """A literal that looks like the given one, one of ``leaves``, and is another; None where there is none.
 
-    Args:
-        node: one of ``leaves``.
-        tolerance: how far numbers have to be apart: three times as far at least.
+    Numbers are three times the tolerance apart at least.
     """
     text: str | None
     match evaluated(node):
@@ -190,7 +187,6 @@ def _altered_text(segment: str, seed: random.Random) -> str | None:
 
 
 def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
-    """Of the letters and digits."""
     positions = [index for index, character in enumerate(segment) if character.isascii() and character.isalnum()]
     seed.shuffle(positions)
     return positions
@@ -198,11 +194,8 @@ def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
 
 def _pieces(segment: str) -> tuple[str, str] | None:
     """Text of a string literal, and everything about it that has to stay; None where it is not one string."""
-    try:
-        parsed = untrusted_text.parse(f"({segment}\n)").body[0]
-    except untrusted_text.REFUSALS:
-        return None
-    match parsed:
+    tree = tree_of(f"({segment}\n)")
+    match tree and tree.body[0]:
         case ast.Expr(value=ast.Constant(value=str() as value)):
             return value, "str"
         case ast.Expr(value=ast.Constant(value=bytes() as content)):

@@ -7,10 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.integrity import literals
 from bigcodeflow.execution.integrity.literals import EXACT, Tolerance, evaluated, leaves, word
-from bigcodeflow.execution.integrity.syntax import Scope, Site, called_name
+from bigcodeflow.execution.integrity.syntax import Scope, Site, called_name, pin_id, tree_of
 
 _CALLS = {
     "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
@@ -39,6 +38,10 @@ _BY_NODE: dict[type[ast.expr], str] = {
 _BY_ATTRIBUTE = {"shape": "tuple", "size": "number", "values": "array", "name": "str", "columns": "array"}
 _MOST_STEPS = 5
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+#: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
+LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 
 
 class Replacement(NamedTuple):
@@ -74,11 +77,11 @@ class Source:
         """Number of the line, from 1, that holds a byte."""
         return bisect_right(self._starts, position)
 
-    def change(self, node: ast.expr, text: str, rank: int) -> list[Replacement]:
+    def change(self, node: ast.expr, text: str, rank: int = OPERAND) -> list[Replacement]:
         """The node replaced; none where the replacement takes more lines than the node."""
         return self.replace(*self.span(node), text, rank)
 
-    def replace(self, start: int, end: int, text: str, rank: int) -> list[Replacement]:
+    def replace(self, start: int, end: int, text: str, rank: int = OPERAND) -> list[Replacement]:
         """The bytes replaced, with line ends added inside brackets until the lines are as many as they were."""
         missing = self._bytes.count(b"\n", start, end) - text.count("\n")
         if missing < 0 or text == self.slice(start, end):
@@ -155,8 +158,6 @@ def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance)
 
 #: Forms of what is never None, of what is always None, and of another mock of the class of one that was called.
 NEVER_NONE, ALWAYS_NONE, FRESH_MOCK = ("({},)", "[{}]"), ("({}, None)[1]", "[{}, None][-1]"), "type({})()"
-#: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
-LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
 _MOST_LEAVES = 12
 #: Digits of a number that no length reaches, and no other result.
@@ -228,7 +229,7 @@ class Writer:
         changes = []
         for node, other in ((second, first), (first, second)):
             if isinstance(other, ast.Name | ast.Attribute | ast.Subscript):
-                changes += self.source.change(node, ast.unparse(other), OPERAND)
+                changes += self.source.change(node, ast.unparse(other))
         depends = self.site.scope.depends
         if changes or depends(first) or depends(second):
             return changes[:1]  # what is computed twice may differ from itself
@@ -248,7 +249,6 @@ class Writer:
             return True
 
     def _near_pin(self, node: ast.expr, tolerance: Tolerance) -> list[Replacement]:
-        """A near miss of the value that was recorded for an expression."""
         literal = self._pins.get(pin_id(node))
         if literal is None or self.site.scope is not self.site.caller:
             return []
@@ -287,11 +287,11 @@ class Writer:
                 return changes
         is_text = kind_of(element, self.site.scope) == "str"
         text = self.enclosed(element) if is_text else f"str({self.source.segment(element)})"
-        return self.source.change(element, f"{text} + {word(self.seed)!r}", OPERAND)
+        return self.source.change(element, f"{text} + {word(self.seed)!r}")
 
     def member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
         """Alter the container of ``element not in container`` so that it holds the element."""
-        return self.source.change(container, f"[{ast.unparse(element)}, *{self.enclosed(container)}]", OPERAND)
+        return self.source.change(container, f"[{ast.unparse(element)}, *{self.enclosed(container)}]")
 
     def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Replacement]:
         """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
@@ -299,7 +299,7 @@ class Writer:
         digits = _COUNT_DIGITS if "len(" in ast.unparse(other) else _DIGITS
         if found and isinstance(found[0], int | float):
             text = literals.beyond(self.source.segment(node), self.seed, sign, digits)
-            return self.source.change(node, text, OPERAND)
+            return self.source.change(node, text)
         kind = kind_of(node, self.site.scope) or kind_of(other, self.site.scope)
         if kind not in {"", "number", "array"}:
             return []
@@ -316,12 +316,12 @@ class Writer:
             kept = ["slice", "property"]
         else:
             kept = [one for one in _RARE if one not in named]
-        return self.source.change(node, self.seed.choice(kept), OPERAND)
+        return self.source.change(node, self.seed.choice(kept))
 
     def changed(self, node: ast.expr, *forms: str) -> list[Replacement]:
         """A node in one of several forms, in which {} is the node as it is written."""
         form = self.seed.choice(forms) if forms[1:] else forms[0]
-        return self.source.change(node, form.format(self.source.segment(node)), OPERAND)
+        return self.source.change(node, form.format(self.source.segment(node)))
 
     def negated(self, node: ast.expr) -> list[Replacement]:
         """The opposite of a condition."""
@@ -340,18 +340,10 @@ _PROTOCOL = re.compile("Iter|Sequence|Collection|Container|Sized|Reversible|Set|
 _RARE = ("bytearray", "memoryview", "range", "frozenset", "slice")
 
 
-def pin_id(node: ast.expr) -> str:
-    """Identity of an expression whose value is recorded."""
-    return f"{node.lineno}:{node.col_offset}"
-
-
 def expression_of(text: str) -> ast.expr | None:
     """The expression that a text is; None where it is none."""
-    try:
-        body = untrusted_text.parse(text).body
-    except untrusted_text.REFUSALS:
-        return None
-    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    tree = tree_of(text)
+    return tree.body[0].value if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) else None
 
 
 def evaluated_text(text: str) -> tuple[Any] | None:

@@ -4,9 +4,12 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+
+from bigcodeflow.core import untrusted_text
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Assertion = ast.Call | ast.Assert
@@ -26,6 +29,13 @@ RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", 
 WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
 
 
+def tree_of(text: str) -> ast.Module | None:
+    """The syntax tree of a text; None where the parser refuses it."""
+    with suppress(*untrusted_text.REFUSALS):
+        return untrusted_text.parse(text)
+    return None
+
+
 def key_of(node: ast.AST) -> str:
     """'name' for a name, 'self.name' for an attribute of self or of the class, and nothing for anything else."""
     match node:
@@ -39,6 +49,11 @@ def key_of(node: ast.AST) -> str:
 def called_name(call: ast.Call) -> str:
     """Last name of what is called, such as 'assertEqual'; empty where it has none."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def pin_id(node: ast.expr) -> str:
+    """Identity of an expression whose value is recorded."""
+    return f"{node.lineno}:{node.col_offset}"
 
 
 def is_assertion(node: ast.AST) -> bool:
@@ -135,8 +150,8 @@ class Scope:
     @cached_property
     def called(self) -> set[str]:
         """Keys of the functions of the test text that it may call."""
-        calls = (key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call))
-        return {key for key in calls if key in self.parsed.scopes}
+        calls = {key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call)}
+        return calls & self.parsed.scopes.keys()
 
 
 class ParsedTest:
@@ -233,7 +248,6 @@ def _methods(module: ast.Module) -> dict[str, Definition]:
 
 
 def _bound_arguments(call: ast.Call, helper: Definition) -> dict[str, ast.expr]:
-    """Parameters of a helper with the arguments that a call gives them."""
     names = [one.arg for one in [*helper.args.posonlyargs, *helper.args.args]]
     static = any(getattr(one, "id", "") == "staticmethod" for one in helper.decorator_list)
     has_self = isinstance(call.func, ast.Attribute) and not static
