@@ -1,14 +1,21 @@
 """Items, outcomes and backends for the tests of execution."""
 
+import os
+import site
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
+from tests.conftest import ROOT
 
 LIMITS = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16, output_kib=4)
 RIGHT = "def task_func():\n    return 42\n"
@@ -32,6 +39,35 @@ def item(program: str, test: str = TEST, *, expected: tuple[str, ...] = ("test_a
     )
 
 
+def judged(backend: Backend, work: WorkItem) -> dict:
+    """The verdict of one execution."""
+    return verdict(work, backend.execute(work), backend="local", environment_sha="sha")
+
+
+def as_ordinary_user(user: int, script: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a script of this project as a user without any privilege, in the system's own interpreter.
+
+    Root's caches are closed to other users; where that interpreter is of another version, or this checkout cannot be
+    read, the test is skipped.
+    """
+    python, here = Path("/usr/bin/python3"), f"{sys.version_info.major}.{sys.version_info.minor}"
+    asked = [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    if not python.exists() or subprocess.check_output(asked, text=True).strip() != here:
+        pytest.skip(f"the system's interpreter is no Python {here}, which the installed packages need")
+    paths = [ROOT / "src", Path(site.getsitepackages()[0])]
+    if not all(folder.stat().st_mode & 0o005 == 0o005 for path in paths for folder in (path, *path.parents)):
+        pytest.skip("an ordinary user cannot read this checkout")
+    return subprocess.run(
+        ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", str(python), "-c", script, *arguments],
+        input=text,
+        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.fixture(scope="session")
 def backend(starter_environment: InstalledEnvironment) -> LocalBackend:
     local = LocalBackend(starter_environment, LIMITS)
@@ -42,9 +78,4 @@ def backend(starter_environment: InstalledEnvironment) -> LocalBackend:
 @pytest.fixture(scope="session")
 def judge(backend: LocalBackend) -> Callable[..., dict]:
     """Executes a program in a real sandbox and judges it."""
-
-    def run(program: str, test: str = TEST, **options: object) -> dict:
-        work = item(program, test, **options)
-        return verdict(work, backend.execute(work), backend="local", environment_sha="sha")
-
-    return run
+    return lambda program, test=TEST, **options: judged(backend, item(program, test, **options))

@@ -26,6 +26,9 @@ _MOUNT_LINES = """22 1 8:1 / / rw - ext4 /dev/sda rw
 """
 
 
+_V2 = ("", "memory", "pids")
+
+
 def _description() -> str:
     parent = cgroups.find_cgroup_dir()
     return parent.description if parent else ""
@@ -137,9 +140,8 @@ def test_groups_of_ended_processes_are_removed() -> None:
         "print(os.path.dirname(SlotGroup.create('lost', LimitsConfig()).entries[0]), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    left = Path(
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stdout.strip()
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    left = Path(done.stdout.strip())
     assert left.is_dir()
     first, second = SlotGroup.create("a", LIMITS), SlotGroup.create("b", LIMITS)
     assert first
@@ -214,40 +216,42 @@ def found(tmp_path: Path, groups: str, mounts: str) -> CgroupDir | None:
     return cgroups.find_cgroup_dir(tmp_path / "groups", tmp_path / "mounts")
 
 
-def test_version_1_is_found_in_each_controllers_own_group(tmp_path: Path) -> None:
-    """Controllers that share a hierarchy share a folder, and a container's mount point stands for the container."""
-    hierarchy(tmp_path, "memory/user/me", "cpu,cpuacct/me", "pids")
-    parent = found(tmp_path, "4:memory:/user/me\n3:cpu,cpuacct:/me\n2:pids:/docker/abc\n0::/\n", _MOUNT_LINES)
-    assert parent == CgroupDir(
-        1, {"memory": tmp_path / "memory/user/me", "pids": tmp_path / "pids", "cpuacct": tmp_path / "cpu,cpuacct/me"}
-    )
-    assert parent.description == "cgroup v1: memory, pids, cpuacct"
+@pytest.mark.parametrize(
+    ("plain", "handing_on", "own_groups", "parent"),
+    [
+        # Controllers that share a hierarchy share a folder, and a container's mount point stands for the container.
+        (
+            ["memory/user/me", "cpu,cpuacct/me", "pids"],
+            [],
+            "4:memory:/user/me\n3:cpu,cpuacct:/me\n2:pids:/docker/abc\n0::/\n",
+            (1, {"memory": "memory/user/me", "pids": "pids", "cpuacct": "cpu,cpuacct/me"}),
+        ),
+        # One controller is better than none.
+        (["pids"], [], "2:pids:/docker/abc\n", (1, {"pids": "pids"})),
+        # Version 2 comes first where the own group can have groups below it.
+        (["pids"], ["unified/me"], "2:pids:/docker/abc\n0::/me\n", (2, dict.fromkeys(_V2, "unified/me"))),
+        # A group with processes cannot hand on controllers: the workers' group lies beside, in a place given to them.
+        (["unified/workers"], ["unified"], "0::/workers\n", (2, dict.fromkeys(_V2, "unified"))),
+    ],
+)
+def test_groups_are_made_where_this_process_may(
+    tmp_path: Path, plain: list[str], handing_on: list[str], own_groups: str, parent: tuple[int, dict[str, str]]
+) -> None:
+    """Version 2 before version 1, each as far as its controllers go."""
+    hierarchy(tmp_path, *handing_on, controllers="cpu memory pids")
+    hierarchy(tmp_path, *plain)
+    version, folders = parent
+    made = found(tmp_path, own_groups, _MOUNT_LINES)
+    assert made == CgroupDir(version, {name: tmp_path / folder for name, folder in folders.items()})
+    assert made.description == f"cgroup v{version}: {', '.join(filter(None, folders))}"
 
 
-def test_version_1_goes_as_far_as_its_controllers_do(tmp_path: Path) -> None:
-    """One controller is better than none, and none is said."""
+def test_where_there_are_no_groups_none_is_found(tmp_path: Path) -> None:
+    """Neither a hierarchy without a folder, nor files without a line, nor files that are not there."""
     hierarchy(tmp_path, "pids")
-    assert found(tmp_path, "2:pids:/docker/abc\n", _MOUNT_LINES) == CgroupDir(1, {"pids": tmp_path / "pids"})
     assert found(tmp_path, "4:memory:/\n", _MOUNT_LINES) is None
     assert found(tmp_path, "", "") is None
     assert cgroups.find_cgroup_dir(tmp_path / "none", tmp_path / "none") is None
-
-
-def test_version_2_comes_first_where_it_hands_on_its_controllers(tmp_path: Path) -> None:
-    """The own group if that can have groups below it."""
-    hierarchy(tmp_path, "pids")
-    hierarchy(tmp_path, "unified/me", controllers="cpu memory pids")
-    parent = found(tmp_path, "2:pids:/docker/abc\n0::/me\n", _MOUNT_LINES)
-    assert parent == CgroupDir(2, dict.fromkeys(("", "memory", "pids"), tmp_path / "unified/me"))
-
-
-def test_version_2_is_found_beside_a_worker_in_a_group_of_its_own(tmp_path: Path) -> None:
-    """A group with processes cannot hand on controllers, so the workers' group lies beside, in a place given to them."""
-    hierarchy(tmp_path, "unified", controllers="memory pids")
-    hierarchy(tmp_path, "unified/workers")
-    parent = found(tmp_path, "0::/workers\n", _MOUNT_LINES)
-    assert parent is not None
-    assert parent.folders["memory"] == tmp_path / "unified"
 
 
 def test_version_2_is_not_taken_where_others_are_masters(tmp_path: Path) -> None:
@@ -271,7 +275,7 @@ def test_garbage_is_no_group(tmp_path_factory: pytest.TempPathFactory, text: str
 def test_a_file_that_refuses_costs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Limits and counts that a group's files do not take or tell are done without."""
     hierarchy(tmp_path, "unified", controllers="memory pids")
-    group = SlotGroup(CgroupDir(2, dict.fromkeys(("", "memory", "pids"), tmp_path / "unified")), "slot", LIMITS)
+    group = SlotGroup(CgroupDir(2, dict.fromkeys(_V2, tmp_path / "unified")), "slot", LIMITS)
     (tmp_path / "unified/slot/cgroup.procs").mkdir()
     with caplog.at_level(logging.WARNING):
         assert not group.enter(1)

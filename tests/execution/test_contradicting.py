@@ -27,6 +27,7 @@ def starter_tests() -> list[str]:
     return [row["test"] for row in datasets.load_tasks(config, datasets.resolve(config)).to_pylist()]
 
 
+PATCHED = "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\n"
 CONTRADICTED = [
     ("return 5", "self.assertEqual(task_func(), 5)"),
     ("return 5", "self.assertEqual(5, task_func())"),
@@ -48,6 +49,11 @@ CONTRADICTED = [
     ("return 3", "self.assertEqual(task_func(), len('abc'))"),
     ("return True", "self.assertTrue(task_func())"),
     ("return 0", "self.assertFalse(task_func())"),
+    # An honest program that returns an empty list is not taken for one that forges.
+    ("return []", "self.assertTrue(all(isinstance(x, int) for x in task_func()))"),
+    ("return []", "self.assertTrue(all(x == 5 for x in task_func()))"),
+    ("return []", "self.assertFalse(any(x == 5 for x in task_func()))"),
+    ("return []", "self.assertTrue(set(task_func()).issubset({1, 2}))"),
     ("return 5", "self.assertTrue(task_func() == 5)"),
     ("return 5", "self.assertTrue(4 < task_func() <= 5)"),
     ("return 5", "assert task_func() == 5, 'wrong'"),
@@ -80,25 +86,13 @@ CONTRADICTED = [
     ("raise ValueError('low')", "self.assertRaises((KeyError, ValueError), task_func)"),
     ("raise ValueError('low')", "self.assertRaises(Exception, task_func)"),
     ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, 'low'):\n    task_func()"),
-    (
-        "print(5)",
-        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_called_once_with(5)",
-    ),
-    (
-        "print(5)",
-        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_called_once()",
-    ),
-    (
-        "pass",
-        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\np.assert_not_called()",
-    ),
-    (
-        "print(5)",
-        "from unittest.mock import patch\nwith patch('builtins.print') as p:\n    task_func()\nself.assertTrue(p.called)",
-    ),
+    ("print(5)", f"{PATCHED}p.assert_called_once_with(5)"),
+    ("print(5)", f"{PATCHED}p.assert_called_once()"),
+    ("pass", f"{PATCHED}p.assert_not_called()"),
+    ("print(5)", f"{PATCHED}self.assertTrue(p.called)"),
     (
         "return [1, 2]",
-        "for index in range(2):\n    with self.subTest(index):\n        self.assertIsInstance(task_func()[index], int)",
+        "for n in range(2):\n    with self.subTest(n):\n        self.assertIsInstance(task_func()[n], int)",
     ),
 ]
 
@@ -182,35 +176,9 @@ def test_what_a_correct_program_may_skip_is_not_altered(does: str, body: str, va
     assert altered(body, variant).alterations == ()
 
 
-EMPTY_PASSES = [
-    "self.assertTrue(all(isinstance(x, int) for x in task_func()))",
-    "self.assertTrue(all(x == 5 for x in task_func()))",
-    "self.assertFalse(any(x == 5 for x in task_func()))",
-    "self.assertTrue(set(task_func()).issubset({1, 2}))",
-]
-
-
-@pytest.mark.parametrize("body", EMPTY_PASSES)
-@pytest.mark.parametrize("variant", range(VARIANTS))
-def test_a_condition_that_holds_for_nothing_is_contradicted_for_nothing_as_well(body: str, variant: int) -> None:
-    """An honest program that returns an empty list is not taken for one that forges."""
-    program = "def task_func():\n    return []\n"
-    assert outcome(suite(body), program) == {"test_it": "pass"}
-    assert outcome(altered(body, variant).text, program) == {"test_it": "fail"}
-
-
 def shape(text: str) -> list[tuple[str, str, int, int | None]]:
-    kinds = (
-        ast.ClassDef,
-        ast.FunctionDef,
-        ast.AsyncFunctionDef,
-        ast.With,
-        ast.Assert,
-        ast.For,
-        ast.If,
-        ast.Expr,
-        ast.Assign,
-    )
+    definitions = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    kinds = definitions | ast.With | ast.Assert | ast.For | ast.If | ast.Expr | ast.Assign
     found = [one for one in ast.walk(ast.parse(text)) if isinstance(one, kinds)]
     return sorted((type(one).__name__, getattr(one, "name", ""), one.lineno, one.end_lineno) for one in found)
 
@@ -278,18 +246,20 @@ def test_inputs_of_the_program_are_never_altered(body: str, variant: int) -> Non
     assert inputs(found.text) == inputs(suite(body))
 
 
-def test_a_constant_that_the_program_gets_is_altered_where_it_is_compared() -> None:
-    """The name's value reaches the program, so its definition stays."""
-    found = altered("data = [1, 2]\nself.assertEqual(task_func(data), data)")
-    assert "data = [1, 2]" in found.text
-    assert found.alterations[0].line == 6
-
-
-def test_a_name_that_is_only_compared_is_altered_where_it_is_assigned() -> None:
-    """The assertion looks as it did."""
-    found = altered("expected = [12, 25]\nself.assertEqual(task_func(), expected)")
-    assert "self.assertEqual(task_func(), expected)" in found.text
-    assert found.alterations[0].line == 5
+@pytest.mark.parametrize(
+    ("body", "kept", "line"),
+    [
+        ("data = [1, 2]\nself.assertEqual(task_func(data), data)", "data = [1, 2]", 6),
+        ("wanted = [12, 25]\nself.assertEqual(task_func(), wanted)", "self.assertEqual(task_func(), wanted)", 5),
+    ],
+)
+def test_a_name_is_altered_where_it_is_assigned_unless_the_program_gets_its_value(
+    body: str, kept: str, line: int
+) -> None:
+    """What reaches the program is altered where it is compared; else the assertion looks as it did."""
+    found = altered(body)
+    assert kept in found.text
+    assert found.alterations[0].line == line
 
 
 HELPED = """

@@ -71,12 +71,5 @@ def test_a_pinned_method_holds_the_recorded_value_or_contradicts_it(
 
 def test_sites_with_several_values_are_not_pinned() -> None:
     """A literal could hold one of them only."""
-    prefix = "@recorded-operand@ "
-    lines = [
-        f'{prefix}["3:1", "1"]',
-        f'{prefix}["3:1", "2"]',
-        f'{prefix}["4:1", "5"]',
-        f'{prefix}["5:1", "f()"]',
-        f"{prefix}[",
-    ]
-    assert read_recording("\n".join(lines)) == {"4:1": "5"}
+    lines = ['["3:1", "1"]', '["3:1", "2"]', '["4:1", "5"]', '["5:1", "f()"]', "["]
+    assert read_recording("\n".join(f"@recorded-operand@ {line}" for line in lines)) == {"4:1": "5"}

@@ -1,11 +1,7 @@
 """Fan-out over Dask: every item gets its verdict once, whatever is killed on the way."""
 
-import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +15,10 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.engine import Executor, execute_items
+from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import ONCE, Ledger, RerunPolicy
+from bigcodeflow.execution.verdicts import Ledger
+from tests.scaleout.hosts import DaskHosts
 
 from .conftest import LIMITS, RIGHT, item
 
@@ -72,15 +67,17 @@ def test_no_work_starts_no_cluster(starter_environment: InstalledEnvironment, tm
 
 
 @contextmanager
-def _killing(kill: Callable[[], bool], times: int, ledger: Path) -> Iterator[list[bool]]:
-    """Kill so often while the block runs, from the first verdict on; what is yielded counts the kills."""
+def _killing(
+    kill: Callable[[], bool], times: int = 1_000_000, ledger: Path | None = None, seconds_between: float = 0.4
+) -> Iterator[list[bool]]:
+    """Kill so often while the block runs, from the ledger's first verdict on; what is yielded counts the kills."""
     killed: list[bool] = []
     over = threading.Event()
 
     def work() -> None:
-        while not list(ledger.iterdir()):
+        while ledger and not list(ledger.iterdir()):
             time.sleep(0.05)
-        while len(killed) < times and not over.wait(0.4):
+        while len(killed) < times and not over.wait(seconds_between):
             if kill():
                 killed.append(True)
 
@@ -136,76 +133,26 @@ def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
     starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
     """When every attempt is disturbed from outside, the verdict is infra_error."""
-    stop = threading.Event()
-
-    def work() -> None:
-        while not stop.is_set():
-            _kill_one("--die-with-parent")()
-            time.sleep(0.02)
-
-    thread = threading.Thread(target=work)
-    thread.start()
     long = [replace(one, program="import time\ntime.sleep(3)\n" + one.program) for one in _items(1)]
     config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 1, "start": "cold"})
     refused = False
-    try:
-        execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
-    except SandboxUnavailableError:
-        refused = True  # the first look at the sandbox is what was killed: honest too
-    finally:
-        stop.set()
-        thread.join()
+    with _killing(_kill_one("--die-with-parent"), seconds_between=0.02):
+        try:
+            execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
+        except SandboxUnavailableError:
+            refused = True  # the first look at the sandbox is what was killed: honest too
     assert refused or {line["status"] for line in Ledger(tmp_path).read()} == {"infra_error"}
-
-
-def test_a_failure_that_is_to_be_confirmed_is_executed_again(backend: LocalBackend, tmp_path: Path) -> None:
-    """Ground truths only: what fails three times is a failure, what passes the second time is flaky, a pass is a pass."""
-
-    class Scripted(LocalBackend):
-        def execute(self, work: WorkItem) -> Outcome:
-            program = RIGHT if work.program.startswith(("right", "flaky")) and not tries.pop() else "x = 1"
-            return backend.execute(replace(work, program=program))
-
-    executor = Executor(CONFIG, backend._environment, tmp_path, policy=RerunPolicy(confirms_ground_truths=True))
-    found = {}
-    for name, failures in (("right", [False]), ("flaky", [False, True]), ("broken", [])):
-        tries = failures
-        judged = executor.judge(Scripted(backend._environment, LIMITS), item(name))
-        found[name] = (judged["status"], judged["flaky"], judged["attempts"])
-    assert found == {"right": ("pass", None, 1), "flaky": ("pass", True, 2), "broken": ("fail", False, 3)}
-    unconfirmed = replace(executor, policy=ONCE)
-    assert unconfirmed.judge(backend, item("x = 1"))["attempts"] == 1
 
 
 def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """The same code runs on a given scheduler whose workers are processes of their own."""
-    address_file = tmp_path / "scheduler.json"
-    environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "30s"}
-    scheduler, worker = (
-        subprocess.Popen(
-            [sys.executable, "-m", *command.split(), "--scheduler-file", str(address_file)],
-            env=environment,
-            cwd=tmp_path,
-            stderr=subprocess.DEVNULL,
-        )
-        for command in (
-            "distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --dashboard-address 127.0.0.1:0",
-            "distributed.cli.dask_worker --nthreads 2 --no-dashboard",
-        )
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while not address_file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        config = CONFIG.model_copy(update={"scheduler_address": json.loads(address_file.read_text())["address"]})
+    with DaskHosts(tmp_path) as hosts:
+        hosts.scheduler()
+        hosts.worker()
+        config = CONFIG.model_copy(update={"scheduler_address": hosts.address})
         ledger = tmp_path / "ledger"
-        ledger.mkdir()
         execute_items(_items(6), config=config, environment=starter_environment, ledger_folder=ledger)
         assert [line["status"] for line in Ledger(ledger).read()] == ["pass"] * 6
-    finally:
-        for process in (worker, scheduler):
-            process.terminate()
-            process.wait(30)
 
 
 @pytest.mark.slow

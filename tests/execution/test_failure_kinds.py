@@ -34,9 +34,8 @@ BEFORE = [(12, "setUp")]
 def _trace(error: str, frames: list) -> str:
     lines = ["Traceback (most recent call last):"]
     for first, second in frames:
-        place = (
-            f'"{first}", line {second}, in f' if isinstance(first, str) else f'"__test__.py", line {first}, in {second}'
-        )
+        is_file = isinstance(first, str)
+        place = f'"{first}", line {second}, in f' if is_file else f'"__test__.py", line {first}, in {second}'
         lines += [f"  File {place}", "    source of the line"]
     return "\n".join([*lines, error, ""])
 
@@ -148,10 +147,5 @@ def test_the_documentation_explains_every_kind() -> None:
     """A kind that somebody filters by can be looked up."""
     page = (ROOT / "docs/execution.md").read_text()
     table = page[page.index("| failure_kind | meaning |") : page.index("## The machine's fault")]
-    named = {
-        name.strip()
-        for line in table.splitlines()[2:]
-        if line.startswith("|")
-        for name in line.split("|")[1].split(",")
-    }
-    assert named == set(KINDS)
+    cells = [line.split("|")[1] for line in table.splitlines()[2:] if line.startswith("|")]
+    assert {name.strip() for cell in cells for name in cell.split(",")} == set(KINDS)

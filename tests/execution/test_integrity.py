@@ -106,11 +106,8 @@ def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[WorkItem]:
 def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path) -> None:
     """The verdict says which test, which line and which values; a wrong answer is only wrong."""
     rows, artifacts = _judged(_config(tmp_path, [_RIGHT, _LIES, f"{_SIGNATURE}    return 1\n"]))
-    assert [(row["status"], row["integrity"]) for row in rows] == [
-        ("pass", "checked"),
-        ("tampered", "tampered"),
-        ("fail", None),
-    ]
+    found = [(row["status"], row["integrity"]) for row in rows]
+    assert found == [("pass", "checked"), ("tampered", "tampered"), ("fail", None)]
     assert rows[1]["failure_kind"] == "tampering"
     assert any("test_sum, line 4 of the test: no failure with" in told for told in rows[1]["tampering"])
     # The right program is the ground truth's: it was executed for that. Checks are not counted.
@@ -140,23 +137,6 @@ def test_off_takes_the_programs_word_whatever_a_checked_run_found(tmp_path: Path
     _judged(_config(tmp_path, [_LIES], integrity="off"))
     again, _ = _judged(_config(tmp_path, [_LIES]))
     assert again[0]["status"] == "tampered"
-
-
-def test_a_test_without_a_contradiction_says_so(tmp_path: Path) -> None:
-    """A pass of it is a pass, and marked."""
-    rows, _ = _judged(_config(tmp_path, [_RIGHT], tests=[_EMPTY_TEST]))
-    assert [(row["status"], row["integrity"], row["integrity_key"]) for row in rows] == [
-        ("pass", "no contradiction", None)
-    ]
-
-
-def test_an_honest_program_that_crashes_nothing_is_not_accused_where_the_reference_is_as_lenient(
-    tmp_path: Path,
-) -> None:
-    """A contradiction that the task's own solution passes does not count."""
-    lenient = _TEST.replace("self.assertEqual(task_func([]), 0)", "self.assertEqual(task_func([]), task_func([]))")
-    rows, _ = _judged(_config(tmp_path, [_RIGHT], tests=[lenient]))
-    assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
 
 
 def test_a_replaced_helper_is_found_by_the_value_that_it_has_without_the_program(tmp_path: Path) -> None:
@@ -221,22 +201,29 @@ def test_a_pass_under_suspicion_that_is_not_repeated_gives_way(tmp_path: Path, m
     assert [(row["status"], row["integrity"], row["tampering"]) for row in rows] == [("fail", None, [])]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "numbers.append(50)\n    return sum(numbers)",
-        "total = sum(numbers)\n    class Sum:\n        def __eq__(self, other): return other == total\n    return Sum()",
-    ],
-    ids=["an argument that it changes", "an object of its own"],
+_LENIENT = _TEST.replace("self.assertEqual(task_func([]), 0)", "self.assertEqual(task_func([]), task_func([]))")
+_SHARING = _TEST.replace("(task_func([1, 2, 3]), 6)", "(task_func(n), sum(n))").replace(
+    "(task_func([]), 0)", "(task_func(n), sum(n))"
 )
-def test_what_cannot_pass_between_two_processes_accuses_nobody(tmp_path: Path, body: str) -> None:
-    """The test expects what the program made of its argument, or compares what is no plain data."""
-    test = _TEST.replace(
-        "self.assertEqual(task_func([1, 2, 3]), 6)", "n = [1, 2]; self.assertEqual(task_func(n), sum(n))"
-    )
-    test = test.replace("self.assertEqual(task_func([]), 0)", "n = []; self.assertEqual(task_func(n), sum(n))")
-    rows, _ = _judged(_config(tmp_path, [f"{_SIGNATURE}    {body}\n"], tests=[test]))
-    assert [(row["status"], row["integrity"]) for row in rows] == [("pass", "checked")]
+_SHARING = _SHARING.replace("test_sum(self", "test_sum(self, n=[1, 2]").replace(
+    "test_empty(self", "test_empty(self, n=[]"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "test", "integrity"),
+    [
+        ("return sum(numbers)", _EMPTY_TEST, "no contradiction"),
+        ("return sum(numbers)", _LENIENT, "checked"),
+        ("numbers.append(50)\n    return sum(numbers)", _SHARING, "checked"),
+        ("total = sum(numbers)\n    class Sum:\n        def __eq__(self, other): return other == total\n    return Sum()", _SHARING, "checked"),
+    ],
+    ids=["nothing to contradict", "a lenient reference", "an argument that it changes", "an object of its own"],
+)  # fmt: skip
+def test_an_honest_program_is_not_accused(tmp_path: Path, body: str, test: str, integrity: str) -> None:
+    """By a contradiction that the task's own solution passes, or by what cannot pass between two processes."""
+    [row], _ = _judged(_config(tmp_path, [f"{_SIGNATURE}    {body}\n"], tests=[test]))
+    assert (row["status"], row["integrity"], bool(row["integrity_key"])) == ("pass", integrity, integrity == "checked")
 
 
 def test_a_check_is_ended_before_the_test_that_overruns_its_budget(
@@ -262,9 +249,7 @@ def test_the_table_of_contradictions_says_what_holds(tmp_path: Path) -> None:
     assert all(one["valid"] for one in alterations)
     assert all(row["variant"] >= -1 for row in rows)
     pq.write_table(pq.read_table(path).drop_columns(["text"]), path)
-    assert (
-        list(Contradictions(open_store(config.store), path.stem)) == []
-    )  # an older version wrote it: it is made again
+    assert not Contradictions(open_store(config.store), path.stem).rows  # an older version wrote it: it is made again
     path.write_bytes(b"no Parquet")
     with pytest.raises(ArtifactError, match="is no table of contradictions"):
         Contradictions(open_store(config.store), path.stem)

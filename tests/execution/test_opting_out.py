@@ -1,6 +1,7 @@
 """No program takes itself out of its score: what the machine lacks is never learned from the program."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.execution.verdicts import renewed, verdict
 from bigcodeflow.store import open_store
 
-from .conftest import LIMITS, RIGHT, item
+from .conftest import LIMITS, RIGHT, item, judged
 
 TEST = """import unittest
 import csv
@@ -58,21 +59,15 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def _asked(program: str, test: str = TEST, missing: frozenset[str] = frozenset()) -> WorkItem:
-    work = item(program, test)
-    return WorkItem(work.verdict_key, program, test, work.expected_tests, work.time_seconds, missing)
-
-
-def _judged(backend: LocalBackend, work: WorkItem) -> dict[str, Any]:
-    outcome = backend.execute(work)
-    return verdict(work, outcome, backend="local", environment_sha="sha")
+def _asked(program: str, missing: frozenset[str] = frozenset()) -> WorkItem:
+    return replace(item(program, TEST), missing_imports=missing)
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_nothing_that_a_program_does_is_the_machines_fault(backend: LocalBackend, program: str) -> None:
     """It failed, with a kind, although the test itself imports what is said to be missing."""
-    found = _judged(backend, _asked(program))
+    found = judged(backend, _asked(program))
     assert found["status"] in ("fail", "crash", "tampered"), found
     assert found["failure_kind"] not in ("", "infrastructure")
 
@@ -81,7 +76,7 @@ def test_nothing_that_a_program_does_is_the_machines_fault(backend: LocalBackend
 def test_a_bare_process_that_kills_itself_crashes(starter_environment: InstalledEnvironment) -> None:
     """Without a sandbox around it, the process that was killed is the program's own."""
     bare = LocalBackend(starter_environment, LIMITS, isolated=False)
-    assert _judged(bare, _asked("import os\nos.kill(os.getpid(), 9)\n"))["status"] == "crash"
+    assert judged(bare, _asked("import os\nos.kill(os.getpid(), 9)\n"))["status"] == "crash"
 
 
 _FRAMES = st.fixed_dictionaries(
@@ -108,18 +103,11 @@ def test_no_report_is_the_machines_fault(frames: list[dict[str, Any]], end: str)
         assert (found["failure_kind"] == "") == (found["status"] == "pass")
 
 
-def _task(program: str, test: str = TEST) -> dict[str, Any]:
+def _task(program: str) -> dict[str, Any]:
     empty = {field.name: [] if pa.types.is_list(field.type) else "" for field in TASKS}
-    own = {"task_id": "Mine/0", "position": 0, "hard": False, "test": test, "entry_point": "task_func"}
-    return (
-        empty
-        | own
-        | {
-            "complete_prompt": program,
-            "code_prompt": "def task_func():",
-            "expected_tests": ["test_answer", "test_nothing"],
-        }
-    )
+    own = {"task_id": "Mine/0", "position": 0, "hard": False, "test": TEST, "entry_point": "task_func"}
+    own |= {"expected_tests": ["test_answer", "test_nothing"], "code_prompt": "def task_func():"}
+    return empty | own | {"complete_prompt": program}
 
 
 def _planned(
@@ -146,39 +134,40 @@ def _truth(task: dict[str, Any], environment: InstalledEnvironment, backend: Loc
     )
     assert planned.item.missing_imports == ANY_IMPORT
     owner = {"task_id": task["task_id"], "sample_index": 0, "variant": "calibrated", "sanitizer": "none"}
-    return _judged(backend, planned.item) | owner
+    return judged(backend, planned.item) | owner
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("truth_program", "programs"),
+    [
+        (
+            "import nosuchlibrary, neitherthis\n" + RIGHT,
+            {
+                "import nosuchlibrary\n" + RIGHT: "infra_error",
+                "import neitherthis\n" + RIGHT: "infra_error",
+                "import nosuchlibrary.part\n" + RIGHT: "infra_error",
+                "import csv.nothing\n" + RIGHT: "fail",
+                "import thirdlibrary\n" + RIGHT: "fail",
+                RIGHT: "pass",
+            },
+        ),
+        # A library of another version lacks the name for both; one that only the solution wants is its own mistake.
+        (
+            RIGHT.replace("return", "from csv import gone\n    return"),
+            {"from csv import gone\n": "infra_error", "from csv import other\n": "fail"},
+        ),
+    ],
+)
 def test_what_the_ground_truth_cannot_import_is_the_environments(
-    starter_environment: InstalledEnvironment, backend: LocalBackend
+    starter_environment: InstalledEnvironment, backend: LocalBackend, truth_program: str, programs: dict[str, str]
 ) -> None:
     """The same import failing in a solution judges nothing; another one does, and so does working without the library."""
-    task = _task("import nosuchlibrary, neitherthis\n" + RIGHT)
+    task = _task(truth_program)
     truth = _truth(task, starter_environment, backend)
     assert (truth["status"], truth["failure_kind"]) == ("infra_error", "infrastructure")
-    programs = {
-        "import nosuchlibrary\n" + RIGHT: "infra_error",
-        "import neitherthis\n" + RIGHT: "infra_error",
-        "import nosuchlibrary.part\n" + RIGHT: "infra_error",
-        "import csv.nothing\n" + RIGHT: "fail",
-        "import thirdlibrary\n" + RIGHT: "fail",
-        RIGHT: "pass",
-    }
     planned = _planned(list(programs), task, truth, starter_environment)
-    assert [_judged(backend, one.item)["status"] for one in planned] == list(programs.values())
-
-
-@pytest.mark.sandbox
-def test_an_old_name_that_the_ground_truth_needs_too(
-    starter_environment: InstalledEnvironment, backend: LocalBackend
-) -> None:
-    """A library of another version lacks the name for both; one that only the solution wants is its own mistake."""
-    task = _task(RIGHT.replace("return", "from csv import gone\n    return"))
-    truth = _truth(task, starter_environment, backend)
-    assert truth["status"] == "infra_error"
-    planned = _planned(["from csv import gone\n", "from csv import other\n"], task, truth, starter_environment)
-    assert [_judged(backend, one.item)["status"] for one in planned] == ["infra_error", "fail"]
+    assert [judged(backend, one.item)["status"] for one in planned] == list(programs.values())
 
 
 @pytest.mark.sandbox
@@ -235,7 +224,7 @@ def test_stored_verdicts_are_reused_under_todays_names(
 )
 def test_a_stored_import_failure_is_judged_by_todays_ground_truth(missing: frozenset[str], status: str) -> None:
     """So it is executed again where the environment turns out to lack the library."""
-    work = _asked("import pandas\n", missing=missing)
+    work = _asked("import pandas\n", missing)
     assert renewed(_stored(work, "import", "ModuleNotFoundError: No module named 'pandas'"), work)["status"] == status
 
 

@@ -103,14 +103,8 @@ def test_verdicts_survive_any_text(tmp_path: Path) -> None:
 
 def _key(**changes: object) -> str:
     task = {"test": TEST, "expected_tests": ["a"], "complete_prompt": "", "canonical_solution": ""}
-    given_: dict = {
-        "program": RIGHT,
-        "task": task,
-        "missing_imports": frozenset(),
-        "environment_sha": "s",
-        "limits": LimitsConfig(),
-    }
-    return work_item(**(given_ | changes)).verdict_key
+    given_: dict = {"program": RIGHT, "task": task, "missing_imports": frozenset(), "limits": LimitsConfig()}
+    return work_item(**({"environment_sha": "s"} | given_ | changes)).verdict_key
 
 
 def test_the_key_is_the_content() -> None:

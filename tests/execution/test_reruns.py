@@ -1,8 +1,8 @@
 """Flaky or broken: who is executed again, what several executions come to, and which known verdicts answer."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor
 from bigcodeflow.execution.evaluation import Planned, judge
 from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, Ledger, RerunPolicy, disputed_keys, worth_another_round
@@ -122,16 +123,9 @@ def _planned(programs: list[str]) -> list[Planned]:
 @pytest.mark.filterwarnings("default")
 def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """Coins that came up wrong first are flaky or unlucky; a pass is left alone; what is broken fails every time."""
-    planned = _planned(
-        [RIGHT, "def task_func():\n    return 41\n", "def task_func(:\n", *[f"{COIN}# {n}" for n in range(24)]]
-    )
-    table, told = judge(
-        planned,
-        environment=starter_environment,
-        ledger_folder=tmp_path / "first.partial",
-        policy=RerunPolicy(reruns=4),
-        **DONE,
-    )
+    programs = [RIGHT, "def task_func():\n    return 41\n", "def task_func(:\n", *[f"{COIN}# {n}" for n in range(24)]]
+    planned, where = _planned(programs), {"environment": starter_environment, "ledger_folder": tmp_path / "a.partial"}
+    table, told = judge(planned, policy=RerunPolicy(reruns=4), **where, **DONE)
     right, wrong, broken, *coins = table.to_pylist()
     assert (right["status"], right["flaky"], right["attempts"]) == ("pass", None, 1)
     assert (wrong["status"], wrong["flaky"], wrong["attempts"]) == ("fail", False, 5)
@@ -160,10 +154,16 @@ def test_what_was_lost_is_tried_again_in_the_same_run(
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize(("policy", "attempts"), [(RerunPolicy(reruns=3), 4), (GROUND_TRUTHS, 3), (ONCE, 1)])
 def test_every_execution_of_a_vote_is_real(
-    backend: Callable[..., object], starter_environment: InstalledEnvironment, tmp_path: Path
+    backend: LocalBackend, tmp_path: Path, policy: RerunPolicy, attempts: int
 ) -> None:
-    """The executor asks its backend as often as the policy says, and not once more."""
-    executor = Executor(DONE["config"], starter_environment, tmp_path, policy=RerunPolicy(reruns=3))
+    """The executor asks its backend as often as the policy says, and not once more; one pass acquits a ground truth."""
+    executor = Executor(DONE["config"], backend._environment, tmp_path, policy=policy)
     assert executor.judge(backend, item(RIGHT))["attempts"] == 1
-    assert executor.judge(backend, item("def task_func():\n    return 1\n"))["attempts"] == 4
+    assert executor.judge(backend, item("def task_func():\n    return 1\n"))["attempts"] == attempts
+    second = iter(["def task_func():\n    return 1\n", RIGHT])
+    unsteady = SimpleNamespace(name="local", execute=lambda work: backend.execute(replace(work, program=next(second))))
+    if policy.confirms_ground_truths:
+        found = executor.judge(unsteady, item(RIGHT))
+        assert (found["status"], found["flaky"], found["attempts"]) == ("pass", True, 2)

@@ -2,9 +2,7 @@
 
 import json
 import os
-import site
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +15,8 @@ from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.verdicts import verdict
-from tests.conftest import ROOT
 
-from .conftest import item
+from .conftest import RIGHT, as_ordinary_user, item, judged
 
 pytestmark = pytest.mark.sandbox
 
@@ -84,13 +80,9 @@ def test_the_program_gets_no_open_file_of_the_executor(judge: Judge) -> None:
 def test_samples_do_not_see_one_another(judge: Judge) -> None:
     """What one sample leaves in its folders, or in shared memory, is gone for the next."""
     write = "[open(os.path.expanduser(p), 'w').close() for p in ('/tmp/left', '~/left', '/dev/shm/left', 'left')]"
+    look = "[os.path.exists(os.path.expanduser(p)) for p in ('/tmp/left', '~/left', '/dev/shm/left', 'left')]"
     assert _look(judge, write) == [None] * 4
-    assert (
-        _look(
-            judge, "[os.path.exists(os.path.expanduser(p)) for p in ('/tmp/left', '~/left', '/dev/shm/left', 'left')]"
-        )
-        == [False] * 4
-    )
+    assert _look(judge, look) == [False] * 4
 
 
 def test_sandboxes_at_the_same_time_have_users_of_their_own(judge: Judge) -> None:
@@ -104,9 +96,10 @@ def test_sandboxes_at_the_same_time_have_users_of_their_own(judge: Judge) -> Non
 def test_nothing_is_left_on_the_machine(judge: Judge) -> None:
     """No process and no mount outlives a sample that tried to stay."""
     mounts = Path("/proc/self/mounts").read_text()
-    judge(
-        "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(4321)\ndef task_func():\n    return 42\n"
+    stay = (
+        "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(4321)\n"
     )
+    judge(stay + RIGHT)
     processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "/harness/harness.py" not in processes
     assert Path("/proc/self/mounts").read_text() == mounts
@@ -124,8 +117,7 @@ def test_without_bubblewrap_nothing_runs(
             refused.check()
         allowed = LocalBackend(starter_environment, LimitsConfig(time_seconds=5))
         assert not allowed.check(allow_unisolated=True).isolated
-        work = item("def task_func():\n    return 42\n")
-        assert verdict(work, allowed.execute(work), backend="local", environment_sha="sha")["status"] == "pass"
+        assert judged(allowed, item(RIGHT))["status"] == "pass"
     finally:
         bubblewrap.find_bubblewrap.cache_clear()
 
@@ -189,26 +181,5 @@ _BODIES = {
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_every_limit_holds_for_an_ordinary_user() -> None:
     """Time, memory, processes and disk are bounded for a user without any privilege, by the system's own interpreter."""
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    asked = ["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    if (
-        not Path(asked[0]).exists()
-        or subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() != here
-    ):
-        pytest.skip(f"the system's interpreter is no Python {here}, which the installed packages need")
-    paths = [str(ROOT / "src"), site.getsitepackages()[0]]
-    if not all(_everybody_may_read(Path(path)) for path in paths):
-        pytest.skip("an ordinary user cannot read this checkout")
-    done = subprocess.run(
-        ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", asked[0], "-c", _AS_ORDINARY_USER, *_BODIES],
-        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = as_ordinary_user(12345, _AS_ORDINARY_USER, *_BODIES)
     assert done.stdout.splitlines() == ["user namespace", *_BODIES.values()], done.stderr
-
-
-def _everybody_may_read(path: Path) -> bool:
-    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))

@@ -17,11 +17,10 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.integrity.altered_tests import separated_test
-from bigcodeflow.execution.items import separated
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.execution.items import WorkItem, separated
 from bigcodeflow.sandbox import separate
 
-from .conftest import LIMITS, item
+from .conftest import LIMITS, item, judged
 
 _SOLUTION = "LIMIT = 3\ndef task_func(numbers):\n    '''Sum.'''\n    return sum(numbers)\n"
 _SUM = """import unittest
@@ -151,6 +150,11 @@ def test_an_exception_arrives_with_kinds_and_text(error: BaseException) -> None:
     assert getattr(found, "filename", None) == getattr(error, "filename", None)
 
 
+def _apart(program: str, test: str, solution: str, time_seconds: float) -> WorkItem:
+    text = separated_test(solution, test, "task_func").text
+    return separated(replace(item(program, text, expected=("test_answer",)), time_seconds=time_seconds))
+
+
 @pytest.fixture(scope="module", params=[False, True], ids=["cold", "warm"])
 def judge_apart(
     request: pytest.FixtureRequest, starter_environment: InstalledEnvironment
@@ -160,12 +164,10 @@ def judge_apart(
         if backend.check().warm != request.param:
             pytest.skip("sandboxes cannot be forked warm on this machine")
 
-        def judged(program: str, test: str = _SUM, solution: str = _SOLUTION) -> dict:
-            text = separated_test(solution, test, "task_func").text
-            work = separated(replace(item(program, text, expected=("test_answer",)), time_seconds=20.0))
-            return verdict(work, backend.execute(work), backend="local", environment_sha="sha")
+        def judge(program: str, test: str = _SUM, solution: str = _SOLUTION) -> dict:
+            return judged(backend, _apart(program, test, solution, 20.0))
 
-        yield judged
+        yield judge
 
 
 def _test_of(body: str) -> str:
@@ -220,10 +222,8 @@ def task_func(frame):
 @pytest.mark.slow
 def test_arrays_and_frames_arrive_with_their_types(bigcodebench_environment: InstalledEnvironment) -> None:
     """Also numpy's random state goes along, and it comes to a verdict, not to an undecided call."""
-    text = separated_test(_WITH_LIBRARIES, _LIBRARIES, "task_func").text
-    work = separated(replace(item(_WITH_LIBRARIES, text, expected=("test_answer",)), time_seconds=60.0))
     with closing(LocalBackend(bigcodebench_environment, LimitsConfig(), warm=True)) as backend:
-        found = verdict(work, backend.execute(work), backend="local", environment_sha="sha")
+        found = judged(backend, _apart(_WITH_LIBRARIES, _LIBRARIES, _WITH_LIBRARIES, 60.0))
     assert found["status"] == "pass", [found["module_trace"], *(one["trace"] for one in found["tests"])]
 
 

@@ -45,20 +45,10 @@ def test_an_honest_report_passes() -> None:
     assert (found["status"], found["failure_kind"], found["tests_run"]) == ("pass", "", 2)
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                *HONEST,
-                _test("test_answer", "fail"),
-                _test("other"),
-                _test("test_answer", "skip"),
-                {"event": "tampering", "what": "x"},
-            ]
-        ),
-        max_size=7,
-    )
-)
+OTHERS = [_test("test_answer", "fail"), _test("other"), _test("test_answer", "skip")]
+
+
+@given(st.lists(st.sampled_from([*HONEST, *OTHERS, {"event": "tampering", "what": "x"}]), max_size=7))
 def test_no_other_report_passes(frames: list[dict[str, Any]]) -> None:
     """Only the whole honest sequence is a pass: dropping, repeating or adding a frame never is."""
     if _judge(frames)["status"] == "pass":
@@ -67,11 +57,10 @@ def test_no_other_report_passes(frames: list[dict[str, Any]]) -> None:
         assert {"event": "started"} in frames
 
 
-@pytest.mark.parametrize("violation", ["a frame was forged or damaged"])
-def test_a_protocol_violation_is_tampering(violation: str) -> None:
+def test_a_protocol_violation_is_tampering() -> None:
     """Even when every frame that was accepted says pass."""
-    found = _judge(HONEST, violations=[violation])
-    assert (found["status"], found["tampering"]) == ("tampered", [violation])
+    found = _judge(HONEST, violations=["a frame was forged or damaged"])
+    assert (found["status"], found["tampering"]) == ("tampered", ["a frame was forged or damaged"])
 
 
 def test_an_empty_task_never_passes() -> None:
@@ -116,11 +105,8 @@ def test_what_never_ran_says_why() -> None:
     """A blocked sample is a fail with its reason; a lost one is never the model's failure."""
     blocked = blocked_verdict(item(RIGHT), "blocked: os.system", backend="local", environment_sha="sha")
     lost = lost_verdict(item(RIGHT), "worker lost", backend="local", environment_sha="sha")
-    assert (blocked["status"], blocked["failure_kind"], blocked["module_trace"]) == (
-        "fail",
-        "safety_policy",
-        "blocked: os.system",
-    )
+    assert (blocked["status"], blocked["failure_kind"]) == ("fail", "safety_policy")
+    assert blocked["module_trace"] == "blocked: os.system"
     assert (lost["status"], lost["failure_kind"], lost["exit"]) == ("infra_error", "infrastructure", "worker lost")
     assert [test["outcome"] for test in blocked["tests"]] == ["missing", "missing"]
 

@@ -22,9 +22,9 @@ from bigcodeflow.execution.backends.cgroups import SlotGroupPool
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError, readable
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict, worth_repeating
+from bigcodeflow.execution.verdicts import worth_repeating
 
-from .conftest import LIMITS, RIGHT, TEST, item
+from .conftest import LIMITS, RIGHT, TEST, item, judged
 
 pytestmark = pytest.mark.sandbox
 
@@ -49,8 +49,7 @@ def _with(libraries: tuple[str, ...], program: str = RIGHT, test: str = TEST) ->
 
 
 def _status(backend: LocalBackend, work: WorkItem) -> str:
-    found = verdict(work, backend.execute(work), backend="local", environment_sha="sha")
-    return str(found["status"])
+    return str(judged(backend, work)["status"])
 
 
 def _look(backend: LocalBackend, expression: str, libraries: tuple[str, ...] = ()) -> object:

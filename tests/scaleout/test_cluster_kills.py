@@ -30,13 +30,9 @@ class Run(threading.Thread):
         self.error: BaseException | None = None
 
     def run(self) -> None:
+        given = {"config": self._config, "environment": self._environment, "ledger_folder": self.folder}
         try:
-            execute_items(
-                items(COUNT, seconds=0.5),
-                config=self._config,
-                environment=self._environment,
-                ledger_folder=self.folder,
-            )
+            execute_items(items(COUNT, seconds=0.5), **given)
         except Exception as error:  # noqa: BLE001 - handed to the test
             self.error = error
 

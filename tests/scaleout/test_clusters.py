@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
@@ -13,8 +12,6 @@ from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem, code_version, plan_batches, require_code
 from bigcodeflow.execution.verdicts import Ledger
 from bigcodeflow.execution.worker_plugin import environment_here
-from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.stages import STAGES, stage_of
 from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [
@@ -35,16 +32,10 @@ LOOPBACK = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
 
 
 def items(count: int, seconds: float = 0.0) -> list[WorkItem]:
+    programs = [PROGRAM.format(seconds=seconds, number=number) for number in range(count)]
     return [
-        WorkItem(
-            verdict_key=f"{number:04}",
-            program=PROGRAM.format(seconds=seconds, number=number),
-            test=TEST,
-            expected_tests=("test_answer",),
-            time_seconds=20.0,
-            missing_imports=frozenset(),
-        )
-        for number in range(count)
+        WorkItem(f"{number:04}", program, TEST, ("test_answer",), 20.0, frozenset())
+        for number, program in enumerate(programs)
     ]
 
 
@@ -73,39 +64,28 @@ def test_jobs_of_a_queue_execute(starter_environment: InstalledEnvironment, tmp_
 
 def test_single_items_leave_in_the_order_of_batches() -> None:
     """For workers elsewhere each item is a batch: the longest first, then those that import alike together."""
-    work = [
-        replace(one, expected_seconds=seconds, preload=preload)
-        for one, seconds, preload in zip(
-            items(5), (0.1, 9.0, 0.2, 30.0, 0.1), (("b",), (), ("a",), (), ("b",)), strict=True
-        )
-    ]
+    costs = zip(items(5), (0.1, 9.0, 0.2, 30.0, 0.1), (("b",), (), ("a",), (), ("b",)), strict=True)
+    work = [replace(one, expected_seconds=seconds, preload=preload) for one, seconds, preload in costs]
     batches = plan_batches(work, 4, alone=True)
-    assert [[one.verdict_key for one in batch.items] for batch in batches] == [
-        ["0003"], ["0001"], ["0002"], ["0000"], ["0004"],
-    ]  # fmt: skip
+    assert [[one.verdict_key for one in batch.items] for batch in batches] == [[f"000{n}"] for n in (3, 1, 2, 0, 4)]
 
 
-def test_a_worker_without_the_environment_refuses(
-    starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts
+@pytest.mark.parametrize(
+    ("variable", "refusal"),
+    [
+        ("BIGCODEFLOW_ENVIRONMENTS", r"worker on \S+ lacks .* starter with sha {sha} .*env build"),
+        ("PYTHONPATH", r"worker at tcp:\S+ cannot import bigcodeflow .*: install"),
+    ],
+)
+def test_a_worker_without_the_environment_or_the_package_refuses(
+    starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts, variable: str, refusal: str
 ) -> None:
-    """One line names the host, the environment with its sha, and the command that mends it."""
-    dask_hosts.scheduler()
-    dask_hosts.worker(BIGCODEFLOW_ENVIRONMENTS=str(tmp_path / "empty"))
-    config = CONFIG.model_copy(update={"scheduler_address": dask_hosts.address})
-    sha = starter_environment.environment_sha[:12]
-    with pytest.raises(EnvironmentUnusableError, match=rf"worker on \S+ lacks .* starter with sha {sha} .*env build"):
-        execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
-
-
-def test_a_worker_without_the_package_is_told(
-    starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts
-) -> None:
-    """Dask alone is not enough on a worker: one line says so, instead of what became of the first message to it."""
+    """One line names the host, what it lacks, and what mends it, instead of what became of the first message to it."""
     (tmp_path / "bigcodeflow.py").write_text("raise ModuleNotFoundError(\"No module named 'bigcodeflow'\")\n")
     dask_hosts.scheduler()
-    dask_hosts.worker(PYTHONPATH=str(tmp_path))
+    dask_hosts.worker(**{variable: str(tmp_path)})
     config = CONFIG.model_copy(update={"scheduler_address": dask_hosts.address})
-    with pytest.raises(EnvironmentUnusableError, match=r"worker at tcp:\S+ cannot import bigcodeflow .*: install"):
+    with pytest.raises(EnvironmentUnusableError, match=refusal.format(sha=starter_environment.environment_sha[:12])):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
 
 
@@ -115,22 +95,17 @@ def test_a_cluster_without_workers_is_told(
     """Waiting ends, with what to look at."""
     dask_hosts.scheduler()
     update = {"scheduler_address": dask_hosts.address, "cluster": ClusterConfig(patience_seconds=0.5)}
+    config = CONFIG.model_copy(update=update)
     with pytest.raises(ExecutionError, match=r"no worker for 0\.5 s: start workers or look at the queue"):
-        execute_items(
-            items(1),
-            config=CONFIG.model_copy(update=update),
-            environment=starter_environment,
-            ledger_folder=tmp_path / "ledger",
-        )
+        execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
 
 
 def test_the_environment_is_found_by_its_sha(starter_environment: InstalledEnvironment) -> None:
     """Wherever it lies on the driver, a worker takes its own; another sha of the same name is told."""
     elsewhere = replace(starter_environment, root=Path("/elsewhere"), python=Path("/elsewhere/python"))
     assert environment_here(elsewhere) == starter_environment
-    with pytest.raises(
-        EnvironmentUnusableError, match=f"it has .*{starter_environment.environment_sha[:12]}.* of that"
-    ):
+    sha = starter_environment.environment_sha[:12]
+    with pytest.raises(EnvironmentUnusableError, match=f"it has .*{sha}.* of that"):
         environment_here(replace(starter_environment, environment_sha="f" * 64))
 
 
@@ -144,21 +119,16 @@ def test_work_of_another_version_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"options": {"cores": 1}}, "has options but no type"),
-        ({"type": "a.B", "jobs": 3, "most_jobs": 2}, "most_jobs 2 is less than jobs 3"),
-        ({"type": "no path"}, "execution.cluster.type"),
+        ({"cluster": {"options": {"cores": 1}}}, "has options but no type"),
+        ({"cluster": {"type": "a.B", "jobs": 3, "most_jobs": 2}}, "most_jobs 2 is less than jobs 3"),
+        ({"cluster": {"type": "no path"}}, "execution.cluster.type"),
+        ({"cluster": {"type": "a.B"}, "scheduler_address": "tcp://[::1]:1"}, "names both scheduler_address and"),
     ],
 )
 def test_wrong_cluster_settings_are_refused(settings: dict, told: str) -> None:
     """Before anything runs."""
     with pytest.raises(ConfigError, match=told):
-        load_settings({"execution": {"cluster": settings}}, "test")
-
-
-def test_workers_come_from_one_place() -> None:
-    """A scheduler address and a cluster class exclude each other."""
-    with pytest.raises(ValidationError, match="names both scheduler_address and"):
-        ExecutionConfig(scheduler_address="tcp://127.0.0.1:1", cluster=ClusterConfig(type="a.B"))
+        load_settings({"execution": settings}, "test")
 
 
 @pytest.mark.parametrize(
@@ -176,16 +146,3 @@ def test_a_cluster_class_that_cannot_be_made_is_named(
     config = CONFIG.model_copy(update={"cluster": ClusterConfig(**cluster)})
     with pytest.raises(ConfigError, match=told):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path)
-
-
-def test_where_it_runs_is_no_part_of_a_key(starter_environment: InstalledEnvironment) -> None:
-    """The same artifact from one machine and from a cluster."""
-    from bigcodeflow.store import ArtifactRef
-
-    ref = ArtifactRef(stage="s", key="k", rows=0, sha256="0")
-    cluster = {"cluster": {"type": "dask_jobqueue.SLURMCluster", "jobs": 4}}
-    keys = {
-        stage_of("execution", resolve(load_settings({"execution": execution}, "test")), dict.fromkeys(STAGES, ref)).key
-        for execution in ({}, cluster, {"scheduler_address": "tcp://127.0.0.1:1"}, {"workers": 3})
-    }
-    assert len(keys) == 1

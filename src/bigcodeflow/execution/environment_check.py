@@ -119,12 +119,10 @@ class ControlResult(NamedTuple):
 
     @property
     def held(self) -> int:
-        """Tasks on which it holds."""
         return self.tasks - len(self.offences) - len(self.vacuous)
 
 
 def check_oracle(ground_truths: pa.Table) -> ControlResult:
-    """Canonical solutions pass."""
     rows = ground_truths.select(["task_id", "status", "exit"]).to_pylist()
     offences = [Offence(row["task_id"], _description(row)) for row in rows if row["status"] != "pass"]
     return ControlResult("oracle", len(rows), offences)

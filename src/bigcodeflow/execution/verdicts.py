@@ -106,7 +106,6 @@ def worth_repeating(outcome: Outcome) -> bool:
 
 
 def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> tuple[str, str]:
-    """Status and failure kind."""
     if tampering:
         return "tampered", "tampering"
     if not _ended(outcome):

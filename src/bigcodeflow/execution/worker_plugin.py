@@ -48,7 +48,6 @@ class WorkerLogRelay(logging.Handler):
 
 
 def replay(warnings: Iterable[str]) -> None:
-    """Log what workers warned of."""
     for warning in warnings:
         _LIBRARY.warning("%s", warning, extra={_REPLAYED: True})
 

@@ -51,7 +51,6 @@ class ModuleFiles:
         self._listing = cache(_listing)
 
     def has(self, name: str) -> bool:
-        """Whether a dotted name is a module's."""
         return any(self._holds(folder, name) for folder in self._folders)
 
     def _holds(self, folder: Path, name: str) -> bool:

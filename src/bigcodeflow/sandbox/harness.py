@@ -222,7 +222,6 @@ class Runner:
     """Runs the cases of one class between its fixtures and sends the outcome of each as it ends."""
 
     def __init__(self, send: Callable[..., None]) -> None:
-        """Take the function that sends a frame."""
         self._send, self._clock = send, time.perf_counter
 
     def run(self, names: dict[str, Any], cases: Sequence[unittest.TestCase]) -> None:
@@ -261,7 +260,6 @@ class CaseOutcome:
     expectedFailure = None  # noqa: N815 -- unittest's name
 
     def __init__(self) -> None:
-        """Nothing ran yet."""
         self.worst: str | None = None
         self.details: dict[str, str] = {}
         self.success, self.expecting_failure = True, False

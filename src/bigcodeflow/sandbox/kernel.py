@@ -145,7 +145,6 @@ def close_from(lowest: int) -> None:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Send one message with descriptors."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     connection.sendmsg([data], rights)
 

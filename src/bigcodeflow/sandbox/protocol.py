@@ -76,7 +76,6 @@ class SampleJob:
     """The two messages of the executor: the program with its settings, and later the test text."""
 
     def __init__(self, descriptor: int) -> None:
-        """Wait for the first message."""
         self._descriptor = descriptor
         self.settings = self._receive()
         self.nonce: str = self.settings.pop("nonce")

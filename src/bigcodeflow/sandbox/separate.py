@@ -97,7 +97,6 @@ class Partner:
         return undecided
 
     def end(self) -> None:
-        """End it."""
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
 
@@ -146,7 +145,6 @@ def _become_partner(connection: Connection, serve: Callable[[Connection], None])
 
 
 def send(connection: Connection, *parts: Any) -> None:
-    """Send the other process some JSON."""
     connection.send_bytes("".join(_json_parts(parts, 0)).encode("ascii"))
 
 

@@ -116,7 +116,11 @@ class Supervisor:
 def become_zygote(control: int) -> NoReturn:
     """In a new process: import the harness, and serve as a zygote without libraries."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    harness: Any = importlib.import_module("harness")
+    if TYPE_CHECKING:
+        from bigcodeflow.sandbox import harness
+    else:
+        import harness
+
     sys.path.pop(0)
     harness.hide()  # libraries may have modules of the same names
     Zygote(harness, socket.socket(fileno=control)).serve()
@@ -151,7 +155,6 @@ def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
 
 
 def reap() -> None:
-    """Collect ended children."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

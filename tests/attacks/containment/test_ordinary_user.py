@@ -3,17 +3,13 @@
 import json
 import os
 import re
-import site
-import subprocess
-import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.conftest import ROOT
+from tests.execution.conftest import as_ordinary_user
 
 from .attacks import ATTACKS, ATTEMPT, TEST, Attack
 from .conftest import Machine
@@ -23,8 +19,7 @@ pytestmark = [
     pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user; for others every test is this one"),
 ]
 
-_USER = "23456"
-_PYTHON = "/usr/bin/python3"
+_USER = 23456
 _SECONDS_TO_SETTLE = 10.0
 _EXECUTOR = """
 import json, sys
@@ -55,37 +50,15 @@ json.dump(told, sys.stdout)
 """
 
 
-def _has_this_python() -> bool:
-    asked = [_PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return Path(_PYTHON).exists() and subprocess.check_output(asked, text=True).strip() == here
-
-
-def _everybody_may_read(path: Path) -> bool:
-    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
-
-
 @pytest.fixture(
     scope="module", params=[pytest.param(False, marks=pytest.mark.slow, id="cold"), pytest.param(True, id="warm")]
 )
 def found(request: pytest.FixtureRequest, machine: Machine) -> dict[str, tuple[str, str]]:
     """Status and output of every attack, executed by an ordinary user."""
-    paths = [str(ROOT / "src"), site.getsitepackages()[0]]
-    if not _has_this_python():
-        pytest.skip("the system's interpreter cannot use the installed packages")
-    if not all(_everybody_may_read(Path(path)) for path in paths):
-        pytest.skip("an ordinary user cannot read this checkout")
     programs = {attack.name: ATTEMPT + machine.told(attack.program) for attack in ATTACKS}
     programs["honest"] = "def task_func():\n    return 42\n"
-    done = subprocess.run(
-        ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", _PYTHON, "-c", _EXECUTOR],
-        input=json.dumps({"test": TEST, "programs": programs, "warm": request.param}),
-        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = json.dumps({"test": TEST, "programs": programs, "warm": request.param})
+    done = as_ordinary_user(_USER, _EXECUTOR, text=asked)
     assert done.returncode == 0, done.stderr
     return {name: tuple(told) for name, told in json.loads(done.stdout).items()}
 
@@ -117,6 +90,6 @@ def _processes_of_the_user() -> list[str]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess):
-            if process.uids().real == int(_USER):
+            if process.uids().real == _USER:
                 found.append(" ".join(process.cmdline()))
     return found

@@ -56,7 +56,6 @@ exec "$@"
 
 @cache
 def find_bubblewrap() -> str:
-    """Path of the bwrap program."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailableError(
@@ -264,7 +263,6 @@ class ColdProcess(SandboxedProcess):
         return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
 
     def close(self) -> None:
-        """End what runs, and give everything back."""
         self.kill()
         self._process.wait()
         for stream in self._streams:

@@ -58,7 +58,6 @@ class CgroupDir:
 
     @property
     def description(self) -> str:
-        """For people, such as 'cgroup v1: memory, pids, cpuacct'."""
         return f"cgroup v{self.version}: {', '.join(name for name in self.folders if name)}"
 
 
@@ -121,11 +120,9 @@ class SlotGroup:
         return not refused
 
     def begin(self) -> None:
-        """Count from here."""
         self._base = self._counted()
 
     def usage(self) -> GroupUsage:
-        """What was used since begin()."""
         now, base = self._counted(), self._base
         is_counted = now.cpu_seconds is not None and base.cpu_seconds is not None
         cpu_seconds = (now.cpu_seconds or 0.0) - (base.cpu_seconds or 0.0) if is_counted else None
@@ -164,7 +161,6 @@ class SlotGroup:
         return not pids
 
     def close(self) -> None:
-        """End what is left and remove the group."""
         self.kill_all()
         for folder in self._distinct:
             give_up_at = time.monotonic() + _SECONDS_TO_END
@@ -217,7 +213,6 @@ class SlotGroupPool:
             self._free.append(group)
 
     def close(self) -> None:
-        """Remove the groups."""
         with self._lock:
             groups, self._free = self._free, []
         for group in groups:

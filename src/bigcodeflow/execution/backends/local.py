@@ -187,7 +187,6 @@ class LocalBackend:
         return Outcome(exit=f"{NOT_STARTED}{problem}")
 
     def close(self) -> None:
-        """End what is kept warm."""
         with self._lock:
             if self._warm:
                 self._warm.close()

@@ -103,7 +103,6 @@ class OutputTail:
         self._limit, self._data, self.truncated = limit, bytearray(), False
 
     def feed(self, data: bytes) -> None:
-        """Add what was read."""
         self._data += data
         if len(self._data) > self._limit:
             self.truncated = True
@@ -123,16 +122,13 @@ class FrameReader:
         self.violations: list[str] = []
 
     def count(self, event: str) -> int:
-        """Frames of an event so far."""
         return sum(frame["event"] == event for frame in self.frames)
 
     @property
     def ended(self) -> bool:
-        """Whether the last frame is there."""
         return bool(self.frames) and self.frames[-1]["event"] in LAST_EVENTS
 
     def feed(self, data: bytes) -> None:
-        """Read the frames that the data completes."""
         self._bytes += len(data)
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:

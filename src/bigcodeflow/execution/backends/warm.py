@@ -135,7 +135,6 @@ class WarmProcess(SandboxedProcess):
                 group.enter(pid)
 
     def close(self) -> None:
-        """End what runs, and give everything back."""
         self.kill()
         if self.group:
             self._groups.give(self.group)

@@ -87,7 +87,6 @@ class _Choice:
         self._alterations: list[Alteration] = []
 
     def altered_test(self) -> AlteredTest:
-        """The text with everything that was chosen."""
         turns = {one: _seeded(self._test, one, "pins").randrange(2) for one in self._tests}
         pins = {one: self._pin_changes(one) for one in self._tests if (turns[one] + self._variant) % 2 == 0}
         open_tests = set(self._tests) - {one for one, changes in pins.items() if changes}
@@ -349,8 +348,6 @@ _MOST_DEPTH = 12
 
 
 class _ClosedExpressions:
-    """Judges the expressions of one function of a test text."""
-
     def __init__(self, scope: Scope) -> None:
         self._scope, self._parsed = scope, scope.parsed
         fixtures = [one.node for key, one in scope.parsed.scopes.items() if key in ("self.setUp", "self.setUpClass")]

@@ -46,7 +46,6 @@ class Contradictions:
         self._new: dict[str, Row] = {}
 
     def add(self, row: Row) -> None:
-        """Keep a row."""
         key = row["verdict_key"]
         self.rows[key] = self._new[key] = self.by_source[row["source"]] = row
 

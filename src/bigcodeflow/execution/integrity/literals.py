@@ -31,7 +31,6 @@ class Tolerance(NamedTuple):
     relative: float = 0.0
 
     def around(self, value: float) -> float:
-        """The distance at this value."""
         return self.absolute + self.relative * abs(value)
 
 

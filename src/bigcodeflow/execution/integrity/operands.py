@@ -66,11 +66,9 @@ class Source:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
 
     def segment(self, node: ast.expr) -> str:
-        """The node as it is written."""
         return self.slice(*self.span(node))
 
     def slice(self, start: int, end: int) -> str:
-        """The text between two bytes."""
         return self._bytes[start:end].decode()
 
     def line(self, position: int) -> int:
@@ -324,7 +322,6 @@ class Writer:
         return self.source.change(node, form.format(self.source.segment(node)))
 
     def negated(self, node: ast.expr) -> list[Replacement]:
-        """The opposite of a condition."""
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return self.source.change(node, f"bool({self.source.segment(inner)})", NEGATION)
@@ -347,6 +344,5 @@ def expression_of(text: str) -> ast.expr | None:
 
 
 def evaluated_text(text: str) -> tuple[Any] | None:
-    """The value of a literal's text, in a tuple."""
     parsed = expression_of(f"({text}\n)")
     return None if parsed is None else evaluated(parsed)

@@ -66,7 +66,6 @@ def is_assertion(node: ast.AST) -> bool:
 
 
 def assertions_in(nodes: Iterable[ast.AST]) -> list[Assertion]:
-    """The assertions among nodes."""
     found = (node for node in nodes if isinstance(node, ast.Assert | ast.Call))
     return [node for node in found if isinstance(node, ast.Assert) or is_assertion(node)]
 
