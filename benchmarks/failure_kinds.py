@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,10 +80,11 @@ def executed(data: Path) -> list[Compared]:
             missing_imports=frozenset(),
             environment_sha=sha,
             limits=limits,
-            setup_names=setup_names(tasks[label["task_id"]]["code_prompt"]),
         )
         for label in wanted
     ]
+    prompts = [tasks[label["task_id"]]["code_prompt"] for label in wanted]
+    items = [replace(one, setup_names=setup_names(prompt)) for one, prompt in zip(items, prompts, strict=True)]
     with closing(LocalBackend(environment, limits, warm=True)) as backend, ThreadPoolExecutor(2) as pool:
         backend.check()
         items = list(backend.prepare(items))

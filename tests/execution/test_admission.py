@@ -35,24 +35,15 @@ def test_as_many_samples_start_as_there_are_cores() -> None:
         assert third.wait(2)
 
 
-def test_a_sleeping_sample_holds_no_core() -> None:
-    """When it is seen that a sample uses nothing, another may start."""
-    admission = Admission(cores=1)
+@pytest.mark.parametrize(("cores", "busy", "idle"), [(1, 1.0, 0.0), (2, 2.0, 0.9)])
+def test_a_sample_holds_the_cores_that_it_keeps_busy(cores: int, busy: float, idle: float) -> None:
+    """One that computes in two processes leaves none of two cores, and one that sleeps leaves the only one."""
+    admission = Admission(cores=cores)
     with admission.admitted(1) as on_usage:
+        on_usage(busy, 10.0)
         second = _enter(admission)
         assert not second.wait(0.3)
-        on_usage(0.0, 10.0)
-        assert second.wait(2)
-
-
-def test_a_sample_with_many_busy_processes_holds_their_cores() -> None:
-    """A sample that keeps two cores busy leaves none of two."""
-    admission = Admission(cores=2)
-    with admission.admitted(1) as on_usage:
-        on_usage(2.0, 10.0)
-        second = _enter(admission)
-        assert not second.wait(0.3)
-        on_usage(0.9, 10.0)
+        on_usage(idle, 10.0)
         assert second.wait(2)
 
 

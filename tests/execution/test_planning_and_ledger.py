@@ -110,7 +110,6 @@ def _key(**changes: object) -> str:
 def test_the_key_is_the_content() -> None:
     """Equal work has one key; program, test, environment and limits each make another."""
     assert _key() == _key(missing_imports=frozenset({"numpy"})) == _key(ground_truth_cpu_seconds=240.0)
-    assert _key(expected_seconds=9.0, expected_memory_mib=9.0) == _key()
     assert len({_key(), _key(limits=LimitsConfig(output_kib=1)), _key(allow_unisolated=True)}) == 3
     others = {
         _key(program="x"),

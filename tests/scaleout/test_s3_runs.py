@@ -95,12 +95,16 @@ def _slow_samples(folder: Path, count: int) -> Path:
     return path
 
 
-def _evaluate(samples: Path, store: str, machine: Path) -> "subprocess.Popen[bytes]":
+def _evaluation(samples: Path, store: str, out: Path | str, *settings: str) -> list[str]:
     command = [str(Path(sys.executable).with_name("bigcodeflow")), "evaluate", "--samples", str(samples)]
-    command += ["--dataset", "starter", "--ids", "0", "--workers", "1", "--out", "out", "--store", store]
+    command += ["--dataset", "starter", "--ids", "0", "--workers", "1", "--out", str(out), "--store", store]
+    return [*command, *(f"--set={setting}" for setting in settings)]
+
+
+def _evaluate(samples: Path, store: str, machine: Path) -> "subprocess.Popen[bytes]":
     machine.mkdir(exist_ok=True)
     return subprocess.Popen(
-        [*command, "--set", "execution.slots_per_worker=1"], cwd=machine,
+        _evaluation(samples, store, "out", "execution.slots_per_worker=1"), cwd=machine,
         env=os.environ | {"BIGCODEFLOW_REPLICAS": str(machine / "replicas")},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip

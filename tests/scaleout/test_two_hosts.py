@@ -15,7 +15,7 @@ from bigcodeflow.store import open_store
 from tests.scaleout.hosts import wait_for
 from tests.store.s3 import variables
 
-from .test_s3_runs import _MEASURED, _outcome, _slow_samples
+from .test_s3_runs import _MEASURED, _evaluation, _outcome, _slow_samples
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.long, pytest.mark.usefixtures("starter_environment")]
 
@@ -91,12 +91,6 @@ def hosts(tmp_path: Path) -> Iterator[TwoHosts]:
         yield hosts
     finally:
         hosts.close()
-
-
-def _evaluation(samples: Path, store: str, out: Path, *settings: str) -> list[str]:
-    command = [str(Path(sys.executable).with_name("bigcodeflow")), "evaluate", "--samples", str(samples)]
-    command += ["--dataset", "starter", "--ids", "0", "--workers", "1", "--out", str(out), "--store", store]
-    return [*command, *(text for setting in settings for text in ("--set", setting))]
 
 
 def _rows(out: Path) -> list[dict]:

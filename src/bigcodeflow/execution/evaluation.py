@@ -126,7 +126,7 @@ def _item(
     test: str = "",
 ) -> WorkItem:
     cost, fact = costs(task), fact_of(task)  # those of the task's own test, whichever text is executed
-    return work_item(
+    item = work_item(
         program=program,
         task=task | {"test": test} if test else task,
         missing_imports=missing_imports,
@@ -134,10 +134,9 @@ def _item(
         limits=config.limits,
         allow_unisolated=config.allow_unisolated,
         ground_truth_cpu_seconds=fact.cpu_seconds if fact else 0.0,
-        expected_seconds=cost.seconds,
-        expected_memory_mib=cost.memory_mib,
-        setup_names=setup_names(task["code_prompt"]),
     )
+    names = setup_names(task["code_prompt"])
+    return replace(item, expected_seconds=cost.seconds, expected_memory_mib=cost.memory_mib, setup_names=names)
 
 
 class Checking(NamedTuple):

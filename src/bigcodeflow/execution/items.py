@@ -103,9 +103,6 @@ def work_item(
     limits: LimitsConfig,
     allow_unisolated: bool = False,
     ground_truth_cpu_seconds: float = 0.0,
-    expected_seconds: float = 1.0,
-    expected_memory_mib: float = 200.0,
-    setup_names: frozenset[str] = frozenset(),
 ) -> WorkItem:
     """The execution of a program against a task's test, with its content key.
 
@@ -125,17 +122,7 @@ def work_item(
     identity = [HARNESS_VERSION, program, task["test"], expected, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()
-    return WorkItem(
-        verdict_key=hashlib.sha256(text).hexdigest(),
-        program=program,
-        test=task["test"],
-        expected_tests=expected,
-        time_seconds=time_seconds,
-        missing_imports=missing_imports,
-        expected_seconds=expected_seconds,
-        expected_memory_mib=expected_memory_mib,
-        setup_names=setup_names,
-    )
+    return WorkItem(hashlib.sha256(text).hexdigest(), program, task["test"], expected, time_seconds, missing_imports)
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:
@@ -192,12 +179,9 @@ def fact_of(task: Mapping[str, Any]) -> Fact | None:
 @cache
 def _facts() -> Mapping[str, Fact]:
     with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["test_sha256"]: Fact(
-                Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])), float(row["cpu_seconds"])
-            )
-            for row in csv.DictReader(file)
-        }
+        rows = list(csv.DictReader(file))
+    costs = (Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])) for row in rows)
+    return {row["test_sha256"]: Fact(cost, float(row["cpu_seconds"])) for row, cost in zip(rows, costs, strict=True)}
 
 
 def expectations(

@@ -9,7 +9,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from tests.execution.conftest import judged
 
 from .attacks import TEST
 
@@ -40,14 +40,13 @@ def test_a_sample_reaches_no_socket_of_its_neighbours(starter_environment: Insta
     """Of 112 samples in flight in one zygote, no honest one ends by a word that a hostile one wrote."""
     backend = LocalBackend(starter_environment, LimitsConfig(time_seconds=60, memory_mib=300), warm=True)
 
-    def judged(program: str) -> dict:
-        item = WorkItem("key", program, TEST, ("test_answer",), 60.0, frozenset())
-        return verdict(item, backend.execute(item), backend=backend.name, environment_sha="sha")
+    def judge(program: str) -> dict:
+        return judged(backend, WorkItem("key", program, TEST, ("test_answer",), 60.0, frozenset()))
 
     with ThreadPoolExecutor(_HONEST + _HOSTILE) as pool:
         assert backend.check().warm
-        honest = [pool.submit(judged, _SLEEPS) for _ in range(_HONEST)]
-        hostile = [pool.submit(judged, _WRITES_TO_EVERYTHING) for _ in range(_HOSTILE)]
+        honest = [pool.submit(judge, _SLEEPS) for _ in range(_HONEST)]
+        hostile = [pool.submit(judge, _WRITES_TO_EVERYTHING) for _ in range(_HOSTILE)]
         found = [one.result() for one in honest]
         attacked = {one.result()["status"] for one in hostile}
     backend.close()

@@ -235,9 +235,8 @@ def find_cgroup_dir(
         for parent in (folder, beside) if is_ours else (folder,):
             with suppress(OSError):
                 enabled = (parent / "cgroup.subtree_control").read_text().split()
-                if {"memory", "pids"} <= set(enabled) and all(
-                    os.access(path, os.W_OK) for path in (parent, parent / "cgroup.procs")
-                ):
+                is_writable = os.access(parent, os.W_OK) and os.access(parent / "cgroup.procs", os.W_OK)
+                if is_writable and {"memory", "pids"} <= set(enabled):
                     return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
     folders = {
         controller: folder
