@@ -11,20 +11,12 @@ from typing import TYPE_CHECKING, cast
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, InstalledEnvironment
+from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError, SchedulerSilentError, fan_out, slots_of
 from bigcodeflow.execution.items import LONG_SECONDS, Batch, WorkItem, plan_batches
-from bigcodeflow.execution.verdicts import (
-    ONCE,
-    Ledger,
-    RerunPolicy,
-    Verdict,
-    lost_verdict,
-    verdict,
-    worth_another_round,
-    worth_repeating,
-)
+from bigcodeflow.execution.verdicts import ONCE, Ledger, RerunPolicy, Verdict
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -100,10 +92,10 @@ class Executor:
     def execute(self, backend: Backend, item: WorkItem) -> Verdict:
         """The verdict of one execution; one that was disturbed from outside is repeated."""
         outcome, attempts = backend.execute(item), 1
-        while worth_repeating(outcome) and attempts < _ATTEMPTS:
+        while verdicts.worth_repeating(outcome) and attempts < _ATTEMPTS:
             outcome, attempts = backend.execute(item), attempts + 1
         name, sha = outcome.backend or backend.name, outcome.environment_sha or self.environment.environment_sha
-        return verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
+        return verdicts.verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
 
 
 def execute_items(
@@ -154,7 +146,7 @@ def execute_items(
 def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
     """Items worth another round; alone in its batch, one that takes its worker down takes no other with it."""
     lines = Ledger(executor.ledger_folder).read()
-    failed = {line["verdict_key"] for line in lines if worth_another_round(line)}
+    failed = {line["verdict_key"] for line in lines if verdicts.worth_another_round(line)}
     again = [item for item in items if item.verdict_key in failed]
     still_open = sorted(executor.open_items(again) if again else [], key=lambda item: item.verdict_key)
     return [replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS)) for item in still_open]
@@ -243,13 +235,13 @@ def _run_batches(client: "Client", executor: Executor, batches: list[Batch], rep
     patience_seconds = executor.config.cluster.patience_seconds
     for batch, result, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
         if error is None:
-            verdicts, warnings = result
+            returned, warnings = result
             replay(warnings)
-            for found in verdicts:
+            for found in returned:
                 ledger.append(found, "driver")
         elif isinstance(error, KilledWorker):
             for item in executor.open_items(batch.items, batch.name):
-                lost = lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
+                lost = verdicts.lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
                 ledger.append(lost, batch.name)
         elif isinstance(error, BigCodeFlowError):
             raise error

@@ -69,8 +69,8 @@ def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: 
 
 def blocked_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
     """The verdict of a sample that the safety policy does not let run."""
-    unrun = verdict(item, Outcome(exit="not started"), backend=backend, environment_sha=environment_sha)
-    return unrun | {"status": "fail", "failure_kind": "safety_policy", "module_trace": reason}
+    unrun = lost_verdict(item, reason, backend=backend, environment_sha=environment_sha)
+    return unrun | {"status": "fail", "failure_kind": "safety_policy", "exit": "not started"}
 
 
 def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:

@@ -77,12 +77,10 @@ def _listing(folder: Path) -> tuple[set[str], set[str]]:
 
 
 class _Imports(NamedTuple):
-    """What a text imports, as far as its statements tell."""
+    """What a text imports: top-level modules anywhere, and dotted names at its beginning that may be modules."""
 
     everywhere: frozenset[str]
-    """Top-level modules, wherever in the text."""
     leading: tuple[str, ...]
-    """Dotted names at its beginning that may be modules, in order."""
     whole: bool
     """Nothing in the text can change what a later import does."""
 
