@@ -8,8 +8,8 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
-from bigcodeflow.leaderboard import change_line, entry_line, rankings
-from bigcodeflow.leaderboard.entries import interval_of, points, score
+from bigcodeflow.leaderboard.entries import entry_line, points, rankings, score
+from bigcodeflow.leaderboard.history import change_line
 from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
@@ -59,7 +59,7 @@ def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> No
             "model": rank.entry.title,
             "setting": rank.entry.setting,
             "pass@1": score(rank.entry.pass_at_1),
-            "95 % interval": interval_of(rank.entry),
+            "95 % interval": rank.entry.interval,
             "origin": rank.entry.origin,
             "less published": points(rank.difference_points),
         }
@@ -94,7 +94,7 @@ def _page(update: LeaderboardUpdate) -> Iterator[str]:
                 yield f"## {heading}\n\n{_list(lines)}"
         yield f"{changes.unchanged:,} entries are unchanged."
     if update.refusals:
-        yield "## Runs that cannot be shown\n\n" + _list(str(refusal) for refusal in update.refusals)
+        yield "## Runs that cannot be shown\n\n" + _list(update.refusals)
     if update.published is not None:
         written = _list(f"`{path}`" for path in update.published.written) or "Nothing: the hub shows this already."
         yield f"## On the hub\n\n{written}"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.environments import FOLDER_DIGITS, definition_names, load_definition
+from bigcodeflow.environments import definition_names, load_definition
+from bigcodeflow.environments.definition import environment_folder
 from bigcodeflow.environments.images import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, copied_from_context, instructions, program
@@ -99,8 +100,7 @@ def test_the_container_filter_leaves_what_sandboxes_are_made_with() -> None:
 
 def _require_data(folder: Path, *missing: str) -> "subprocess.CompletedProcess[str]":
     """The program that the sandbox image's build ends with, over an environment that lacks such files."""
-    definition = load_definition("starter")
-    root = folder / f"starter-{definition.key[:FOLDER_DIGITS]}"
+    root = folder / environment_folder(load_definition("starter")).name
     (root / "venv" / "bin").mkdir(parents=True)
     (root / "venv" / "bin" / "python").symlink_to(sys.executable)
     told = {"name": "starter", "base_prefix": sys.base_prefix, "variables": {}, "environment_sha": "sha"}

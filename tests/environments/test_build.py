@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments import (
+from bigcodeflow.environments import InstalledEnvironment, definition_names, find_environment, load_definition
+from bigcodeflow.environments.build import build_environment
+from bigcodeflow.environments.definition import (
+    DataFile,
     EnvironmentDefinition,
-    InstalledEnvironment,
-    build_environment,
-    definition_names,
-    find_environment,
+    environment_folder,
     installed_environments,
-    load_definition,
+    read_manifest,
     remove_environment,
 )
-from bigcodeflow.environments.definition import DataFile, environment_folder, read_manifest
 
 WORDS = b"some words"
 

@@ -10,8 +10,9 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
-from bigcodeflow import leaderboard as boards
 from bigcodeflow.core.paths import shipped
+from bigcodeflow.leaderboard.entries import published_entries
+from bigcodeflow.leaderboard.history import find_snapshot, record_snapshot
 from bigcodeflow.leaderboard.update import LeaderboardConfig
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
@@ -129,9 +130,9 @@ def test_the_leaderboard_is_kept_current_and_names_regressions(
 ) -> None:
     """One key holds the boards of now; a score that was higher in the last snapshot is a regression with its name."""
     store = settings().store
-    best, *others = boards.published_entries()
+    best, *others = published_entries()
     better = best.model_copy(update={"pass_at_1": best.pass_at_1 + 0.05})
-    boards.record_snapshot(store, [better, *others], datetime(2026, 1, 1, tzinfo=UTC))
+    record_snapshot(store, [better, *others], datetime(2026, 1, 1, tzinfo=UTC))
     config = LeaderboardConfig(store=store, out=str(tmp_path / "board"), fail_on_regression=True)
     state = leaderboard(config, return_state=True)
     assert state.is_failed()
@@ -145,7 +146,7 @@ def test_the_leaderboard_is_kept_current_and_names_regressions(
 
     again = leaderboard(config, return_state=True)
     assert again.is_completed(), "the drop is in the last snapshot now"
-    assert again.result() == boards.find_snapshot(store, "latest").name
+    assert again.result() == find_snapshot(store, "latest").name
     assert f"{len(others) + 1:,} entries are unchanged." in shown(prefect_client, run_id(again))["leaderboard-changes"]
 
 

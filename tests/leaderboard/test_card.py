@@ -4,7 +4,7 @@ import yaml
 from huggingface_hub import ModelCardData, parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from bigcodeflow.leaderboard import card
+from bigcodeflow.leaderboard.outputs import card
 
 
 def test_eval_results_are_the_hubs_format(entry):

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from bigcodeflow.leaderboard import changes, measured_entries
+from bigcodeflow.leaderboard.history import changes
+from bigcodeflow.leaderboard.measured_entries import measured_entries
 from tests.leaderboard.conftest import ALLOW
 
 

@@ -11,8 +11,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bigcodeflow.leaderboard import LeaderboardEntry, Snapshot, files, published_entries, rankings, snapshot_of
-from bigcodeflow.leaderboard.entries import RunLink
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink, published_entries, rankings
+from bigcodeflow.leaderboard.history import Snapshot, snapshot_of
+from bigcodeflow.leaderboard.outputs import files
 from tests.conftest import ROOT
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

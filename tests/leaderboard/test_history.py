@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.leaderboard import find_snapshot, record_snapshot, snapshot_of
-from bigcodeflow.leaderboard.history import read_snapshot, snapshot_paths
+from bigcodeflow.leaderboard.history import find_snapshot, read_snapshot, record_snapshot, snapshot_of, snapshot_paths
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from bigcodeflow.core.errors import PublishingError
-from bigcodeflow.leaderboard import publish, record_snapshot
-from bigcodeflow.leaderboard.hub import repository_files
+from bigcodeflow.leaderboard.history import record_snapshot
+from bigcodeflow.leaderboard.hub import publish, repository_files
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 REPOSITORY = "acme/board"

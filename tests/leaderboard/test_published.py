@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.leaderboard import published_entries
+from bigcodeflow.leaderboard.entries import published_entries
 from tests.conftest import ROOT
 
 HEADER = "model,full_complete,full_instruct,hard_complete,hard_instruct,size_b,date\n"

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,7 @@ def test_down_leaves_a_stranger_alone_that_has_the_number_of_an_ended_server(ser
     mine = identify(os.getpid())
     assert mine is not None
     service.folder.root.mkdir()
-    former = mine.model_copy(update={"started": "another boot"})
+    former = replace(mine, started="another boot")
     service.folder.write(ServiceRecord(server=former, worker=former))
     assert stop_service(service.folder, wait=False, notify=lambda line: None) == ()
 

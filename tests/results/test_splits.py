@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.leaderboard import entry_of
+from bigcodeflow.leaderboard.measured_entries import entry_of
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog

@@ -18,6 +18,8 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.environments.build import build_environment
+from bigcodeflow.environments.definition import environment_folder, remove_environment
 
 if TYPE_CHECKING:
     from bigcodeflow.pipeline.environment_check import EnvironmentCheck
@@ -106,7 +108,7 @@ def build(
         template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")
     else:
-        built = environments.build_environment(definition, **shared)
+        built = build_environment(definition, **shared)
         sha = built.environment_sha[:12]
         notice(f"{definition.purpose} environment {definition.name} is ready: {built.root} (sha {sha})")
         for path in built.missing_data:
@@ -132,7 +134,7 @@ def list_environments() -> None:
         definition = environments.load_definition(name)
         mine = [environment for environment in built if environment.name == name]
         for environment in mine:
-            current = environment.root.name.endswith(definition.key[: environments.FOLDER_DIGITS])
+            current = environment.root == environment_folder(definition)
             state, sha = "built" if current else "outdated", environment.environment_sha[:12]
             rows.append((name, definition.purpose, sha, state, str(environment.root)))
         if not mine:
@@ -233,7 +235,7 @@ def _report(checked: "EnvironmentCheck", name: str, *, adversaries: bool, times:
 @app.command()
 def remove(name: _Name) -> None:
     """Delete every build of an environment."""
-    for folder in environments.remove_environment(name):
+    for folder in remove_environment(name):
         notice(f"removed {folder}")
 
 

@@ -1,20 +1,20 @@
 """`bigcodeflow leaderboard`: recorded runs beside the published figures, with a history."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from bigcodeflow import leaderboard
 from bigcodeflow.cli.console import notice, notices, out, print_line
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Cell, Column, Table
-from bigcodeflow.leaderboard import MAX_DROP_POINTS, Allowance, LeaderboardEntry
-from bigcodeflow.leaderboard.entries import interval_of, points, score
+from bigcodeflow.leaderboard import history, hub, outputs
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, entry_line, points, published_entries, rankings, score
+from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of, measured_entries
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import write_atomically
 
@@ -52,7 +52,7 @@ def show(
         Column("origin", wrap="never"),
         Column("published", wrap="never"),
     )
-    for ranking in leaderboard.rankings(_entries(store, run, allow)):
+    for ranking in rankings(_entries(store, run, allow)):
         if (ranking.subset, ranking.split) != (subset, split):
             continue
         ranks = [rank for rank in ranking.ranks if origin in {"all", rank.entry.origin}]
@@ -63,7 +63,7 @@ def show(
             if rank.published is not None:
                 published = f"{score(rank.published)} ({points(rank.difference_points)})"
             model = "\n".join(filter(None, (entry.title, entry.setting)))
-            cells = (rank.position, score(entry.pass_at_1), interval_of(entry), model, entry.origin, published)
+            cells = (rank.position, score(entry.pass_at_1), entry.interval, model, entry.origin, published)
             rows.append([Cell(cell, "strong" if entry.origin == "ours" else "") for cell in cells])
         out.print(Table.of(columns, rows, title=ranking.title))
         if len(shown) < len(ranks):
@@ -82,8 +82,8 @@ def write(
     What is written is also recorded as a dated snapshot in the store, unless the latest one says the same.
     """
     entries = _entries(store, run, allow)
-    snapshot = leaderboard.record_snapshot(store, entries, datetime.now(UTC))
-    for name, content in leaderboard.files(snapshot).items():
+    snapshot = history.record_snapshot(store, entries, datetime.now(UTC))
+    for name, content in outputs.files(snapshot).items():
         print_line(write_atomically(out_folder / name, content))
     ours = sum(entry.origin == "ours" for entry in entries)
     notice(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
@@ -101,21 +101,21 @@ def diff(
     ] = False,
     max_drop: Annotated[
         float, typer.Option(min=0, help="Points that a score may drop where its tasks cannot be compared one by one.")
-    ] = MAX_DROP_POINTS,
+    ] = history.MAX_DROP_POINTS,
     allow: _Allow = None,
     store: RecordedStore = _STORE,
 ) -> None:
     """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
 
     def entries(name: str) -> Sequence[LeaderboardEntry]:
-        return _entries(store, None, allow) if name == "now" else leaderboard.find_snapshot(store, name).entries
+        return _entries(store, None, allow) if name == "now" else history.find_snapshot(store, name).entries
 
-    found = leaderboard.changes(entries(before), entries(after), store_root=store, max_drop_points=max_drop)
+    found = history.changes(entries(before), entries(after), store_root=store, max_drop_points=max_drop)
     for heading, lines in (
-        ("regression", [leaderboard.change_line(change) for change in found.regressions]),
-        ("changed", [leaderboard.change_line(change) for change in found.changed if not change.regression]),
-        ("new", [leaderboard.entry_line(entry) for entry in found.new]),
-        ("gone", [leaderboard.entry_line(entry) for entry in found.gone]),
+        ("regression", [history.change_line(change) for change in found.regressions]),
+        ("changed", [history.change_line(change) for change in found.changed if not change.regression]),
+        ("new", [entry_line(entry) for entry in found.new]),
+        ("gone", [entry_line(entry) for entry in found.gone]),
     ):
         for line in lines:
             print_line(f"{heading:<10} {line}")
@@ -145,9 +145,9 @@ def publish(
     if not any(entry.origin == "ours" for entry in entries):
         raise ArtifactError(f"{store}: has no run that can be published: see the reasons above, or run a model first")
     now = datetime.now(UTC)
-    take = leaderboard.snapshot_of if dry_run else leaderboard.record_snapshot
+    take = history.snapshot_of if dry_run else history.record_snapshot
     snapshot = take(store, entries, now)
-    done = leaderboard.publish(snapshot, repository, dry_run=dry_run)
+    done = hub.publish(snapshot, repository, dry_run=dry_run)
     for path in done.written:
         print_line(f"{'would write' if dry_run else 'wrote'} {path}")
     if not done.written:
@@ -167,14 +167,14 @@ def card(
     store: RecordedStore = _STORE,
 ) -> None:
     """Print what the model's own repository on the hub can show of a run, as YAML."""
-    entry = leaderboard.entry_of(find_run(store, run), allow=allow or ())
-    typer.echo(leaderboard.card(entry, form), nl=False)
+    entry = entry_of(find_run(store, run), allow=allow or ())
+    typer.echo(outputs.card(entry, form), nl=False)
 
 
-def _entries(store: str, runs: Sequence[str] | None, allow: Iterable[Allowance] | None) -> tuple[LeaderboardEntry, ...]:
+def _entries(store: str, runs: Sequence[str] | None, allow: Sequence[Allowance] | None) -> tuple[LeaderboardEntry, ...]:
     """Published and measured entries; runs that are refused are named."""
-    measured = leaderboard.measured_entries(store, runs=runs or (), allow=allow or ())
+    measured = measured_entries(store, runs=runs or (), allow=allow or ())
     for refusal in measured.refusals:
         notices.print("[yellow]left out:[/yellow]", end=" ")
-        notice(str(refusal))
-    return (*leaderboard.published_entries(), *measured.entries)
+        notice(refusal)
+    return (*published_entries(), *measured.entries)

@@ -151,7 +151,7 @@ def _prepare_prefect() -> bool:
     """
     state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
     if not os.environ.get("PREFECT_API_URL") and (state / "service.json").is_file():
-        from bigcodeflow.prefect_service import ServiceFolder, running_server
+        from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
 
         settings = running_server(ServiceFolder(state))
         if settings is not None:

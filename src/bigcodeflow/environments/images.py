@@ -1,6 +1,7 @@
 """Sandbox environments elsewhere: images of Docker and Podman, and templates of E2B, out of the one Dockerfile."""
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -8,69 +9,49 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
 from bigcodeflow.core.paths import cache_folder, shipped
+from bigcodeflow.environments.build import OnLine
 from bigcodeflow.environments.definition import (
-    FOLDER_DIGITS,
     LOCK,
     MANIFEST,
     EnvironmentDefinition,
     RemoteEnvironment,
+    environment_folder,
     load_definition,
 )
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import write_atomically
 
-OnLine = Callable[[str], None]
-
 DOCKERFILE = "deployments/sandbox/Dockerfile"
 #: Python that a definition asks for → the image that has it; the first is for those that ask for none.
 BASE_IMAGES = {"": "python:3.11.14-slim-bookworm", "3.10": "python:3.10.19-slim-bookworm"}
-#: Where the Dockerfile looks for data files, each at its own path.
-_DATA = "deployments/sandbox/data"
-
-#: Where environments lie in an image.
-_ROOT = "/opt/environments"
+#: Of the labels of our images.
 _PREFIX = "bigcodeflow."
-_LAST_LINES = 15
-#: Of each line in an error: the engine's own repeat a whole step of the Dockerfile.
-_LINE_CHARACTERS = 300
-#: After it BuildKit says once more which step failed.
-_SUMMARY = "------"
-
-#: Of a template's sandboxes; room for one sample with the original's 4 GiB beside others.
-CORES, MEMORY_MIB = 2, 8192
 
 
 def base_image_of(definition: EnvironmentDefinition) -> str:
-    """The official image with the Python of an environment.
-
-    Raises:
-        EnvironmentUnusableError: none is known for that version.
-    """
-    try:
-        return BASE_IMAGES[definition.python]
-    except KeyError:
+    """The official image with the Python of an environment."""
+    if definition.python not in BASE_IMAGES:
         raise EnvironmentUnusableError(
             f"environment {definition.name} needs Python {definition.python}, which no known base image has: name one "
             "with --base-image"
-        ) from None
+        )
+    return BASE_IMAGES[definition.python]
 
 
 def build_context() -> Path:
-    """The folder that the Dockerfile copies from: the checkout.
-
-    Raises:
-        EnvironmentUnusableError: this is an installed package, which does not carry its own source tree.
-    """
+    """The folder that the Dockerfile copies from: the checkout, which an installed package does not carry."""
     try:
         return shipped(DOCKERFILE).parents[2]
     except ArtifactError:
@@ -83,7 +64,7 @@ def build_context() -> Path:
 @contextmanager
 def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
     """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
-    place = context / _DATA
+    place = context / "deployments/sandbox/data"
     lent = [one.path for one in definition.data if folder and (folder / one.path).is_file()]
     lent = [path for path in lent if not (place / path).exists()]
     try:
@@ -118,22 +99,17 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
     """The environment that an image holds, from the engine's description of the image.
 
     Its sha is that of the environment and the whole image: programs and system libraries decide verdicts too.
-
-    Raises:
-        EnvironmentUnusableError: it holds another environment, an older definition of it, or another version's.
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
+    ours = {label.removeprefix(_PREFIX): text for label, text in labels.items() if label.startswith(_PREFIX)}
     for label, value in _labels_of(load_definition(name)).items():
-        found = labels.get(label)
-        if found != value:
-            what = label.removeprefix(_PREFIX)
+        if ours.get(label) != value:
             raise EnvironmentUnusableError(
-                f"image {image_name} has {what} {(found or 'none')[:20]}, and {value[:20]} is needed: "
+                f"image {image_name} has {label} {ours.get(label, 'none')[:20]}, and {value[:20]} is needed: "
                 f"run `bigcodeflow env build {name} --backend docker`"
             )
-    image_id = str(image["Id"])
-    sha = hashlib.sha256(f"{labels[f'{_PREFIX}environment_sha']} {image_id}".encode()).hexdigest()
-    return RemoteEnvironment(name, sha, lock_sha256=labels[f"{_PREFIX}lock_sha256"], reference=image_id)
+    sha = hashlib.sha256(f"{ours['environment_sha']} {image['Id']}".encode()).hexdigest()
+    return RemoteEnvironment(name, sha, lock_sha256=ours["lock_sha256"], reference=str(image["Id"]))
 
 
 def build_image(
@@ -151,16 +127,13 @@ def build_image(
 
     Args:
         definition: what it is to hold.
-        on_line: called with each line of the build.
+        on_line: gets each line of the build.
         url: address of the engine; empty takes DOCKER_HOST or Docker's own.
         base_image: instead of the official image of the Python that is asked for.
         data_folder: holds data files, which are not downloaded then.
         secrets: files that the build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates (a PEM bundle).
         network: of the build, such as 'host'; empty takes the engine's own.
         rebuild: take nothing from the engine's cache.
-
-    Raises:
-        EnvironmentUnusableError: there is no client, no checkout or no base, or the build failed.
     """
     context = build_context()
     program = "podman" if "podman" in url or not shutil.which("docker") else "docker"
@@ -171,9 +144,9 @@ def build_image(
         )
     address = {"docker": ["--host", url], "podman": ["--remote", "--url", url]}[program] if url else []
     client = [program, *address]
-    arguments = {"BASE_IMAGE": base_image or base_image_of(definition), "ENVIRONMENT": definition.name}
-    options = ["--progress=plain"] if program == "docker" else []
-    options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    base = base_image or base_image_of(definition)
+    options = [f"--build-arg=BASE_IMAGE={base}", f"--build-arg=ENVIRONMENT={definition.name}"]
+    options += ["--progress=plain"] if program == "docker" else []
     options += [f"--secret=id={name},src={path}" for name, path in (secrets or {}).items()]
     options += [f"--network={network}"] if network else []
     options += ["--no-cache"] if rebuild else []
@@ -188,10 +161,10 @@ def build_image(
 def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
     """What has to be so in an image that this version can use."""
     return {
-        f"{_PREFIX}environment": definition.name,
-        f"{_PREFIX}version": bigcodeflow.__version__,
-        f"{_PREFIX}harness": str(HARNESS_VERSION),
-        f"{_PREFIX}definition_sha256": definition.key,
+        "environment": definition.name,
+        "version": bigcodeflow.__version__,
+        "harness": str(HARNESS_VERSION),
+        "definition_sha256": definition.key,
     }
 
 
@@ -201,7 +174,7 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
     container = _output(client, "create", built).decode().strip()
 
     def file(name: str) -> bytes:
-        path = f"{container}:{_ROOT}/{definition.name}-{definition.key[:FOLDER_DIGITS]}/{name}"
+        path = f"{container}:/opt/environments/{environment_folder(definition).name}/{name}"
         with tarfile.open(fileobj=BytesIO(_output(client, "cp", path, "-"))) as archive:
             content = archive.extractfile(archive.getmembers()[0])
             return content.read() if content else b""
@@ -209,8 +182,8 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
     try:
         sha = str(json.loads(file(MANIFEST))["environment_sha"])
         lock_sha256 = hashlib.sha256(file(LOCK)).hexdigest()
-        labels = {f"{_PREFIX}environment_sha": sha, f"{_PREFIX}lock_sha256": lock_sha256} | _labels_of(definition)
-        changes = [f'--change=LABEL "{name}"="{value}"' for name, value in labels.items()]
+        labels = _labels_of(definition) | {"environment_sha": sha, "lock_sha256": lock_sha256}
+        changes = [f'--change=LABEL "{_PREFIX}{name}"="{value}"' for name, value in labels.items()]
         image_id = _output(client, "commit", *changes, container, tag).decode().strip().splitlines()[-1]
     finally:
         _output(client, "rm", container)
@@ -219,17 +192,16 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
 
 def _build(command: Sequence[str], on_line: OnLine) -> None:
     """Run an engine's build, and pass each line of it on."""
-    last: list[str] = []
-    summary = False
+    lines: list[str] = []
     environment = os.environ | {"DOCKER_BUILDKIT": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as building:
         for line in building.stdout or ():
-            text = line.decode(errors="replace").rstrip()
-            if text:
+            if text := line.decode(errors="replace").rstrip():
                 on_line(text)
-                summary = summary or text == _SUMMARY
-                last = last if summary else [*last, text[:_LINE_CHARACTERS]][-_LAST_LINES:]
+                lines.append(text[:300])  # the engine's own errors repeat a whole step of the Dockerfile
     if building.returncode:
+        # After the dashes BuildKit says once more which step failed.
+        last = list(itertools.takewhile(lambda text: text != "------", lines))[-15:]
         problem = " ".join(" ".join(last).split())[-1200:]
         raise EnvironmentUnusableError(f"the image could not be built ({command[0]} build): {problem}")
 
@@ -277,8 +249,8 @@ def build_template(
     *,
     on_line: OnLine,
     base_image: str = "",
-    cores: int = CORES,
-    memory_mib: int = MEMORY_MIB,
+    cores: int = 2,
+    memory_mib: int = 8192,
     data_folder: Path | None = None,
     rebuild: bool = False,
     context: Path | None = None,
@@ -287,16 +259,13 @@ def build_template(
 
     Args:
         definition: which environment.
-        on_line: called with one line for each step.
+        on_line: gets a line about each step.
         base_image: Python on Debian bookworm, of the definition's version; empty takes the official one.
         cores: of each sandbox.
-        memory_mib: of each sandbox; a multiple of 2.
+        memory_mib: of each sandbox, a multiple of 2; by default one sample has the original's 4 GiB beside others.
         data_folder: holds data files, which are not downloaded then.
         rebuild: take nothing from the cache.
         context: the folder that the Dockerfile lies in and copies from; None takes the checkout.
-
-    Raises:
-        EnvironmentUnusableError: E2B's package is missing, E2B cannot be reached, or the build failed.
     """
     context = context or build_context()
     try:
@@ -307,10 +276,12 @@ def build_template(
             f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
         ) from None
 
-    name, text = (
-        template_name(definition.name),
-        dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image),
-    )
+    def pass_on(entry: Any) -> None:
+        if entry.level != "debug" and entry.message.strip():
+            on_line(entry.message.strip())
+
+    name = template_name(definition.name)
+    text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
     try:
         with data_lent(context, definition, data_folder):
             built = Template.build(
@@ -319,7 +290,7 @@ def build_template(
                 cpu_count=cores,
                 memory_mb=memory_mib,
                 skip_cache=rebuild,
-                on_build_logs=lambda entry: _pass_on(entry, on_line),
+                on_build_logs=pass_on,
             )
     except AuthenticationException:
         raise EnvironmentUnusableError(
@@ -331,11 +302,6 @@ def build_template(
             f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
         ) from error
     return BuiltTemplate(name, built.template_id, built.build_id)
-
-
-def _pass_on(entry: Any, on_line: OnLine) -> None:
-    if entry.level != "debug" and entry.message.strip():
-        on_line(entry.message.strip())
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
@@ -360,15 +326,14 @@ def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str 
 def read_record(build_id: str) -> TemplateRecord | None:
     """What is known of a build on this machine."""
     try:
-        record = json.loads(_record_path(build_id).read_text())
-        return TemplateRecord(**record | {"missing_data": tuple(record["missing_data"])})
-    except (OSError, ValueError, TypeError, KeyError):
+        return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
+    except (OSError, ValueError):
         return None  # not asked yet, or by another version: it can be asked again
 
 
 def write_record(record: TemplateRecord) -> None:
     """Keep the description of a build."""
-    write_atomically(_record_path(record.build_id), json.dumps(asdict(record), indent=2).encode())
+    write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
 
 
 def _record_path(build_id: str) -> Path:

@@ -2,14 +2,15 @@
 
 import csv
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
@@ -19,24 +20,19 @@ from bigcodeflow.results.formatting import percent_range, title_of
 
 Origin = Literal["ours", "published"]
 
-#: In the order of outputs.
-RANKINGS: tuple[tuple[Subset, Split], ...] = (
-    ("full", "complete"),
-    ("full", "instruct"),
-    ("hard", "complete"),
-    ("hard", "instruct"),
-)
 N_TASKS: Mapping[Subset, int] = MappingProxyType({"full": 1140, "hard": 148})
-PUBLISHED_SOURCE = "BigCodeBench leaderboard, bigcode-bench.github.io"
-_PUBLISHED_TABLE = "data/leaderboard/published_pass_at_1.csv"
+#: In the order of outputs.
+RANKINGS: tuple[tuple[Subset, Split], ...] = tuple(itertools.product(N_TASKS, get_args(Split)))
 _PUBLISHED_COLUMNS = ("model", *(f"{subset}_{split}" for subset, split in RANKINGS), "size_b", "date")
 
 
-class _Literal(BaseModel):
+class PublishedModel(BaseModel):
+    """Base of what leaderboard.json holds; docs/leaderboard.md has a row for each field."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class RunLink(_Literal):
+class RunLink(PublishedModel):
     """Where a score of ours comes from."""
 
     record: str
@@ -50,18 +46,18 @@ class RunLink(_Literal):
     'aggregation'."""
 
 
-class LeaderboardEntry(_Literal):
+class LeaderboardEntry(PublishedModel):
     """Calibrated pass@1 of one model under one setting, on one split and subset."""
 
     origin: Origin
     """'ours': measured by a recorded run; 'published': taken from BigCodeBench's own leaderboard."""
     model: str
     """The model, as ORGANISATION/NAME where the organisation is known."""
-    revision: str | None
+    revision: str | None = None
     """Commit, tag or branch of the model; null where it is the main one or unknown."""
-    setting: str
+    setting: str = ""
     """How the model was asked, for people; empty where it is unknown."""
-    setting_key: str
+    setting_key: str = ""
     """Identity of everything in the setting, as 12 hex digits; empty for published figures."""
     split: Split
     """'complete' or 'instruct'."""
@@ -69,34 +65,34 @@ class LeaderboardEntry(_Literal):
     """'full' or 'hard'."""
     pass_at_1: float = Field(ge=0, le=1)
     """The score, a share in 0..1 over all tasks of the subset."""
-    ci_low: float | None
+    ci_low: float | None = None
     """Lower end of the 95 % interval, a share; null for published figures."""
-    ci_high: float | None
+    ci_high: float | None = None
     """Upper end of it."""
     n_tasks: int
     """Tasks behind the score."""
-    n_samples: int | None
+    n_samples: int | None = None
     """Samples behind the score; null where it is unknown."""
-    ground_truth_rate: float | None
+    ground_truth_rate: float | None = None
     """Share of tasks whose own solution passes where the samples were executed; null where it is unknown."""
-    sanitizer: str | None
+    sanitizer: str | None = None
     """'none', 'parity' or 'robust'; null for published figures and imported results."""
-    environment: str | None
+    environment: str | None = None
     """Name of the sandbox environment; null for published figures and imported results."""
-    environment_sha: str | None
+    environment_sha: str | None = None
     """Identity of its libraries and data; null where it is unknown."""
-    evaluated_at: AwareDatetime | None
+    evaluated_at: AwareDatetime | None = None
     """When the run finished, UTC; null for published figures."""
-    model_date: str | None
+    model_date: str | None = None
     """Day of the model's release, as published; null where it is unknown."""
-    size_b: float | None
+    size_b: float | None = None
     """Parameters in billions; null where they are unknown."""
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
     """What was allowed although entries are refused for it otherwise, and quarantined tasks that count; empty for a
     sound entry."""
     source: str
     """Who measured: bigcodeflow with its version, or the published leaderboard."""
-    run: RunLink | None
+    run: RunLink | None = None
     """Where the score comes from; null for published figures."""
 
     @property
@@ -108,6 +104,19 @@ class LeaderboardEntry(_Literal):
     def title(self) -> str:
         """The model with its revision."""
         return f"{self.model}@{self.revision}" if self.revision else self.model
+
+    @property
+    def interval(self) -> str:
+        """Both ends of the 95 % interval in percent; empty where it is unknown."""
+        return percent_range((self.ci_low, self.ci_high))
+
+    @property
+    def judged_by(self) -> str:
+        """Sanitizer and environment; empty for a published entry."""
+        if self.origin == "published":
+            return ""
+        environment = " ".join(filter(None, (self.environment, (self.environment_sha or "")[:12])))
+        return f"sanitizer {self.sanitizer or UNKNOWN}, {environment or f'environment {UNKNOWN}'}"
 
 
 def ordered(entries: Iterable[LeaderboardEntry]) -> tuple[LeaderboardEntry, ...]:
@@ -130,7 +139,7 @@ def published_entries(table: Path | None = None) -> list[LeaderboardEntry]:
     Raises:
         ArtifactError: the table is missing or a line of it is wrong.
     """
-    path = table or shipped(_PUBLISHED_TABLE)
+    path = table or shipped("data/leaderboard/published_pass_at_1.csv")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file, strict=True)
@@ -151,16 +160,19 @@ def _published(row: Mapping[str, str | None], line: str) -> Iterator[Leaderboard
         if not row[column]:
             continue
         try:
-            size_b = float(row["size_b"]) if row["size_b"] else None
-            # In decimal: 58.1 / 100 in binary is 0.5810000000000001.
-            share = float(Decimal(row[column] or "") / 100)
             yield LeaderboardEntry(
-                origin="published", model=row["model"] or "", revision=None, setting="", setting_key="", split=split,
-                subset=subset, pass_at_1=share, ci_low=None, ci_high=None, n_tasks=N_TASKS[subset], n_samples=None,
-                ground_truth_rate=None, sanitizer=None, environment=None, environment_sha=None, evaluated_at=None,
-                model_date=row["date"] or None, size_b=size_b, remarks=(), source=PUBLISHED_SOURCE, run=None,
-            )  # fmt: skip
-        except (InvalidOperation, ValueError, ValidationError):
+                origin="published",
+                model=row["model"] or "",
+                split=split,
+                subset=subset,
+                # In decimal: 58.1 / 100 in binary is 0.5810000000000001.
+                pass_at_1=float(Decimal(row[column] or "") / 100),
+                n_tasks=N_TASKS[subset],
+                model_date=row["date"] or None,
+                size_b=float(row["size_b"]) if row["size_b"] else None,
+                source="BigCodeBench leaderboard, bigcode-bench.github.io",
+            )
+        except (InvalidOperation, ValueError):
             raise ArtifactError(f"{line}: {column} or size_b is no number that it can be: correct it") from None
 
 
@@ -194,22 +206,16 @@ class Ranking(NamedTuple):
 
 def rankings(entries: Iterable[LeaderboardEntry]) -> Iterator[Ranking]:
     """Every ranking that has an entry, full before hard, complete before instruct."""
-    found = ordered(entries)
-    for subset, split in RANKINGS:
-        here = [entry for entry in found if (entry.subset, entry.split) == (subset, split)]
-        if here:
-            yield Ranking(subset, split, tuple(_ranks(here)))
-
-
-def _ranks(entries: list[LeaderboardEntry]) -> Iterator[Rank]:
-    published = {_bare_name(entry.model): entry.pass_at_1 for entry in entries if entry.origin == "published"}
-    position = 0
-    for number, entry in enumerate(entries, start=1):
-        if number == 1 or entry.pass_at_1 != entries[number - 2].pass_at_1:
-            position = number
-        # A revision or a fine-tuned copy is not the model that was published.
-        ours = entry.origin == "ours" and entry.revision is None
-        yield Rank(position, entry, published.get(_bare_name(entry.model)) if ours else None)
+    for (subset, split), group in itertools.groupby(ordered(entries), key=lambda entry: (entry.subset, entry.split)):
+        here = list(group)
+        published = {_bare_name(entry.model): entry.pass_at_1 for entry in here if entry.origin == "published"}
+        ranks = []
+        for entry in here:
+            better = sum(other.pass_at_1 > entry.pass_at_1 for other in here)
+            # A revision or a fine-tuned copy is not the model that was published.
+            ours = entry.origin == "ours" and entry.revision is None
+            ranks.append(Rank(better + 1, entry, published.get(_bare_name(entry.model)) if ours else None))
+        yield Ranking(subset, split, tuple(ranks))
 
 
 def _bare_name(model: str) -> str:
@@ -225,19 +231,6 @@ def score(share: float | None) -> str:
 def points(difference: float | None) -> str:
     """A difference in points of 100, with its sign; empty for None."""
     return "" if difference is None else f"{round(difference, 1) + 0.0:+.1f}"  # no -0.0
-
-
-def interval_of(entry: LeaderboardEntry) -> str:
-    """Both ends of the 95 % interval in percent; empty where it is unknown."""
-    return percent_range((entry.ci_low, entry.ci_high))
-
-
-def judged_by(entry: LeaderboardEntry) -> str:
-    """Sanitizer and environment; empty for a published entry."""
-    if entry.origin == "published":
-        return ""
-    environment = " ".join(filter(None, (entry.environment, (entry.environment_sha or "")[:12])))
-    return f"sanitizer {entry.sanitizer or UNKNOWN}, {environment or f'environment {UNKNOWN}'}"
 
 
 def entry_line(entry: LeaderboardEntry) -> str:

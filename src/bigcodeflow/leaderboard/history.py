@@ -10,28 +10,33 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, ValidationError
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.leaderboard.entries import LeaderboardEntry, content_sha256, entry_line, ordered, points, score
+from bigcodeflow.leaderboard.entries import (
+    LeaderboardEntry,
+    PublishedModel,
+    content_sha256,
+    entry_line,
+    ordered,
+    points,
+    score,
+)
 from bigcodeflow.results.comparison.paired_tests import mean_interval
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, locked, open_store
 
 _FOLDER = "leaderboard"
-_LOCK = ".leaderboard.lock"
-_STAMP = "%Y%m%dT%H%M%S.%fZ"
 #: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator
 #: varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
 MAX_DROP_POINTS = 1.0
 
 
-class Snapshot(BaseModel):
+class Snapshot(PublishedModel):
     """A leaderboard as it was published at one time."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     schema_version: Literal[1] = 1
     """Version of this format."""
@@ -45,7 +50,7 @@ class Snapshot(BaseModel):
     @property
     def name(self) -> str:
         """Time and content: unique, and in the order of time."""
-        return f"{self.taken_at.astimezone(UTC).strftime(_STAMP)}-{self.content_sha256[:12]}"
+        return f"{self.taken_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{self.content_sha256[:12]}"
 
     def to_json(self) -> bytes:
         """The snapshot's file."""
@@ -68,7 +73,7 @@ def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry],
     """Add the entries to the history and return their snapshot; the same content twice in a row is one snapshot."""
     store = open_store(store_root)
     # Without the lock two publications of the same content at once would both be new.
-    with locked(store.root / _FOLDER / _LOCK):
+    with locked(store.root / _FOLDER / ".leaderboard.lock"):
         snapshot = snapshot_of(store_root, entries, now)
         name = f"{_FOLDER}/{snapshot.name}.json"
         if store.file(name) is None:
@@ -82,11 +87,7 @@ def snapshot_paths(store_root: Path | str) -> list[Path]:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Read a snapshot and check that it still says what was published.
-
-    Raises:
-        ArtifactError: it is no snapshot, or was changed after it was written.
-    """
+    """Read a snapshot; an ArtifactError says that it is none, or was changed after it was published."""
     try:
         snapshot = Snapshot.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -102,16 +103,12 @@ def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
 
     Raises:
         ConfigError: there is none, or the name fits several.
-        ArtifactError: it cannot be read.
     """
     paths = snapshot_paths(store_root)
-    places = {"latest": -1, "previous": -2}
-    if name in places:
-        fitting = [paths[places[name]]] if len(paths) >= -places[name] else []
-    else:
-        fitting = [
-            path for path in paths if path.stem.startswith(name) or path.stem.partition("-")[2].startswith(name[:12])
-        ]
+    by_time = {"latest": paths[-1:], "previous": paths[-2:-1]}
+    fitting = by_time.get(name) or [
+        path for path in paths if path.stem.startswith(name) or path.stem.partition("-")[2].startswith(name[:12])
+    ]
     if name and len(fitting) == 1:
         return read_snapshot(fitting[0])
     problem = f"fits {len(fitting)} snapshots" if fitting else "fits no snapshot"
@@ -162,13 +159,7 @@ def changes(
 
     A drop is a regression where the 95 % interval of the paired difference over tasks lies below 0. Pairing takes the
     difficulty of the tasks out, which makes the interval far narrower than the two scores' own. Where the verdicts of
-    one run are gone, and for published figures, a drop of more than max_drop_points is one.
-
-    Args:
-        before: entries of the earlier leaderboard.
-        after: entries of the later one.
-        store_root: where the verdicts of both lie.
-        max_drop_points: see above, in points of 100.
+    one run are gone, and for published figures, a drop of more than max_drop_points (of 100) is one.
     """
     old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
     kept = [(old[identity], new[identity]) for identity in new if identity in old]
@@ -197,18 +188,15 @@ def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max
 def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
     """Share of passing samples of each task; empty where the verdicts are not in the store."""
     key = entry.run.artifacts.get("execution") if entry.run else None
-    if not key:
-        return {}
-    columns = ["task_id", "variant", "sanitizer", "status"]
-    part = store.part("execution", key)
+    part = store.part("execution", key) if key else None
+    scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))
     try:
-        rows = pq.read_table(part, columns=columns).to_pylist() if part else []
+        rows = pq.read_table(part, columns=["task_id", "status"], filters=scored).to_pylist() if part else []
     except (OSError, pa.ArrowException):
         return {}  # the drop alone then decides, which the change says
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
-        if (row["variant"], row["sanitizer"]) == ("calibrated", entry.sanitizer or UNKNOWN):
-            outcomes[row["task_id"]].append(row["status"] == "pass")
+        outcomes[row["task_id"]].append(row["status"] == "pass")
     return {task_id: sum(passed) / len(passed) for task_id, passed in outcomes.items()}
 
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from bigcodeflow.core.errors import PublishingError
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _WAIT_SECONDS = 0.5
-_REQUEST_TIMEOUT_SECONDS = 10.0
-_STALE_PARENT = 412
-_FORBIDDEN = frozenset({401, 403})
 _FRONT_MATTER = """---
 pretty_name: BigCodeBench leaderboard (bigcodeflow)
 configs:
@@ -32,8 +30,7 @@ class Published(NamedTuple):
     """What publishing did, or would do."""
 
     commit: str
-    """Sha of the newest commit of the repository: the one made, or the one that holds the content already; empty after
-    a dry run."""
+    """Sha of the commit that was made or holds the content already; empty after a dry run."""
     written: tuple[str, ...]
     """Files that were added or replaced, empty where there was nothing to do; after a dry run all that there are."""
     tries: int
@@ -58,8 +55,8 @@ def publish(snapshot: Snapshot, repository: str, *, dry_run: bool = False) -> Pu
     Args:
         snapshot: what to show.
         repository: an existing dataset repository, OWNER/NAME.
-        dry_run: only say which files the repository would have; asks nobody, so it needs neither token nor network,
-            and cannot tell which of them are there already.
+        dry_run: only say which files the repository would have; without token or network, so it cannot tell which of
+            them are there already.
 
     Raises:
         PublishingError: no token, no such repository, no permission, or a hub that does not answer.
@@ -107,7 +104,7 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
                 repository, operations, commit_message=message, repo_type="dataset", parent_commit=parent
             )
         except HfHubHTTPError as error:
-            if error.response.status_code != _STALE_PARENT:
+            if error.response.status_code != HTTPStatus.PRECONDITION_FAILED:
                 raise
             time.sleep(_WAIT_SECONDS * number)
         else:
@@ -119,7 +116,7 @@ def _content(api: "HfApi", repository: str) -> tuple[str, dict[str, str]]:
     """The newest commit, and what identifies each file in it."""
     from huggingface_hub.hf_api import RepoFile
 
-    info = api.dataset_info(repository, timeout=_REQUEST_TIMEOUT_SECONDS)
+    info = api.dataset_info(repository, timeout=10.0)
     if not info.sha:
         raise PublishingError(f"{repository}: has no commit yet: add a file to it on the hub first")
     tree = api.list_repo_tree(repository, recursive=True, revision=info.sha, repo_type="dataset")
@@ -144,7 +141,7 @@ def _translated(error: "HfHubHTTPError", repository: str) -> PublishingError:
     from huggingface_hub.errors import RepositoryNotFoundError
 
     status = error.response.status_code
-    if isinstance(error, RepositoryNotFoundError) or status in _FORBIDDEN:
+    if isinstance(error, RepositoryNotFoundError) or status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return PublishingError(
             f"{repository}: is no dataset repository that this token may write to (status {status}): create it on the "
             "hub, and set HF_TOKEN to a token with write access to it"

@@ -6,8 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -23,14 +22,12 @@ from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink
 from bigcodeflow.results.formatting import named_model, overall
-from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs, split_mismatch
 
 #: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
 #: score may be too low by as many points as the rate lacks. 2 points stay below the half-width of the 95 % interval
 #: of 1,140 tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
 LEAST_GROUND_TRUTH_RATE = 0.98
-_SHOWN_IDS = 3
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")
 #: How a model is loaded where that may change what it answers.
@@ -44,25 +41,16 @@ class Allowance(StrEnum):
     tests = "tests"
 
 
-class Refusal(NamedTuple):
-    """A run that is not published."""
-
-    run: RecordedRun
-    reason: str
-
-    def __str__(self) -> str:
-        return f"run {self.run.record} ({self.run.title}): {self.reason}"
-
-
 class MeasuredEntries(NamedTuple):
-    """What the recorded runs of a store come to."""
+    """Entries of the recorded runs of a store."""
 
     entries: tuple[LeaderboardEntry, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[str, ...]
+    """For each run that is not published its record and title, what is wrong, and what to do."""
 
 
 def measured_entries(
-    store_root: Path | str, *, runs: Sequence[str] = (), allow: Iterable[Allowance] = ()
+    store_root: Path | str, *, runs: Sequence[str] = (), allow: Collection[Allowance] = ()
 ) -> MeasuredEntries:
     """Entries of a store's runs, and those runs that are refused although they are the latest of their kind.
 
@@ -76,59 +64,41 @@ def measured_entries(
     Raises:
         ArtifactError: a record that cannot be read, or a run that was named and is not there or refused.
     """
-    allowed = frozenset(allow)
     if runs:
-        named = (entry_of(find_run(store_root, name), allow=allowed) for name in runs)
+        named = (entry_of(find_run(store_root, name), allow=allow) for name in runs)
         return MeasuredEntries(tuple({entry.identity: entry for entry in named}.values()), ())
     entries: dict[tuple[str, ...], LeaderboardEntry] = {}
-    refusals: dict[tuple[str, ...], Refusal] = {}
+    refusals: dict[tuple[str, ...], str] = {}
     for run in reversed(recorded_runs(store_root)):
-        if run.control:
-            continue
         kind = (*map(str, named_model(run.model)), setting_of(run).key, run.split, run.subset)
-        if kind in entries:
+        if run.control or kind in entries:
             continue
-        found = _judged(run, allowed)
-        if isinstance(found, LeaderboardEntry):
-            entries[kind] = found
-        else:
-            refusals.setdefault(kind, found)
+        try:
+            entries[kind] = entry_of(run, allow=allow)
+        except ArtifactError as error:
+            refusals.setdefault(kind, str(error))
     return MeasuredEntries(tuple(entries.values()), tuple(refusals.values()))
 
 
-def entry_of(run: RecordedRun, *, allow: Iterable[Allowance] = ()) -> LeaderboardEntry:
-    """The entry of one run.
-
-    Raises:
-        ArtifactError: it is refused; the message says why, and what to do.
-    """
-    found = _judged(run, frozenset(allow))
-    if isinstance(found, Refusal):
-        raise ArtifactError(f"{found}")
-    return found
-
-
-def _judged(run: RecordedRun, allowed: frozenset[Allowance]) -> LeaderboardEntry | Refusal:
+def entry_of(run: RecordedRun, *, allow: Collection[Allowance] = ()) -> LeaderboardEntry:
+    """The entry of one run; an ArtifactError says why it is refused, and what to do."""
     try:
-        evidence = _Evidence(
-            metrics=_table(run, "aggregation").to_pylist(),
-            tasks=_table(run, "dataset", ["task_id", "test"]).to_pylist(),
-        )
-        found = list(_shortcomings(run, evidence))
-        refused = [shortcoming for shortcoming in found if shortcoming.allowance not in allowed]
-        if refused or evidence.score is None:
-            return Refusal(run, "; ".join(map(str, refused)))
-        return _entry(run, evidence, evidence.score, [shortcoming.problem for shortcoming in found])
+        return _entry(run, _Evidence(run), allow)
     except ArtifactError as error:
-        return Refusal(run, str(error))
+        raise ArtifactError(f"run {run.record} ({run.title}): {error}") from None
 
 
-def _entry(run: RecordedRun, evidence: "_Evidence", score: Row, remarks: Sequence[str]) -> LeaderboardEntry:
-    model, setting = named_model(run.model), setting_of(run)
-    environment_shas = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
+def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]) -> LeaderboardEntry:
+    score, found = evidence.score, list(_shortcomings(run, evidence))
+    refused = [str(shortcoming) for shortcoming in found if shortcoming.allowance not in allow]
+    if refused or score is None:
+        raise ArtifactError("; ".join(refused))
+    remarks = [shortcoming.problem for shortcoming in found]
     if count := evidence.count("quarantined_task_count"):
         # A reader must know of a score that counts tasks whose own solution does not always pass.
-        remarks = [*remarks, f"{count:,} of its tasks are in quarantine and count"]
+        remarks.append(f"{count:,} of its tasks are in quarantine and count")
+    model, setting = named_model(run.model), setting_of(run)
+    environment_shas = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
     return LeaderboardEntry(
         origin="ours",
         model=model.name,
@@ -147,8 +117,6 @@ def _entry(run: RecordedRun, evidence: "_Evidence", score: Row, remarks: Sequenc
         environment=run.config.get("execution", {}).get("environment"),
         environment_sha=" ".join(sorted(str(sha) for sha in environment_shas if sha != UNKNOWN)) or None,
         evaluated_at=run.finished_at or run.started_at,
-        model_date=None,
-        size_b=None,
         remarks=tuple(remarks),
         source=f"bigcodeflow {bigcodeflow.__version__}",
         run=_link(run),
@@ -170,7 +138,7 @@ def _link(run: RecordedRun) -> RunLink:
     else:
         # The folders of the machine are nobody's business.
         dataset = Path(str(run.config.get("dataset", {}).get("source", ""))).name
-    return RunLink(record=run.record, dataset=dataset, dataset_revision=content.get("commit"), artifacts=dict(run.keys))
+    return RunLink(record=run.record, dataset=dataset, dataset_revision=content.get("commit"), artifacts=run.keys)
 
 
 def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) -> pa.Table:
@@ -181,39 +149,28 @@ def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) ->
         raise ArtifactError(f"{path}: cannot be read ({' '.join(str(error).split())}): run it again") from None
 
 
-@dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What a run has to show."""
+    """What a run has to show: its tasks, its calibrated pass@1, and how many of its ground truths pass."""
 
-    metrics: Sequence[Row]
-    """Rows of its METRICS table."""
-    tasks: Sequence[Mapping[str, str]]
-    """Its tasks: rows with 'task_id' and 'test'."""
-
-    @property
-    def score(self) -> Row | None:
-        """The row of calibrated pass@1."""
-        rows = overall(self.metrics, "pass@k")
-        return next((row for row in rows if (row["variant"], row["k"]) == ("calibrated", 1)), None)
-
-    @property
-    def ground_truth_rate(self) -> float | None:
-        """Share of tasks whose own solution passes; None where it is unknown."""
-        row = next(overall(self.metrics, "ground_truth_rate"), None)
-        return None if row is None or math.isnan(row["value"]) else float(row["value"])
+    def __init__(self, run: RecordedRun) -> None:
+        self._metrics = _table(run, "aggregation").to_pylist()
+        self.tasks = _table(run, "dataset", ["task_id", "test"]).to_pylist()
+        scores = overall(self._metrics, "pass@k")
+        self.score = next((row for row in scores if (row["variant"], row["k"]) == ("calibrated", 1)), None)
+        rate = next((row["value"] for row in overall(self._metrics, "ground_truth_rate")), math.nan)
+        self.ground_truth_rate = None if math.isnan(rate) else float(rate)
 
     def count(self, metric: str) -> int:
         """A count of the calibrated variant; 0 where there is no such row."""
-        return int(sum(row["value"] for row in overall(self.metrics, metric) if row["variant"] == "calibrated"))
+        return int(sum(row["value"] for row in overall(self._metrics, metric) if row["variant"] == "calibrated"))
 
 
 class _Shortcoming(NamedTuple):
-    """Why a score is refused."""
+    """Why a score is refused, and what allows it all the same, if anything does."""
 
     problem: str
     remedy: str
     allowance: Allowance | None = None
-    """What allows it; None: nothing does."""
 
     def __str__(self) -> str:
         allowed = f", or pass --allow {self.allowance}" if self.allowance else ""
@@ -261,22 +218,18 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
             Allowance.ground_truth,
         )
     if other := other_tests(evidence.tasks):
-        named = ", ".join(other[:_SHOWN_IDS]) + (" …" if len(other) > _SHOWN_IDS else "")
+        named = ", ".join(other[:3]) + (" …" if other[3:] else "")
         problem = f"the tests of {len(other):,} tasks are not those of v0.1.4 ({named})"
         yield _Shortcoming(problem, "run it on bigcode/bigcodebench@v0.1.4", Allowance.tests)
 
 
 def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
-    """Ids of the tasks whose test is another one than v0.1.4's, as far as its hash is known (1,133 of 1,140 tasks).
-
-    Args:
-        tasks: rows with 'task_id' and 'test'.
-    """
+    """Ids of the tasks whose test is another one than v0.1.4's, as far as its hash is known (1,133 of 1,140 tasks)."""
+    digests = {
+        task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
+    }
     known = _test_hashes()
-    found = (
-        (task["task_id"], hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()) for task in tasks
-    )
-    return [task_id for task_id, digest in found if known.get(task_id, digest) != digest]
+    return [task_id for task_id, digest in digests.items() if known.get(task_id, digest) != digest]
 
 
 @functools.cache
@@ -304,16 +257,16 @@ def setting_of(run: RecordedRun) -> RunSetting:
         "reruns": _section(run, "execution").get("reruns") or 0,
     }
     text = json.dumps({"answers": identity, **judged}, sort_keys=True, default=str)
-    if judged["limits"]:
-        words = (*words, *(f"{name} {value:g}" for name, value in sorted(judged["limits"].items())))
+    words += [f"{name} {value:g}" for name, value in judged["limits"].items()]
     if judged["reruns"]:
-        words = (*words, f"{judged['reruns']} reruns")
+        words.append(f"{judged['reruns']} reruns")
     if _section(run, "sanitizing").get("safety_policy") == "block":
-        words = (*words, "risky calls blocked")
+        words.append("risky calls blocked")
     return RunSetting(hashlib.sha256(text.encode()).hexdigest()[:12], ", ".join(words))
 
 
-def _answers(run: RecordedRun) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _answers(run: RecordedRun) -> tuple[dict[str, Any], list[str]]:
+    """What identifies the way in which the answers were made, and the same in words."""
     source = str(_section(run, "samples").get("source", ""))
     if source != "model":
         name = _SUFFIX.sub("", PurePath(source).name)
@@ -321,31 +274,27 @@ def _answers(run: RecordedRun) -> tuple[dict[str, Any], tuple[str, ...]]:
         _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
         given = {"samples": rest or name}
         if _IMPORTED.search(name):  # judged elsewhere, so never the same setting as samples that were judged here
-            return given, (_IMPORTED.sub("", rest or name), "imported results")
-        return given, (rest or f"samples {name}",)
+            return given, [_IMPORTED.sub("", rest or name), "imported results"]
+        return given, [rest or f"samples {name}"]
     generation = _section(run, "generation")
-    sampling = _different(run, "generation.sampling", SamplingConfig().model_dump(mode="json"))
-    prompt = _different(run, "generation.prompt", PromptConfig().model_dump(mode="json"))
     offline = _different(run, "generation.offline", OfflineConfig().model_dump(mode="json"))
     identity = {
         "provider": str(generation.get("model", "")).partition(":")[0],
         "n_samples": generation.get("n_samples", GenerationConfig().n_samples),
-        "sampling": sampling,
-        "prompt": prompt,
+        "sampling": _different(run, "generation.sampling", SamplingConfig().model_dump(mode="json")),
+        "prompt": _different(run, "generation.prompt", PromptConfig().model_dump(mode="json")),
         "offline": {name: offline[name] for name in _LOADED if name in offline},
         "extra_body": generation.get("extra_body") or {},
     }
-    return identity, tuple(_words(identity))
+    return identity, list(_words(identity))
 
 
 def _words(identity: Mapping[str, Any]) -> Iterator[str]:
     yield identity["provider"]
-    sampling = {"temperature": SamplingConfig().temperature, **identity["sampling"]}
-    for name, value in sampling.items():
+    for name, value in ({"temperature": SamplingConfig().temperature} | identity["sampling"]).items():
         text = "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
         yield f"{name} {text}"
-    count = identity["n_samples"]
-    yield f"{count} sample{'' if count == 1 else 's'} a task"
+    yield f"{identity['n_samples']} sample{'' if identity['n_samples'] == 1 else 's'} a task"
     if identity["extra_body"]:
         yield "extra_body changed"
     for name, value in {**identity["prompt"], **identity["offline"]}.items():

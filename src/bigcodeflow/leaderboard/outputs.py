@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import yaml
@@ -12,7 +13,7 @@ from bigcodeflow.config import Subset
 from bigcodeflow.core.display_text import markdown_text
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.table import Alignment, Column, Table
-from bigcodeflow.leaderboard.entries import LeaderboardEntry, Rank, interval_of, judged_by, points, rankings, score
+from bigcodeflow.leaderboard.entries import LeaderboardEntry, Rank, RunLink, points, rankings, score
 from bigcodeflow.leaderboard.history import Snapshot
 
 CardFormat = Literal["eval-results", "model-index"]
@@ -39,7 +40,7 @@ _FIELDS = (
     _Field("model", "left", lambda rank: rank.entry.title, first="ascending"),
     _Field("origin", "left", lambda rank: rank.entry.origin, first="ascending"),
     _Field("pass@1", "right", lambda rank: score(rank.entry.pass_at_1), lambda rank: rank.entry.pass_at_1),
-    _Field("95 % interval", "center", lambda rank: interval_of(rank.entry), lambda rank: rank.entry.ci_low),
+    _Field("95 % interval", "center", lambda rank: rank.entry.interval, lambda rank: rank.entry.ci_low),
     _Field("published", "right", lambda rank: score(rank.published), lambda rank: rank.published),
     _Field("difference", "right", lambda rank: points(rank.difference_points), lambda rank: rank.difference_points),
     _Field(
@@ -55,7 +56,7 @@ _FIELDS = (
         lambda rank: rank.entry.ground_truth_rate,
     ),
     _Field("setting", "left", lambda rank: rank.entry.setting, first="ascending"),
-    _Field("judged by", "left", lambda rank: judged_by(rank.entry), first="ascending"),
+    _Field("judged by", "left", lambda rank: rank.entry.judged_by, first="ascending"),
     _Field("evaluated", "left", lambda rank: f"{at:%Y-%m-%d}" if (at := rank.entry.evaluated_at) else ""),
     _Field("run", "left", lambda rank: rank.entry.run.record if rank.entry.run else "", first="ascending"),
 )
@@ -94,50 +95,43 @@ def to_markdown(snapshot: Snapshot) -> str:
     parts = ["# BigCodeBench leaderboard", lead]
     columns = [Column(field.heading, field.align) for field in _FIELDS]
     for ranking in rankings(snapshot.entries):
-        rows = []
+        rows, remarks = [], []
         for rank in ranking.ranks:
             texts = {field.heading: field.text(rank) for field in _FIELDS}
-            texts["model"] += " (see below)" if rank.entry.remarks else ""
+            if rank.entry.remarks:
+                texts["model"] += " (see below)"
+                remarks.append("- " + markdown_text(f"{rank.entry.title}: {'; '.join(rank.entry.remarks)}"))
             rows.append(list(texts.values()))
         parts.append(Table(columns, rows, ranking.title).to_markdown(level=2))
-        remarked = [rank.entry for rank in ranking.ranks if rank.entry.remarks]
-        lines = ["- " + markdown_text(f"{entry.title}: {'; '.join(entry.remarks)}") for entry in remarked]
-        parts += ["Allowed although they are refused otherwise:", "\n".join(lines)] if lines else []
+        parts += ["Allowed although they are refused otherwise:", "\n".join(remarks)] if remarks else []
     return "\n\n".join(parts) + "\n"
 
 
 def to_html(snapshot: Snapshot) -> str:
     """A page that loads nothing: a sortable table a subset and split, and where each score of ours comes from."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("bigcodeflow.leaderboard", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    ours = {entry.run.record: entry for entry in snapshot.entries if entry.run}
-    return environment.get_template("page.html").render(
-        snapshot=snapshot,
-        rankings=list(rankings(snapshot.entries)),
-        fields=_FIELDS,
-        runs={record: dict(_facts(ours[record])) for record in sorted(ours)},
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    facts = {entry.run.record: _facts(entry, entry.run) for entry in snapshot.entries if entry.run}
+    return environment.from_string(template).render(
+        snapshot=snapshot, rankings=list(rankings(snapshot.entries)), fields=_FIELDS, runs=dict(sorted(facts.items()))
     )
 
 
-def _facts(entry: LeaderboardEntry) -> Iterator[tuple[str, str]]:
-    if entry.run is None:
-        return
-    yield "model", entry.title
-    yield "score", f"{score(entry.pass_at_1)} ({interval_of(entry)}), {entry.split}, {entry.subset}"
-    yield "setting", f"{entry.setting} ({entry.setting_key})"
-    yield "sanitizer", entry.sanitizer or UNKNOWN
-    yield "environment", " ".join(filter(None, (entry.environment, entry.environment_sha))) or UNKNOWN
-    yield "dataset", f"{entry.run.dataset} {entry.run.dataset_revision or ''}".rstrip()
-    yield "measured by", entry.source
-    yield "record", f"runs/{entry.run.record}.json in the store"
-    yield from ((f"{stage} artifact", key) for stage, key in sorted(entry.run.artifacts.items()))
+def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
+    """Where a score of ours comes from."""
+    return {
+        "model": entry.title,
+        "score": f"{score(entry.pass_at_1)} ({entry.interval}), {entry.split}, {entry.subset}",
+        "setting": f"{entry.setting} ({entry.setting_key})",
+        "sanitizer": entry.sanitizer or UNKNOWN,
+        "environment": " ".join(filter(None, (entry.environment, entry.environment_sha))) or UNKNOWN,
+        "dataset": f"{run.dataset} {run.dataset_revision or ''}".rstrip(),
+        "measured by": entry.source,
+        "record": f"runs/{run.record}.json in the store",
+        **{f"{stage} artifact": key for stage, key in sorted(run.artifacts.items())},
+    }
 
 
 def originals(snapshot: Snapshot, subset: Subset) -> bytes:
@@ -185,25 +179,23 @@ def card(entry: LeaderboardEntry, card_format: CardFormat = "eval-results") -> s
             dataset_args={"split": entry.split},
             dataset_revision=revision,
             metric_type="pass@1",
-            metric_name=f"calibrated pass@1, 95 % interval {interval_of(entry)}",
+            metric_name=f"calibrated pass@1, 95 % interval {entry.interval}",
             metric_value=value,
         )
         content = {"model-index": eval_results_to_model_index(entry.model, [result])}
     else:
         rate = UNKNOWN if entry.ground_truth_rate is None else f"{score(entry.ground_truth_rate)} %"
-        notes = (
-            "calibrated pass@1",
-            f"95 % interval {interval_of(entry)}",
-            entry.setting,
-            f"sanitizer {entry.sanitizer or UNKNOWN}",
-            f"ground truths {rate}",
-            f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
-            entry.source,
-            *entry.remarks,
+        notes = "; ".join(
+            (
+                f"calibrated pass@1; 95 % interval {entry.interval}",
+                entry.setting,
+                f"sanitizer {entry.sanitizer or UNKNOWN}; ground truths {rate}",
+                f"environment {(entry.environment_sha or UNKNOWN)[:12]}",
+                entry.source,
+                *entry.remarks,
+            )
         )
         date = f"{entry.evaluated_at:%Y-%m-%dT%H:%M:%SZ}" if entry.evaluated_at else None
-        evaluated = EvalResultEntry(
-            dataset, entry.split, value, dataset_revision=revision, date=date, notes="; ".join(notes)
-        )
+        evaluated = EvalResultEntry(dataset, entry.split, value, dataset_revision=revision, date=date, notes=notes)
         content = eval_result_entries_to_yaml([evaluated])
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)

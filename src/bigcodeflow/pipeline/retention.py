@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from bigcodeflow import leaderboard, results
+from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
-from bigcodeflow.leaderboard.history import snapshot_paths
+from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store
 
@@ -82,7 +82,7 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
     found.reverse()
     keys = [run.keys for run in kept]
     if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
-        entries = leaderboard.find_snapshot(store.location, "latest").entries
+        entries = find_snapshot(store.location, "latest").entries
         keys += [entry.run.artifacts for entry in entries if entry.run]
     artifacts = {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
     answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}

@@ -1,15 +1,13 @@
 """The folder of one service: what was started, with which settings, where everything of it lies, and what of it runs.
 
-DIR/service.json   settings, processes, what was deployed; for its owner only, since a database's URL holds a password
-DIR/lock           held while something is started or stopped
-DIR/logs/          output of the server and the worker
-DIR/prefect/       Prefect's home: the SQLite database and remembered results
+It holds service.json (for its owner only, since a database's URL holds a password), lock, logs/ of server and worker,
+and prefect/, Prefect's home with the SQLite database.
 """
 
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +16,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
+from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
@@ -29,17 +28,14 @@ Notify = Callable[[str], None]
 MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
 #: Prefect's own, in the environment of a flow run's process.
 RUN_VARIABLE = "PREFECT__FLOW_RUN_ID"
-DEFAULT_PORT = 4200
 _LOG_BYTES = 10_000_000
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(SettingsModel):
     """What a service was started with; kept, so that a later start needs no option again."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
+    port: int = 4200
     database: str = ""
     """URL; empty for the SQLite file in the folder."""
     deployments: str = ""
@@ -104,29 +100,25 @@ class ServiceFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().absolute()
+        self.file = self.root / "service.json"
         self.logs = self.root / "logs"
         self.prefect_home = self.root / "prefect"
 
     @property
     def exists(self) -> bool:
         """Whether a service was ever started here."""
-        return (self.root / "service.json").is_file()
+        return self.file.is_file()
 
     def read(self) -> ServiceRecord:
-        """What is remembered; a new record where nothing is.
-
-        Raises:
-            ServiceError: the record cannot be read.
-        """
-        path = self.root / "service.json"
+        """What is remembered; a new record where nothing is. A ServiceError says that the file cannot be read."""
         try:
-            return ServiceRecord.model_validate_json(path.read_bytes())
+            return ServiceRecord.model_validate_json(self.file.read_bytes())
         except FileNotFoundError:
             return ServiceRecord()
         except (OSError, ValidationError) as error:
             reason = str(error).splitlines()[0]
             raise ServiceError(
-                f"{path} cannot be read ({reason}): move it away and end the processes of this service yourself; "
+                f"{self.file} cannot be read ({reason}): move it away and end the processes of this service yourself; "
                 f"their ids are in {self.logs}/*.log"
             ) from None
 
@@ -135,7 +127,7 @@ class ServiceFolder:
         aside = self.root / f".service.{os.getpid()}.tmp"
         aside.touch(mode=0o600)
         aside.write_text(record.model_dump_json(indent=1))
-        aside.replace(self.root / "service.json")
+        aside.replace(self.file)
 
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
@@ -169,14 +161,11 @@ class ServiceFolder:
             path.replace(path.with_suffix(".log.1"))
         return path
 
-    def last_lines(self, name: str, count: int = 8) -> str:
-        """End of a log without blank lines, for an error message."""
+    def log_end(self, name: str) -> str:
+        """The last lines of a log, for an error message."""
         path = self.logs / f"{name}.log"
-        try:
-            lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-        except FileNotFoundError:
-            lines = []
-        return "\n".join(f"  {line}" for line in lines[-count:])
+        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+        return "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
 
 
 class ServiceState(NamedTuple):
@@ -192,8 +181,8 @@ class ServiceState(NamedTuple):
     """Whether the server answers requests."""
     worker_online: bool = False
     """Whether the server hears of the worker."""
-    deployments: tuple[str, ...] = ()
-    active_schedules: tuple[str, ...] = ()
+    deployments: Sequence[str] = ()
+    active_schedules: Sequence[str] = ()
 
     @property
     def ready(self) -> bool:
@@ -202,11 +191,7 @@ class ServiceState(NamedTuple):
 
 
 def service_state(folder: ServiceFolder) -> ServiceState | None:
-    """The state of a service; None where none was ever started.
-
-    Raises:
-        ServiceError: the record cannot be read.
-    """
+    """The state of a service; None where none was ever started."""
     if not folder.exists:
         return None
     record = folder.read()
@@ -217,22 +202,18 @@ def service_state(folder: ServiceFolder) -> ServiceState | None:
         if not server.home():
             return state
         try:
-            names = sorted(one["name"] for one in server.deployments())
-            active = sorted(f"{one.deployment}/{one.slug}" for one in server.schedules() if one.active)
-            online = server.worker_online(record.worker_name)
+            return state._replace(
+                answering=True,
+                worker_online=server.worker_online(record.worker_name),
+                deployments=sorted(one["name"] for one in server.deployments()),
+                active_schedules=sorted(f"{one.deployment}/{one.slug}" for one in server.schedules() if one.active),
+            )
         except ServiceError:  # stopped between two questions, or is still starting
             return state
-    return state._replace(
-        answering=True, worker_online=online, deployments=tuple(names), active_schedules=tuple(active)
-    )
 
 
 def running_server(folder: ServiceFolder) -> ServiceSettings | None:
-    """Settings of the folder's server if it runs and answers, else None.
-
-    Raises:
-        ServiceError: the record cannot be read.
-    """
+    """Settings of the folder's server if it runs and answers, else None."""
     record = folder.read()
     if record.running_server is None:
         return None

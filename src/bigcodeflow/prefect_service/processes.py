@@ -6,20 +6,19 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.1
 
 
-class ProcessIdentity(BaseModel):
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
     """A process that stays the same one: its number alone may be another's after a while."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     pid: int
     started: str
@@ -32,15 +31,15 @@ class ProcessIdentity(BaseModel):
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The process with this number now, or nothing where none runs."""
+    """The process with this number now; None where none runs."""
     try:
         process = psutil.Process(pid)
         if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
             return None
-        ticks = round((process.create_time() - psutil.boot_time()) * _TICKS_PER_SECOND)
+        ticks = round((process.create_time() - psutil.boot_time()) * os.sysconf("SC_CLK_TCK"))
     except psutil.Error:
         return None
-    return ProcessIdentity(pid=pid, started=f"{_BOOT_ID.read_text().strip()}:{ticks}")
+    return ProcessIdentity(pid, f"{_BOOT_ID.read_text().strip()}:{ticks}")
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:
@@ -75,26 +74,22 @@ def marked(variable: str, value: str) -> dict[ProcessIdentity, Mapping[str, str]
     return found
 
 
-def end(processes: Iterable[ProcessIdentity], *, patience_seconds: float) -> None:
+def end(processes: Iterable[ProcessIdentity], *, patience_seconds: float = 20.0) -> None:
     """Ask processes to end, and kill those that still run after a while; returns when none is left."""
     left = [process for process in processes if _signal(process, signal.SIGTERM)]
     deadline = time.monotonic() + patience_seconds
-    while left and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
-        left = [process for process in left if process.alive]
-    for process in left:
-        _signal(process, signal.SIGKILL)
-    while any(process.alive for process in left):
+    while left := [process for process in left if process.alive]:
+        if time.monotonic() >= deadline:
+            for process in left:
+                _signal(process, signal.SIGKILL)
         time.sleep(_POLL_SECONDS)
 
 
 def _signal(identity: ProcessIdentity, number: signal.Signals) -> bool:
-    try:
+    with suppress(psutil.Error):
         process = psutil.Process(identity.pid)
         # Compared after the object was made: psutil signals no process that takes the number over later.
-        if not identity.alive:
-            return False
-        process.send_signal(number)
-    except psutil.Error:
-        return False
-    return True
+        if identity.alive:
+            process.send_signal(number)
+            return True
+    return False

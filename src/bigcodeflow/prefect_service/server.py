@@ -1,14 +1,12 @@
-"""Requests of the service to its Prefect server, over HTTP: importing Prefect for its client would take seconds.
-
-The deployments of a prefect.yaml are registered by Prefect's own command.
-"""
+"""Requests of the service to its Prefect server, over HTTP: importing Prefect for its client would take seconds."""
 
 import hashlib
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,17 +26,13 @@ EXECUTION_RUNS = 2
 SHARED_LIMIT = "model-requests"
 SHARED_LIMIT_SLOTS = 64
 
+_QUEUE_PATH = f"/work_pools/{POOL}/queues/{EXECUTION_QUEUE}"
 _UNFINISHED = ("RUNNING", "PENDING", "CANCELLING")
 _PAGE = 200
 _REQUEST_SECONDS = 60.0
-_GLANCE_SECONDS = 5.0
-_NOT_FOUND = 404
-_UNAUTHORIZED = 401
-_BUSY = 503
+_HEALTH_SECONDS = 5.0
 _BUSY_SECONDS = 60.0
-_SECONDS_BETWEEN_TRIES = 1.0
 _DEPLOY_SECONDS = 300
-_SHOWN_LINES = 6
 
 
 class Schedule(NamedTuple):
@@ -71,15 +65,11 @@ class PrefectServer:
         self._client.close()
 
     def home(self) -> str | None:
-        """Home folder of the server that answers at this address; None while none does.
-
-        Raises:
-            ServiceError: it asks for a password that was not given.
-        """
+        """Home folder of the server that answers at this address; None while none does."""
         try:
-            healthy = self._client.get("/health", timeout=_GLANCE_SECONDS)
-            found = self._client.get("/admin/settings", timeout=_GLANCE_SECONDS)
-            if found.status_code == _UNAUTHORIZED:
+            healthy = self._client.get("/health", timeout=_HEALTH_SECONDS)
+            found = self._client.get("/admin/settings", timeout=_HEALTH_SECONDS)
+            if found.status_code == HTTPStatus.UNAUTHORIZED:
                 raise ServiceError(
                     f"the Prefect server at {self.api_url} asks for a password: "
                     "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD as for its start"
@@ -90,23 +80,20 @@ class PrefectServer:
         return str(settings["home"]) if isinstance(settings, dict) and "home" in settings else None
 
     def make_pool(self, *, execution_runs: int | None) -> None:
-        """Make what runs wait in, where it is absent; a limit that a user changed in the UI stays as it is.
-
-        Args:
-            execution_runs: how many runs may execute samples at once; None leaves the limit alone.
-        """
-        pools, queues, limits = "/work_pools/", f"/work_pools/{POOL}/queues", "/v2/concurrency_limits/"
-        self._create(pools, POOL, {"type": "process", "description": "bigcodeflow's own runs"})
-        described = "runs that execute samples, and so take all cores"
-        slots = execution_runs or EXECUTION_RUNS
-        created = self._create(queues, EXECUTION_QUEUE, {"description": described, "concurrency_limit": slots})
+        """Create what is absent; unless a number is given, a limit that a user changed in the UI stays as it is."""
+        self._create("/work_pools/", POOL, {"type": "process", "description": "bigcodeflow's own runs"})
+        queue = {
+            "description": "runs that execute samples, and so take all cores",
+            "concurrency_limit": execution_runs or EXECUTION_RUNS,
+        }
+        created = self._create(f"/work_pools/{POOL}/queues", EXECUTION_QUEUE, queue)
         if execution_runs and not created:
-            self._send("PATCH", f"{queues}/{EXECUTION_QUEUE}", {"concurrency_limit": execution_runs})
-        self._create(limits, SHARED_LIMIT, {"limit": SHARED_LIMIT_SLOTS, "active": True})
+            self._send("PATCH", _QUEUE_PATH, {"concurrency_limit": execution_runs})
+        self._create("/v2/concurrency_limits/", SHARED_LIMIT, {"limit": SHARED_LIMIT_SLOTS, "active": True})
 
     def execution_runs(self) -> int | None:
         """How many runs may execute samples at once; None: any number."""
-        limit: int | None = self._send("GET", f"/work_pools/{POOL}/queues/{EXECUTION_QUEUE}")["concurrency_limit"]
+        limit: int | None = self._send("GET", _QUEUE_PATH)["concurrency_limit"]
         return limit
 
     def pool_paused(self) -> bool:
@@ -136,8 +123,7 @@ class PrefectServer:
 
     def set_schedule(self, schedule: Schedule, *, active: bool) -> None:
         """Switch a schedule on or off."""
-        path = f"/deployments/{schedule.deployment_id}/schedules/{schedule.id}"
-        self._send("PATCH", path, {"active": active})
+        self._send("PATCH", f"/deployments/{schedule.deployment_id}/schedules/{schedule.id}", {"active": active})
 
     def unfinished_runs(self, worker: str) -> list[dict[str, Any]]:
         """Runs that a worker took up and that have not ended as far as the server knows."""
@@ -147,10 +133,8 @@ class PrefectServer:
 
     def unfinished_subflows(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Runs that these runs started inside their own process and that have not ended."""
-        state = {"type": {"any_": _UNFINISHED}}
-        return self._pages(
-            "/flow_runs/filter", {"flow_runs": {"parent_flow_run_id": {"any_": list(run_ids)}, "state": state}}
-        )
+        chosen = {"parent_flow_run_id": {"any_": list(run_ids)}, "state": {"type": {"any_": _UNFINISHED}}}
+        return self._pages("/flow_runs/filter", {"flow_runs": chosen})
 
     def set_state(self, run_id: str, kind: str, message: str, *, force: bool = False) -> None:
         """Propose a state for a run, or enforce it."""
@@ -160,7 +144,7 @@ class PrefectServer:
     def _pages(self, path: str, chosen: dict[str, Any]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         while True:
-            page: Sequence[dict[str, Any]] = self._send("POST", path, {**chosen, "limit": _PAGE, "offset": len(found)})
+            page = self._send("POST", path, {**chosen, "limit": _PAGE, "offset": len(found)})
             found.extend(page)
             if len(page) < _PAGE:
                 return found
@@ -177,15 +161,15 @@ class PrefectServer:
         give_up_at = time.monotonic() + _BUSY_SECONDS
         try:
             response = self._client.request(method, path, json=body)
-            while response.status_code == _BUSY and time.monotonic() < give_up_at:
-                time.sleep(_SECONDS_BETWEEN_TRIES)
+            while response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and time.monotonic() < give_up_at:
+                time.sleep(1.0)
                 response = self._client.request(method, path, json=body)
         except httpx2.HTTPError as error:
             raise ServiceError(
                 f"the Prefect server at {self.api_url} stopped answering ({type(error).__name__}: {error}): "
                 "run `bigcodeflow up` again; `bigcodeflow status` names its log"
             ) from None
-        if absent_is_none and response.status_code == _NOT_FOUND:
+        if absent_is_none and response.status_code == HTTPStatus.NOT_FOUND:
             return None
         if response.is_error:
             raise ServiceError(
@@ -196,11 +180,7 @@ class PrefectServer:
 
 
 def deployment_names(file: Path) -> list[str]:
-    """Names of a prefect.yaml's deployments, in its order.
-
-    Raises:
-        ConfigError: the file is absent, is no prefect.yaml, or names another work pool.
-    """
+    """Names of a prefect.yaml's deployments, in its order; a ConfigError names a file that cannot be used."""
     try:
         content = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -232,11 +212,7 @@ def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
 
 
 def register_deployments(server: PrefectServer, file: Path, *, project: Path, environment: Mapping[str, str]) -> None:
-    """Deploy everything in the file by Prefect's own command; a schedule stays active or inactive as it was.
-
-    Raises:
-        ServiceError: Prefect refuses a deployment.
-    """
+    """Deploy everything in the file by Prefect's own command; a schedule stays active or inactive as it was."""
     before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
     try:
@@ -247,6 +223,6 @@ def register_deployments(server: PrefectServer, file: Path, *, project: Path, en
         raise ServiceError(f"deploying {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]))
+        raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-6:]))
     for schedule in server.schedules():
         server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

@@ -32,19 +32,17 @@ from bigcodeflow.prefect_service.server import (
     deployments_fingerprint,
     register_deployments,
 )
-from bigcodeflow.prefect_service.stop import END_SECONDS, report_crashed
+from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 
-_SERVER_SECONDS = 300
-_WORKER_SECONDS = 300
+_START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
 _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
-_FOREIGN = frozenset(
-    {"PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE"}
-)
+#: Variables that would lead the service to another server or its profile.
+_FOREIGN = ("PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE")
 
 
 class ServiceOptions(NamedTuple):
@@ -89,27 +87,23 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
         names = update_settings(record, options)
         folder.write(record)
         # A server or worker whose start was interrupted before it was noted down.
-        strays = [
+        processes.end(
             process
             for process, environment in record.processes().items()
             if process not in (record.server, record.worker) and RUN_VARIABLE not in environment
-        ]
-        processes.end(strays, patience_seconds=END_SECONDS)
+        )
         start = _Start(folder, record, project, notify)
         start.server()
         with PrefectServer(record.settings.api_url) as server:
             server.make_pool(execution_runs=options.execution_runs)
-            if record.pool_paused:
-                server.pause_pool(paused=False)
-                record.pool_paused = False
-                folder.write(record)
+            resume_pool(server, folder, record)
             start.worker(server)
             start.deployments(server, names)
             if options.schedules is not None:
                 for schedule in server.schedules():
                     server.set_schedule(schedule, active=options.schedules)
             # The worker's process was started before; it is ready when it asks the server for runs.
-            start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name), _WORKER_SECONDS)
+            start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name))
             active = [schedule.active for schedule in server.schedules()]
             counts = (sum(active), len(active))
             return StartedService(record.settings, len(names), counts, server.execution_runs(), tuple(start.new))
@@ -130,16 +124,15 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]
         deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
     )
     names = deployment_names(_deployments_file(new))
-    running = record.running_server is not None
-    if running and (new.host, new.port, new.database) != (old.host, old.port, old.database):
+    if record.running_server is None:
+        new = new.model_copy(update={"port": _free_port(new, asked=options.port is not None)})
+        if new.database:
+            check_database(new.database)
+    elif (new.host, new.port, new.database) != (old.host, old.port, old.database):
         raise ConfigError(
             f"the server runs at {old.ui_url} with {without_password(old.database)}: "
             "run `bigcodeflow down` first to change --host, --port or --database"
         )
-    if not running:
-        new = new.model_copy(update={"port": _free_port(new, asked=options.port is not None)})
-        if new.database:
-            check_database(new.database)
     record.settings = new
     return names
 
@@ -177,10 +170,9 @@ def database_url(text: str) -> str:
     except (ArgumentError, ValueError):
         raise ConfigError(f"--database {text!r} is not a URL: {_URL_FORMS}") from None
     name = url.drivername
-    driver = name if name in _DRIVERS.values() else _DRIVERS.get(name)
-    if driver is None:
+    if name not in _DRIVERS and name not in _DRIVERS.values():
         raise ConfigError(f"--database: Prefect cannot use {name}: {_URL_FORMS}")
-    return url.set(drivername=driver).render_as_string(hide_password=False)
+    return url.set(drivername=_DRIVERS.get(name, name)).render_as_string(hide_password=False)
 
 
 def without_password(url: str) -> str:
@@ -247,8 +239,7 @@ class _Start:
             )
         with PrefectServer(settings.api_url) as server:
             # Somebody else's server may have taken the port in the second before ours did.
-            ours = str(self._folder.prefect_home)
-            self.wait("server", record.server, lambda: server.home() == ours, _SERVER_SECONDS)
+            self.wait("server", record.server, lambda: server.home() == str(self._folder.prefect_home))
 
     def worker(self, server: PrefectServer) -> None:
         """The worker's process runs when this returns; runs whose processes died with an earlier one are marked so."""
@@ -256,9 +247,8 @@ class _Start:
         if record.running_worker is not None:
             if record.worker_api_url == record.settings.api_url:
                 return
-            processes.end([record.running_worker], patience_seconds=END_SECONDS)
-        crashed = report_crashed(server, record)
-        if crashed:
+            processes.end([record.running_worker])
+        if crashed := report_crashed(server, record):
             self._notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
         record.worker = self._process("worker", "--pool", POOL, "--type", "process", "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
@@ -266,33 +256,26 @@ class _Start:
 
     def deployments(self, server: PrefectServer, names: list[str]) -> None:
         """The deployments are there, and are those of the code and the file as they are now."""
-        record = self._record
-        file = _deployments_file(record.settings)
-        current = deployments_fingerprint(file, self._project, record.settings.database)
+        file = _deployments_file(self._record.settings)
+        current = deployments_fingerprint(file, self._project, self._record.settings.database)
         there = {deployment["name"] for deployment in server.deployments()}
-        if record.deployed == current and there.issuperset(names):
+        if self._record.deployed == current and there.issuperset(names):
             return
         self._notify(f"registering {len(names)} deployments …")
         register_deployments(server, file, project=self._project, environment=self._environment())
-        record.deployed = current
+        self._record.deployed = current
         self._note("deployments")
 
-    def wait(
-        self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool], patience_seconds: float
-    ) -> None:
-        """Return when a started process is ready.
-
-        Raises:
-            ServiceError: it ended, or was not ready in time and was ended.
-        """
+    def wait(self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool]) -> None:
+        """Return when a started process is ready; one that is not ready in time is ended, which raises ServiceError."""
         began = notified = time.monotonic()
         while not ready():
             now = time.monotonic()
             if process is None or not process.alive:
                 raise self._broken(name, "ended before it was ready")
-            if now - began > patience_seconds:
-                processes.end([process], patience_seconds=END_SECONDS)
-                raise self._broken(name, f"was not ready within {patience_seconds:.0f} s and was stopped")
+            if now - began > _START_SECONDS:
+                processes.end([process])
+                raise self._broken(name, f"was not ready within {_START_SECONDS} s and was stopped")
             if now - notified >= _NOTIFY_EVERY_SECONDS:
                 notified = now
                 self._notify(f"  the {name} is starting, {now - began:.0f} s so far …")
@@ -304,21 +287,16 @@ class _Start:
 
     def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
         command = [sys.executable, "-m", "prefect", "--no-prompt", name, "start", *arguments]
-        environment = self._environment()
-        log = self._folder.log(name)
+        log, environment = self._folder.log(name), self._environment()
         started = processes.start(command, folder=self._project, log=log, environment=environment)
         if started is None:
             raise self._broken(name, "ended at once")
         return started
 
     def _environment(self) -> dict[str, str]:
-        """The user's variables but those that would lead to another server or its profile."""
+        """Environment of Prefect's processes: the user's variables but foreign ones, and the service's own."""
         record, home = self._record, self._folder.prefect_home
-        inherited = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-        authentication = os.environ.get("PREFECT_SERVER_API_AUTH_STRING")
-        return {
-            **inherited,
-            **({"PREFECT_API_AUTH_STRING": authentication} if authentication else {}),
+        variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
@@ -330,13 +308,16 @@ class _Start:
             "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
             "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
             "DO_NOT_TRACK": "1",
-            # Warnings of the library reach the run's page only from loggers that Prefect is told of.
+            # Warnings of the library reach the run's page only from loggers that Prefect knows.
             "PREFECT_LOGGING_EXTRA_LOGGERS": "bigcodeflow",
             # prefect.yaml writes it into the deployments as the folder of their runs.
             "PWD": str(self._project),
             "PYTHONUNBUFFERED": "1",
         }
+        if authentication := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
+            variables["PREFECT_API_AUTH_STRING"] = authentication
+        return variables
 
     def _broken(self, name: str, what: str) -> ServiceError:
-        end = self._folder.last_lines(name)
-        return ServiceError(f"the Prefect {name} {what}; the end of {self._folder.logs / name}.log:\n{end}")
+        log = self._folder.logs / f"{name}.log"
+        return ServiceError(f"the Prefect {name} {what}; the end of {log}:\n{self._folder.log_end(name)}")

@@ -8,8 +8,6 @@ from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.folder import Notify, ServiceFolder, ServiceRecord
 from bigcodeflow.prefect_service.server import PrefectServer
 
-#: Between asking a process to end and killing it.
-END_SECONDS = 20.0
 _CANCEL_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 _NOTIFY_EVERY_SECONDS = 30.0
@@ -22,9 +20,6 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
         folder: where the service keeps its state.
         wait: let runs end by themselves; else they are cancelled, and can be retried after the next start.
         notify: gets a line about what is waited for.
-
-    Raises:
-        ServiceError: the record cannot be read.
     """
     if not folder.exists:
         return ()
@@ -32,8 +27,9 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
         found = {"worker": record.running_worker, "server": record.running_server}
         running = tuple(name for name, process in found.items() if process is not None)
         if "server" in running:
-            _stop_work(folder, record, wait=wait, notify=notify)
-        _end_rest(record, spare_server=False)
+            _stop_runs(folder, record, wait=wait, notify=notify)
+        # Whatever still carries the service's mark: flow runs of a worker that died, clusters of a run that died.
+        processes.end(record.processes())
         record.server = record.worker = None
         folder.write(record)
     return running
@@ -55,8 +51,8 @@ def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
     return len(dead)
 
 
-def _stop_work(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
-    """End runs and worker while the server still takes down what becomes of them; meanwhile the pool delivers none."""
+def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
+    """End runs and worker while the server still records their last states; meanwhile the pool delivers no runs."""
     try:
         with PrefectServer(record.settings.api_url) as server:
             # Noted first, so that the next start resumes a pool that this process was killed over; one that somebody
@@ -71,23 +67,28 @@ def _stop_work(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, noti
                 elif record.running_worker:
                     _cancel_runs(server, record, notify)
                 if record.worker is not None:
-                    processes.end([record.worker], patience_seconds=END_SECONDS)
-                _end_rest(record, spare_server=True)
+                    processes.end([record.worker])
+                processes.end(process for process in record.processes() if process != record.server)
                 report_crashed(server, record)
             finally:
-                if record.pool_paused:
-                    server.pause_pool(paused=False)
-                    record.pool_paused = False
-                    folder.write(record)
+                resume_pool(server, folder, record)
     except ServiceError as error:
         if wait:
             raise
         notify(f"{error}; stopping without regard to it")
 
 
+def resume_pool(server: PrefectServer, folder: ServiceFolder, record: ServiceRecord) -> None:
+    """Have the pool deliver runs again where a stop has paused it."""
+    if record.pool_paused:
+        server.pause_pool(paused=False)
+        record.pool_paused = False
+        folder.write(record)
+
+
 def _wait_for_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -> None:
     notified = float("-inf")
-    while (runs := _at_work(server, record)) or record.flow_runs():
+    while (runs := _running(server, record)) or record.flow_runs():
         if time.monotonic() - notified >= _NOTIFY_EVERY_SECONDS:
             notified = time.monotonic()
             names = ", ".join(run["name"] for run in runs) or "one that is about to end"
@@ -96,7 +97,7 @@ def _wait_for_runs(server: PrefectServer, record: ServiceRecord, notify: Notify)
 
 
 def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -> None:
-    runs = _at_work(server, record)
+    runs = _running(server, record)
     if not runs:
         return
     notify(f"cancelling {len(runs)} runs: {', '.join(run['name'] for run in runs)} …")
@@ -108,7 +109,7 @@ def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -
         time.sleep(_POLL_SECONDS)
 
 
-def _at_work(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any]]:
+def _running(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any]]:
     """Unfinished runs that have a process, or that the worker is about to give one."""
     alive, starting = record.flow_runs(), record.running_worker is not None
     return [
@@ -116,9 +117,3 @@ def _at_work(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any
         for run in server.unfinished_runs(record.worker_name)
         if run["id"] in alive or (starting and run["state_type"] == "PENDING")
     ]
-
-
-def _end_rest(record: ServiceRecord, *, spare_server: bool) -> None:
-    """End whatever still carries the service's mark: flow runs of a worker that died, clusters of a run that died."""
-    spared = record.server if spare_server else None
-    processes.end([one for one in record.processes() if one != spared], patience_seconds=END_SECONDS)
