@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from functools import partial
 
-from bigcodeflow.leaderboard.update import LeaderboardConfig, refuse_regressions, update_leaderboard
+from bigcodeflow.leaderboard.publishing import LeaderboardConfig, refuse_regressions, update_leaderboard
 from flows.hooks import reporting_flow
 from tasks.stages import perform_step
 from tasks.upkeep_artifacts import show_leaderboard

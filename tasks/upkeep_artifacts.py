@@ -10,7 +10,7 @@ from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
 from bigcodeflow.leaderboard.entries import entry_line, points, rankings, score
 from bigcodeflow.leaderboard.history import change_line
-from bigcodeflow.leaderboard.update import LeaderboardConfig, LeaderboardUpdate
+from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
 from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows

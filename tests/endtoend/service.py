@@ -4,41 +4,24 @@ The server's records lie in SQLite, or with BIGCODEFLOW_TEST_DATABASE=postgresql
 """
 
 import os
-import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import httpx
+import psutil
 
 from tests.prefect_service.postgresql import postgresql_server
-
-T = TypeVar("T")
+from tests.prefect_service.services import free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 #: A loaded machine in CI takes several times longer than a quiet one.
-START_SECONDS = 180.0
 COMMAND_SECONDS = 240.0
 RUN_SECONDS = 600.0
-_LOOK_SECONDS = 0.2
-_STOP_SECONDS = 60.0
 _POOL = "bigcodeflow"
 _ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
-
-
-def wait_until(look: Callable[[], T], what: str, seconds: float = RUN_SECONDS) -> T:
-    """The first true answer."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"after {seconds:g} s there is still no sign of: {what}")
-        time.sleep(_LOOK_SECONDS)
-    return found
 
 
 class Service:
@@ -47,9 +30,7 @@ class Service:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._database = ExitStack()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"http://127.0.0.1:{free_port()}"
         self.api = httpx.Client(base_url=f"{self.address}/api", timeout=60)
         self.variables = os.environ | {
             "DO_NOT_TRACK": "1",
@@ -86,7 +67,7 @@ class Service:
             if process and process.poll() is None:
                 process.terminate()
                 try:
-                    process.wait(_STOP_SECONDS)
+                    process.wait(60)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
@@ -97,7 +78,7 @@ class Service:
         """Start it, on the database that it had, and wait until it answers."""
         port = self.address.rpartition(":")[2]
         self.server = self._process("server", "start", "--host", "127.0.0.1", "--port", port)
-        wait_until(self._healthy, "the server", START_SECONDS)
+        wait_for(self._healthy, "the server", COMMAND_SECONDS)
 
     def start_worker(self) -> None:
         """Start one for the pool."""
@@ -129,17 +110,12 @@ class Service:
         """A registered deployment."""
         return self.get(f"/deployments/name/{name}")
 
-    def run(self, config: dict[str, Any], **variables: str) -> "ServedRun":
-        """Start a run of the benchmark's deployment, as the UI does, with further environment variables."""
-        return self.start("benchmark/benchmark", {"config": config}, **variables)
-
-    def start(self, deployment: str, parameters: dict[str, Any], **variables: str) -> "ServedRun":
-        """Start a run of any deployment."""
+    def run(self, config: dict[str, Any], deployment: str = "benchmark/benchmark") -> "ServedRun":
+        """Start a run of a deployment, as the UI does."""
         made = self.post(
             f"/deployments/{self.deployment(deployment)['id']}/create_flow_run",
-            parameters=parameters,
+            parameters={"config": config},
             state={"type": "SCHEDULED", "state_details": {}},
-            job_variables={"env": variables},
         )
         return ServedRun(self, made["id"])
 
@@ -150,7 +126,7 @@ class Service:
             answer = self.api.request(method, path, **more)
             return None if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else answer
 
-        return wait_until(ask, f"an answer to {method} {path}", COMMAND_SECONDS).raise_for_status()
+        return wait_for(ask, f"an answer to {method} {path}", COMMAND_SECONDS).raise_for_status()
 
     def _healthy(self) -> bool:
         if self.server is None or self.server.poll() is not None:
@@ -185,7 +161,7 @@ class ServedRun:
 
     def ended(self, *expected: str, seconds: float = RUN_SECONDS) -> dict[str, Any]:
         """Its state once it has ended; one of the expected types where any are named."""
-        wait_until(lambda: self.state["type"] in _ENDED, f"the end of run {self.id}", seconds)
+        wait_for(lambda: self.state["type"] in _ENDED, f"the end of run {self.id}", seconds)
         state = self.state
         assert not expected or state["type"] in expected, f"{state['name']}: {state['message']}\n{self.told()}"
         return state
@@ -205,7 +181,7 @@ class ServedRun:
 
     def reported_crashed(self) -> None:
         """Wait until the worker has reported the crash after the runner did: a retry before would be crushed by it."""
-        wait_until(lambda: any(line.startswith("Check whether") for line in self.log()), "the worker's report")
+        wait_for(lambda: any(line.startswith("Check whether") for line in self.log()), "the worker's report")
 
     def log(self) -> list[str]:
         """Its messages, oldest first."""
@@ -232,63 +208,28 @@ class ServedRun:
         return Processes.of_run(self.id)
 
 
-class Processes(dict[int, int]):
-    """Processes by id with their times of start, so that an id in use again is not taken for the old process."""
+class Processes(list[psutil.Process]):
+    """Processes, of which psutil takes none for another one that has the same id later."""
 
     @classmethod
     def of_run(cls, run_id: str) -> "Processes":
         """The run's own process, which carries its id, and everything below it."""
-        mark = f"PREFECT__FLOW_RUN_ID={run_id}".encode()
-        table = _table()
-        found = {pid for pid in table if mark in _environment(pid)}
-        while below := {pid for pid, (parent, _) in table.items() if parent in found} - found:
-            found |= below
-        return cls({pid: table[pid][1] for pid in found})
+        found: set[psutil.Process] = set()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("PREFECT__FLOW_RUN_ID") == run_id:
+                    found |= {process, *process.children(recursive=True)}
+        return cls(found)
 
-    def alive(self) -> dict[int, str]:
+    def alive(self) -> dict[psutil.Process, str]:
         """Command lines of those that still run."""
-        table = _table()
-        return {pid: _command(pid) for pid, started in self.items() if pid in table and table[pid][1] == started}
+        found = {}
+        for process in self:
+            with suppress(psutil.NoSuchProcess):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    found[process] = " ".join(process.cmdline())
+        return found
 
-    def kill(self, pid: int) -> None:
-        """End one of them at once, without a word."""
-        if pid in self.alive():
-            os.kill(pid, signal.SIGKILL)
-
-    def named(self, text: str) -> list[int]:
+    def named(self, text: str) -> list[psutil.Process]:
         """Those with a text in their command lines."""
-        return [pid for pid in self if text in _command(pid)]
-
-
-def _table() -> dict[int, tuple[int, int]]:
-    """Parent and time of start of every process that is no zombie."""
-    table = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if fields[0] not in "ZX":
-                table[int(folder.name)] = (int(fields[1]), int(fields[19]))
-    return table
-
-
-def _environment(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def kill(process: "subprocess.Popen[bytes]") -> None:
-    """End it at once, without a word."""
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+        return [process for process, command in self.alive().items() if text in command]

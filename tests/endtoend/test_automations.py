@@ -14,7 +14,7 @@ from prefect.blocks.webhook import Webhook
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from tests.endtoend.conftest import Config
-from tests.endtoend.service import ROOT, Service, wait_until
+from tests.endtoend.service import ROOT, Service, wait_for
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -91,5 +91,5 @@ def test_completed_sweep_starts_the_leaderboard(service: Service, tmp_path: Path
     with temporary_settings({PREFECT_API_URL: service.variables["PREFECT_API_URL"]}):
         other()
         sweep()
-    wait_until(started, "the run that the automation starts", _MESSAGE_SECONDS)
+    wait_for(started, "the run that the automation starts", _MESSAGE_SECONDS)
     assert len(started()) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.endtoend.service import RUN_SECONDS, ServedRun, Service, wait_until
+from tests.endtoend.service import RUN_SECONDS, ServedRun, Service, wait_for
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
@@ -74,7 +74,7 @@ def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, scr
     form.fill("Task numbers or ids", "0-5")
     page.screenshot(path=screenshots / "form.png")
     form.submit()
-    [made] = wait_until(lambda: {run["id"] for run in runs_of(service)} - before, "the run that was submitted")
+    [made] = wait_for(lambda: {run["id"] for run in runs_of(service)} - before, "the run that was submitted")
     run = ServedRun(service, made)
     page.goto(f"{service.address}/runs/flow-run/{run.id}")
     page.get_by_text("starter · full · complete · from-the-form").first.wait_for()

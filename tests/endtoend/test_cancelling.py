@@ -9,7 +9,7 @@ import pytest
 
 from bigcodeflow.execution.verdicts import read_ledgers
 from tests.endtoend.conftest import Config, write_samples
-from tests.endtoend.service import Processes, ServedRun, Service, wait_until
+from tests.endtoend.service import Processes, ServedRun, Service, wait_for
 from tests.generation.providers.double import Completion, Received, model_server
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
@@ -52,8 +52,16 @@ def executing(service: Service, config: dict[str, Any], *, verdicts: int) -> Ser
     """A run in the middle of executing samples: so many are judged, and others are in their sandboxes."""
     run = service.run(config)
     store = Path(config["store"])
-    wait_until(lambda: executions(store) and len(verdicts_in(store)) >= verdicts, "verdicts of samples")
+    wait_for(lambda: executions(store) and len(verdicts_in(store)) >= verdicts, "verdicts of samples")
     return run
+
+
+def retry_executes_the_rest(run: ServedRun, config: dict[str, Any]) -> None:
+    """After a retry ground truths and samples are all executed, and none twice."""
+    run.retry()
+    run.ended("COMPLETED")
+    for counted in executions(Path(config["store"])):
+        assert (counted["executed"], counted["executed_twice"]) == (_SAMPLES, 0)
 
 
 @pytest.fixture
@@ -76,10 +84,7 @@ def test_cancelled_run_ends_with_everything_below_it(service: Service, sleeping:
     assert any("start the same run again" in line for line in run.log())
     judged = set(verdicts_in(Path(sleeping["store"])))
     assert 2 <= len(judged) < _SAMPLES
-    run.retry()
-    run.ended("COMPLETED")
-    for counted in executions(Path(sleeping["store"])):
-        assert (counted["executed"], counted["executed_twice"]) == (_SAMPLES, 0)
+    retry_executes_the_rest(run, sleeping)
 
 
 def test_killed_flow_process_takes_everything_below_it_along(service: Service, sleeping: dict[str, Any]) -> None:
@@ -87,14 +92,11 @@ def test_killed_flow_process_takes_everything_below_it_along(service: Service, s
     run = executing(service, sleeping, verdicts=2)
     processes = run.processes()
     [engine] = processes.named("prefect.engine")
-    processes.kill(engine)
+    engine.kill()
     gone(processes)
     assert run.ended()["name"] == "Crashed"
     run.reported_crashed()
-    run.retry()
-    run.ended("COMPLETED")
-    for counted in executions(Path(sleeping["store"])):
-        assert (counted["executed"], counted["executed_twice"]) == (_SAMPLES, 0)
+    retry_executes_the_rest(run, sleeping)
 
 
 def test_cancelled_generation_keeps_what_came_and_asks_for_the_rest_alone(service: Service, config: Config) -> None:
@@ -111,7 +113,7 @@ def test_cancelled_generation_keeps_what_came_and_asks_for_the_rest_alone(servic
             tasks=6, samples={"source": "model"}, sanitizing={"mode": "parity"}, generation=model | {"n_samples": 1}
         )
         run = service.run(settings)
-        wait_until(lambda: len(server.requests) >= 5, "requests that hang")
+        wait_for(lambda: len(server.requests) >= 5, "requests that hang")
         processes = run.processes()
         run.cancel()
         gone(processes)

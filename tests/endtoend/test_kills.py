@@ -10,7 +10,7 @@ import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
 from tests.endtoend.conftest import write_samples
-from tests.endtoend.service import ServedRun, Service, kill, wait_until
+from tests.endtoend.service import ServedRun, Service, wait_for
 from tests.endtoend.test_cancelling import executions, gone, verdicts_in
 from tests.scaleout.hosts import DaskHosts
 
@@ -47,7 +47,7 @@ def sweep_of(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
         common = {"dataset.ids": f"0-{_TASKS - 1}", "sanitizing.mode": "none", "execution.variants": ["calibrated"]}
         common |= {f"execution.{name}": value for name, value in execution.items()}
         config = {"name": "killed", "models": models, "common": common}
-        return {"config": config | {"store": str(folder / "store"), "out": str(folder / "out")}}
+        return config | {"store": str(folder / "store"), "out": str(folder / "out")}
 
     return make
 
@@ -56,7 +56,7 @@ def sweep_of(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 def undisturbed(own_service: Service, sweep_of: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The store of a sweep that nothing happened to."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    own_service.start("sweep/sweep", sweep_of(folder, workers=1, slots_per_worker=2)).ended("COMPLETED")
+    own_service.run(sweep_of(folder, workers=1, slots_per_worker=2), "sweep/sweep").ended("COMPLETED")
     return folder / "store"
 
 
@@ -67,36 +67,40 @@ def rows(store: Path) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for table in tables for row in table.to_pylist()]
 
 
+def assert_same(store: Path, undisturbed: Path) -> None:
+    assert rows(store) == rows(undisturbed)
+    assert all(counted["executed_twice"] == 0 for counted in executions(store))
+
+
 def in_the_second_model(store: Path) -> bool:
     """Ground truths and one model are executed, and of another one a part."""
     return len(executions(store)) >= 2 and len(verdicts_in(store)) >= 2
 
 
 def kill_server(service: Service, _run: ServedRun) -> None:
-    assert service.server
-    kill(service.server)
+    service.server.kill()
+    service.server.wait()
     time.sleep(2)
     service.start_server()
 
 
 def kill_worker(service: Service, _run: ServedRun) -> None:
-    assert service.worker
-    kill(service.worker)
+    service.worker.kill()
+    service.worker.wait()
     service.start_worker()
 
 
 def kill_flow(_service: Service, run: ServedRun) -> None:
     processes = run.processes()
     [engine] = processes.named("prefect.engine")
-    processes.kill(engine)
+    engine.kill()
     gone(processes)
 
 
 def kill_dask_worker(_service: Service, run: ServedRun) -> None:
     """The one process that its own cluster executes in; the cluster starts another."""
-    processes = run.processes()
-    [worker] = processes.named("spawn_main")
-    processes.kill(worker)
+    [worker] = run.processes().named("spawn_main")
+    worker.kill()
 
 
 @pytest.mark.parametrize("disturb", [kill_server, kill_worker, kill_flow, kill_dask_worker])
@@ -108,13 +112,12 @@ def test_results_after_a_kill_are_those_of_an_undisturbed_sweep(
     tmp_path: Path,
 ) -> None:
     """Whatever died while samples were executed: restarted and, where it failed, retried, the sweep says the same."""
-    run = own_service.start("sweep/sweep", sweep_of(tmp_path, workers=1, slots_per_worker=2))
+    run = own_service.run(sweep_of(tmp_path, workers=1, slots_per_worker=2), "sweep/sweep")
     store = tmp_path / "store"
-    wait_until(lambda: in_the_second_model(store), "verdicts of the second model")
+    wait_for(lambda: in_the_second_model(store), "verdicts of the second model")
     disturb(own_service, run)
     finish(run, reporter=disturb is kill_flow)
-    assert rows(store) == rows(undisturbed)
-    assert all(counted["executed_twice"] == 0 for counted in executions(store))
+    assert_same(store, undisturbed)
 
 
 def test_results_after_the_end_of_a_cluster_are_those_of_an_undisturbed_sweep(
@@ -124,26 +127,20 @@ def test_results_after_the_end_of_a_cluster_are_those_of_an_undisturbed_sweep(
     (tmp_path / "dask").mkdir()
     with DaskHosts(tmp_path / "dask") as hosts:
         processes = [hosts.scheduler(), hosts.worker()]
-        cluster = {"cluster.patience_seconds": 120}
-        run = own_service.start("sweep/sweep", sweep_of(tmp_path, scheduler_address=hosts.address, **cluster))
+        cluster = {"scheduler_address": hosts.address, "cluster.patience_seconds": 120}
+        run = own_service.run(sweep_of(tmp_path, **cluster), "sweep/sweep")
         store = tmp_path / "store"
-        wait_until(lambda: in_the_second_model(store), "verdicts of the second model")
+        wait_for(lambda: in_the_second_model(store), "verdicts of the second model")
         for process in processes:
             hosts.kill(process)
         hosts.scheduler()
         hosts.worker()
         finish(run, reporter=False)
-    assert rows(store) == rows(undisturbed)
-    assert all(counted["executed_twice"] == 0 for counted in executions(store))
+    assert_same(store, undisturbed)
 
 
 def finish(run: ServedRun, *, reporter: bool) -> None:
-    """Retry what ended badly, or lost its worker, until the run is complete.
-
-    Args:
-        run: the disturbed run.
-        reporter: whether the worker that started it lives and has its say about the crash.
-    """
+    """Retry what ended badly, after a report of the crash where the worker that started the run still lives."""
     state = run.ended(seconds=_PATIENCE_SECONDS * 4)
     if state["type"] != "COMPLETED":
         if reporter:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.endtoend.conftest import Config
-from tests.endtoend.service import ServedRun, Service, wait_until
+from tests.endtoend.service import ServedRun, Service, wait_for
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
@@ -23,7 +23,7 @@ def test_scheduled_run_starts_at_its_time_and_finishes(service: Service, config:
     [made] = service.asked("POST", f"/deployments/{deployment}/schedules", json=[wanted]).json()
     try:
         chosen = {"deployment_id": {"any_": [deployment]}, "tags": {"all_": ["auto-scheduled"]}}
-        [run] = wait_until(lambda: service.post("/flow_runs/filter", flow_runs=chosen), "the scheduled run")
+        [run] = wait_for(lambda: service.post("/flow_runs/filter", flow_runs=chosen), "the scheduled run")
         served = ServedRun(service, run["id"])
         served.ended("COMPLETED")
     finally:

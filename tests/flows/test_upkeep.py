@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import State
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.leaderboard.entries import published_entries
 from bigcodeflow.leaderboard.history import find_snapshot, record_snapshot
-from bigcodeflow.leaderboard.update import LeaderboardConfig
+from bigcodeflow.leaderboard.publishing import LeaderboardConfig
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig

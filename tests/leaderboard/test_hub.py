@@ -10,7 +10,7 @@ import yaml
 
 from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.leaderboard.history import record_snapshot
-from bigcodeflow.leaderboard.hub import publish, repository_files
+from bigcodeflow.leaderboard.publishing import publish, repository_files
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 REPOSITORY = "acme/board"
@@ -98,7 +98,7 @@ def test_a_twin_that_was_faster_leaves_nothing_to_do(hub, snapshot):
 
 def test_a_busy_repository_is_given_up_at_last(hub, snapshot, monkeypatch):
     """Five stale parents end in one line, not in an endless loop."""
-    monkeypatch.setattr("bigcodeflow.leaderboard.hub._WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("bigcodeflow.leaderboard.publishing._WAIT_SECONDS", 0.01)
     numbers = iter(range(9))
     others = [lambda: hub.commit(REPOSITORY, hub.files(REPOSITORY) | {f"{next(numbers)}": b""})] * 9
     hub.before_commit.extend(others)

@@ -1,6 +1,5 @@
 """A service as a user starts it: in a folder of its own, by the command, with a small prefect.yaml."""
 
-import json
 import os
 import socket
 import subprocess
@@ -8,18 +7,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord
 from bigcodeflow.prefect_service.processes import ProcessIdentity, end
 
-COMMAND_SECONDS = 600
-_LONG_SECONDS = 3600.0
-PATIENCE_SECONDS = 300.0
+T = TypeVar("T")
 
-#: Writes where it runs, tells a library logger, and sleeps until it is woken; the rest is what a test makes of it.
+#: Writes where it runs, logs to a library's logger, and sleeps for some time or until it is woken.
 FLOW = """
 import logging
 import time
@@ -64,14 +61,13 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
-def wait_for(fact: Callable[[], Any], what: str) -> Any:
-    """What the question answers once it answers with something."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        if found := fact():
-            return found
+def wait_for(look: Callable[[], T], what: str, seconds: float = 600.0) -> T:
+    """The first true result."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
         time.sleep(0.2)
-    raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s for {what}")
+    return found
 
 
 class Service:
@@ -126,17 +122,11 @@ class Service:
         end(self.processes(), patience_seconds=0)
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        user, _, password = self.variables.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
-        response = httpx2.request(
-            method,
-            self.record.settings.api_url + path,
-            json=body,
-            auth=(user, password) if user else None,
-            timeout=60,
-            trust_env=False,
-        )
-        response.raise_for_status()
-        return json.loads(response.content) if response.content else None
+        password = self.variables.get("PREFECT_SERVER_API_AUTH_STRING")
+        auth = tuple(password.split(":")) if password else None
+        url = self.record.settings.api_url + path
+        response = httpx2.request(method, url, json=body, auth=auth, timeout=60, trust_env=False).raise_for_status()
+        return response.json() if response.content else None
 
     def trigger(self, name: str = "nap/nap", **parameters: Any) -> str:
         """Id of a new run of a deployment."""
@@ -159,7 +149,7 @@ class Service:
         """Id of a run that is inside its flow, and stays there until it is woken."""
         for name in ("napping", "awake"):
             (self.project / name).unlink(missing_ok=True)
-        run = self.trigger(seconds=_LONG_SECONDS, inside=inside)
+        run = self.trigger(seconds=3600.0, inside=inside)
         wait_for((self.project / "napping").exists, "the flow to begin")
         self.wait_for_state(run, "RUNNING")
         return run
@@ -175,7 +165,7 @@ class Service:
 
 def finished(process: "subprocess.Popen[str]", *, code: int = 0) -> str:
     """What a command said before it ended with this exit code, without a traceback."""
-    said, complained = process.communicate(timeout=COMMAND_SECONDS)
+    said, complained = process.communicate(timeout=600)
     assert process.returncode == code, said + complained
     assert "Traceback" not in complained
     return said + complained

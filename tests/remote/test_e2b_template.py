@@ -5,12 +5,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from e2b.template.types import BuildInfo
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import (
     DOCKERFILE,
-    BuiltTemplate,
     TemplateRecord,
     build_context,
     build_template,
@@ -48,7 +48,7 @@ def _names(archive: bytes) -> list[str]:
         return opened.getnames()
 
 
-def _build(context: Path, **options: object) -> BuiltTemplate:
+def _build(context: Path, **options: object) -> BuildInfo:
     return build_template(load_definition("starter"), on_line=lambda _: None, context=context, **options)
 
 

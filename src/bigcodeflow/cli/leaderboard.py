@@ -12,7 +12,7 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Cell, Column, Table
-from bigcodeflow.leaderboard import history, hub, outputs
+from bigcodeflow.leaderboard import history, outputs, publishing
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, entry_line, points, published_entries, rankings, score
 from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of, measured_entries
 from bigcodeflow.results.runs import find_run
@@ -147,7 +147,7 @@ def publish(
     now = datetime.now(UTC)
     take = history.snapshot_of if dry_run else history.record_snapshot
     snapshot = take(store, entries, now)
-    done = hub.publish(snapshot, repository, dry_run=dry_run)
+    done = publishing.publish(snapshot, repository, dry_run=dry_run)
     for path in done.written:
         print_line(f"{'would write' if dry_run else 'wrote'} {path}")
     if not done.written:

@@ -56,10 +56,10 @@ def up(
     options = ServiceOptions(host, port, database, deployments, runs, schedules)
     started = start_service(folder, Path.cwd(), options, notice)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
-    active, all_schedules = started.schedules
+    active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")
     notice(
-        f"{started.deployments} deployments; {active} of {all_schedules} schedules are on (switch with --schedules); "
+        f"{started.deployments} deployments; {active} are on (switch with --schedules); "
         f"at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
     )
     notice(f"for prefect's own commands: export PREFECT_API_URL={started.settings.api_url}")

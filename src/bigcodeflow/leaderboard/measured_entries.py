@@ -1,7 +1,6 @@
 """Entries from recorded runs: of each model, setting, split and subset the latest run whose score can be published."""
 
 import csv
-import functools
 import hashlib
 import json
 import math
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 
 import bigcodeflow
 from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError, error_message
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
@@ -58,11 +57,8 @@ def measured_entries(
 
     Args:
         store_root: the store.
-        runs: names of the runs to take, as :func:`find_run` reads them; empty takes all that there are.
+        runs: names of the runs to take, each of which must be there and sound; empty takes all that there are.
         allow: shortcomings that do not refuse a run.
-
-    Raises:
-        ArtifactError: a record that cannot be read, or a run that was named and is not there or refused.
     """
     if runs:
         named = (entry_of(find_run(store_root, name), allow=allow) for name in runs)
@@ -146,7 +142,7 @@ def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) ->
     try:
         return pq.read_table(path, columns=columns)
     except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path}: cannot be read ({' '.join(str(error).split())}): run it again") from None
+        raise ArtifactError(f"{path}: cannot be read ({error_message(error)}): run it again") from None
 
 
 class _Evidence:
@@ -228,14 +224,9 @@ def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
     digests = {
         task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
     }
-    known = _test_hashes()
-    return [task_id for task_id, digest in digests.items() if known.get(task_id, digest) != digest]
-
-
-@functools.cache
-def _test_hashes() -> Mapping[str, str]:
     with shipped("data/bigcodebench/durations.csv").open(newline="") as file:
-        return {row["task_id"]: row["test_sha256"] for row in csv.DictReader(file)}
+        known = {row["task_id"]: row["test_sha256"] for row in csv.DictReader(file)}
+    return [task_id for task_id, digest in digests.items() if known.get(task_id, digest) != digest]
 
 
 class RunSetting(NamedTuple):

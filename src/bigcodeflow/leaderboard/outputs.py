@@ -16,8 +16,6 @@ from bigcodeflow.core.table import Alignment, Column, Table
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, Rank, RunLink, points, rankings, score
 from bigcodeflow.leaderboard.history import Snapshot
 
-CardFormat = Literal["eval-results", "model-index"]
-
 #: Columns of leaderboard.csv: an entry's fields, the run's record in the last one.
 CSV_COLUMNS = (*(name for name in LeaderboardEntry.model_fields if name not in {"run", "remarks"}), "remarks", "run")
 _HUB_DATASETS: Mapping[Subset, str] = {"full": "bigcode/bigcodebench", "hard": "bigcode/bigcodebench-hard"}
@@ -156,7 +154,7 @@ def originals(snapshot: Snapshot, subset: Subset) -> bytes:
     return (json.dumps(models, indent=4, ensure_ascii=False) + "\n").encode()
 
 
-def card(entry: LeaderboardEntry, card_format: CardFormat = "eval-results") -> str:
+def card(entry: LeaderboardEntry, card_format: Literal["eval-results", "model-index"] = "eval-results") -> str:
     """YAML for the model's own repository on the hub, with pass@1 in percent.
 
     'eval-results' is the content of ``.eval_results/bigcodebench.yaml``; 'model-index' belongs into the front matter of

@@ -28,7 +28,6 @@ Notify = Callable[[str], None]
 MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
 #: Prefect's own, in the environment of a flow run's process.
 RUN_VARIABLE = "PREFECT__FLOW_RUN_ID"
-_LOG_BYTES = 10_000_000
 
 
 class ServiceSettings(SettingsModel):
@@ -131,11 +130,7 @@ class ServiceFolder:
 
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
-        """Keep every other start and stop of this service waiting.
-
-        Raises:
-            ServiceError: the folder cannot be made, or its record cannot be read.
-        """
+        """Keep every other start and stop of this service waiting."""
         lock = FileLock(self.root / "lock")
         try:
             for folder in (self.root, self.logs, self.prefect_home):
@@ -153,19 +148,6 @@ class ServiceFolder:
             yield self.read()
         finally:
             lock.release()
-
-    def log(self, name: str) -> Path:
-        """Log file of a process that is about to start; an overlong one is put aside."""
-        path = self.logs / f"{name}.log"
-        if path.exists() and path.stat().st_size > _LOG_BYTES:
-            path.replace(path.with_suffix(".log.1"))
-        return path
-
-    def log_end(self, name: str) -> str:
-        """The last lines of a log, for an error message."""
-        path = self.logs / f"{name}.log"
-        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-        return "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
 
 
 class ServiceState(NamedTuple):

@@ -2,17 +2,16 @@
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, STDOUT, Popen
 
 import psutil
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _POLL_SECONDS = 0.1
 
 
@@ -39,20 +38,15 @@ def identify(pid: int) -> ProcessIdentity | None:
         ticks = round((process.create_time() - psutil.boot_time()) * os.sysconf("SC_CLK_TCK"))
     except psutil.Error:
         return None
-    return ProcessIdentity(pid, f"{_BOOT_ID.read_text().strip()}:{ticks}")
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ProcessIdentity(pid, f"{boot_id}:{ticks}")
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:
     """Start a command in a session of its own, so that no terminal takes it along; None if it ended at once."""
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        process = Popen(
+            command, cwd=folder, env=environment, stdin=DEVNULL, stdout=output, stderr=STDOUT, start_new_session=True
         )
     # Reaps it, should it end before this command does.
     threading.Thread(target=process.wait, daemon=True).start()

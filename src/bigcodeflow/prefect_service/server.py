@@ -10,27 +10,19 @@ from http import HTTPStatus
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import httpx2
 import yaml
 
 import bigcodeflow
-from bigcodeflow.core.errors import ConfigError, ServiceError
+from bigcodeflow.core.errors import ConfigError, ServiceError, error_message
 
 POOL = "bigcodeflow"
-#: Runs of this queue execute samples on all cores; so few of them at a time.
-EXECUTION_QUEUE = "execution"
-EXECUTION_RUNS = 2
-#: A limit for `generation.requests.shared_limit`; as large as the default of one run's `concurrency`.
-SHARED_LIMIT = "model-requests"
-SHARED_LIMIT_SLOTS = 64
-
-_QUEUE_PATH = f"/work_pools/{POOL}/queues/{EXECUTION_QUEUE}"
+#: Its runs execute samples on all cores.
+_QUEUE = "execution"
 _UNFINISHED = ("RUNNING", "PENDING", "CANCELLING")
 _PAGE = 200
-_REQUEST_SECONDS = 60.0
-_HEALTH_SECONDS = 5.0
 _BUSY_SECONDS = 60.0
 _DEPLOY_SECONDS = 300
 
@@ -45,55 +37,42 @@ class Schedule(NamedTuple):
     id: str
 
 
-class PrefectServer:
+class PrefectServer(httpx2.Client):
     """A client of one server's API."""
 
     def __init__(self, api_url: str) -> None:
-        self.api_url = api_url
         user, _, password = os.environ.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
-        self._client = httpx2.Client(
-            base_url=api_url,
-            timeout=_REQUEST_SECONDS,
-            auth=(user, password) if user else None,
-            trust_env=False,  # a proxy would be asked for a server on this machine
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
+        # A proxy would be asked for a server on this machine.
+        super().__init__(base_url=api_url, timeout=60.0, auth=(user, password) if user else None, trust_env=False)
+        self.api_url = api_url
 
     def home(self) -> str | None:
         """Home folder of the server that answers at this address; None while none does."""
         try:
-            healthy = self._client.get("/health", timeout=_HEALTH_SECONDS)
-            found = self._client.get("/admin/settings", timeout=_HEALTH_SECONDS)
+            healthy = self.get("/health", timeout=5.0)
+            found = self.get("/admin/settings", timeout=5.0)
             if found.status_code == HTTPStatus.UNAUTHORIZED:
                 raise ServiceError(
                     f"the Prefect server at {self.api_url} asks for a password: "
                     "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD as for its start"
                 )
-            settings = found.raise_for_status().json() if healthy.json() is True else None
-        except (httpx2.HTTPError, ValueError):
+            return str(found.raise_for_status().json()["home"]) if healthy.json() is True else None
+        except (httpx2.HTTPError, ValueError, KeyError, TypeError):  # not yet, or another program's server
             return None
-        return str(settings["home"]) if isinstance(settings, dict) and "home" in settings else None
 
     def make_pool(self, *, execution_runs: int | None) -> None:
         """Create what is absent; unless a number is given, a limit that a user changed in the UI stays as it is."""
         self._create("/work_pools/", POOL, {"type": "process", "description": "bigcodeflow's own runs"})
-        queue = {
-            "description": "runs that execute samples, and so take all cores",
-            "concurrency_limit": execution_runs or EXECUTION_RUNS,
-        }
-        created = self._create(f"/work_pools/{POOL}/queues", EXECUTION_QUEUE, queue)
+        queues, described = f"/work_pools/{POOL}/queues", "runs that execute samples, and so take all cores"
+        created = self._create(queues, _QUEUE, {"description": described, "concurrency_limit": execution_runs or 2})
         if execution_runs and not created:
-            self._send("PATCH", _QUEUE_PATH, {"concurrency_limit": execution_runs})
-        self._create("/v2/concurrency_limits/", SHARED_LIMIT, {"limit": SHARED_LIMIT_SLOTS, "active": True})
+            self._send("PATCH", f"{queues}/{_QUEUE}", {"concurrency_limit": execution_runs})
+        # For `generation.requests.shared_limit`; as large as the default of one run's `concurrency`.
+        self._create("/v2/concurrency_limits/", "model-requests", {"limit": 64, "active": True})
 
     def execution_runs(self) -> int | None:
         """How many runs may execute samples at once; None: any number."""
-        limit: int | None = self._send("GET", _QUEUE_PATH)["concurrency_limit"]
+        limit: int | None = self._send("GET", f"/work_pools/{POOL}/queues/{_QUEUE}")["concurrency_limit"]
         return limit
 
     def pool_paused(self) -> bool:
@@ -160,10 +139,10 @@ class PrefectServer:
         """The response's content. A server whose database is busy, as at its start, refuses and does nothing."""
         give_up_at = time.monotonic() + _BUSY_SECONDS
         try:
-            response = self._client.request(method, path, json=body)
+            response = self.request(method, path, json=body)
             while response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and time.monotonic() < give_up_at:
                 time.sleep(1.0)
-                response = self._client.request(method, path, json=body)
+                response = self.request(method, path, json=body)
         except httpx2.HTTPError as error:
             raise ServiceError(
                 f"the Prefect server at {self.api_url} stopped answering ({type(error).__name__}: {error}): "
@@ -184,7 +163,7 @@ def deployment_names(file: Path) -> list[str]:
     try:
         content = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"deployments {file}: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"deployments {file}: {error_message(error)}") from None
     entries = content.get("deployments") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
         raise ConfigError(f"deployments {file}: expected a list `deployments` whose entries have a `name`")

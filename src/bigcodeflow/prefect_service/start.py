@@ -6,7 +6,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,7 @@ _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
+_LOG_BYTES = 10_000_000
 _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
 _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
 #: Variables that would lead the service to another server or its profile.
@@ -63,10 +65,10 @@ class StartedService(NamedTuple):
 
     settings: ServiceSettings
     deployments: int
-    schedules: tuple[int, int]
-    """How many are active, of how many."""
+    schedules: Sequence[bool]
+    """Whether each is active."""
     execution_runs: int | None
-    new: tuple[str, ...]
+    new: Sequence[str]
     """What this start did; nothing where all was there."""
 
 
@@ -105,17 +107,11 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
             # The worker's process was started before; it is ready when it asks the server for runs.
             start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name))
             active = [schedule.active for schedule in server.schedules()]
-            counts = (sum(active), len(active))
-            return StartedService(record.settings, len(names), counts, server.execution_runs(), tuple(start.new))
+            return StartedService(record.settings, len(names), active, server.execution_runs(), start.new)
 
 
 def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]:
-    """Bring the record's settings up to date; returns the names of the deployments.
-
-    Raises:
-        ConfigError: settings that cannot work, or differ from those of the running server.
-        ServiceError: the database does not answer.
-    """
+    """Bring the record's settings up to date; returns the names of the deployments."""
     old = record.settings
     new = ServiceSettings(
         host=options.host or old.host,
@@ -150,19 +146,12 @@ def _free_port(settings: ServiceSettings, *, asked: bool) -> int:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise ConfigError(f"--host {settings.host} --port {port}: {error.strerror or error}") from None
-    if asked:
-        raise ConfigError(
-            f"--port {settings.port} is taken by another program: name another, or none to get a free one"
-        )
-    raise ConfigError(f"no port is free from {settings.port} on: name one with --port")
+    taken = f"--port {settings.port} is taken by another program: name another, or none to get a free one"
+    raise ConfigError(taken if asked else f"no port is free from {settings.port} on: name one with --port")
 
 
 def database_url(text: str) -> str:
-    """A user's URL as Prefect needs it; 'sqlite' alone means the file in the service's folder, an empty URL.
-
-    Raises:
-        ConfigError: not a URL, or of a database that Prefect cannot use.
-    """
+    """A user's URL as Prefect needs it; 'sqlite' alone means the file in the service's folder, an empty URL."""
     if text in {"", "sqlite"}:
         return ""
     try:
@@ -181,11 +170,7 @@ def without_password(url: str) -> str:
 
 
 def check_database(url: str) -> None:
-    """Connect once, since the server would bury the reason under hundreds of lines.
-
-    Raises:
-        ServiceError: the database cannot be reached or refuses.
-    """
+    """Connect once and name what is wrong, since the server would bury it under hundreds of lines."""
     parsed, shown = make_url(url), without_password(url)
     if parsed.drivername.startswith("sqlite"):
         if parsed.database and not Path(parsed.database).parent.is_dir():
@@ -212,58 +197,58 @@ def check_database(url: str) -> None:
         ) from None
 
 
+@dataclass(frozen=True, slots=True)
 class _Start:
     """One start: what it has to know at every step."""
 
-    def __init__(self, folder: ServiceFolder, record: ServiceRecord, project: Path, notify: Notify) -> None:
-        self._folder = folder
-        self._record = record
-        self._project = project
-        self._notify = notify
-        self.new: list[str] = []
-        """What was started or registered."""
+    folder: ServiceFolder
+    record: ServiceRecord
+    project: Path
+    notify: Notify
+    new: list[str] = field(default_factory=list)
+    """What was started or registered."""
 
     def server(self) -> None:
         """The server answers when this returns."""
-        record, settings = self._record, self._record.settings
+        record, settings = self.record, self.record.settings
         installed = metadata.version("prefect")
         if record.running_server is None:
-            self._notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
+            self.notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
             record.server = self._process("server", "--host", settings.host, "--port", str(settings.port))
             record.prefect_version = installed
             self._note("server")
         elif record.prefect_version != installed:
-            self._notify(
+            self.notify(
                 f"the server runs Prefect {record.prefect_version}, installed is {installed}: "
                 "run `bigcodeflow down --wait` and `up` to change over"
             )
         with PrefectServer(settings.api_url) as server:
             # Somebody else's server may have taken the port in the second before ours did.
-            self.wait("server", record.server, lambda: server.home() == str(self._folder.prefect_home))
+            self.wait("server", record.server, lambda: server.home() == str(self.folder.prefect_home))
 
     def worker(self, server: PrefectServer) -> None:
         """The worker's process runs when this returns; runs whose processes died with an earlier one are marked so."""
-        record = self._record
+        record = self.record
         if record.running_worker is not None:
             if record.worker_api_url == record.settings.api_url:
                 return
             processes.end([record.running_worker])
         if crashed := report_crashed(server, record):
-            self._notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
+            self.notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
         record.worker = self._process("worker", "--pool", POOL, "--type", "process", "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
         self._note("worker")
 
     def deployments(self, server: PrefectServer, names: list[str]) -> None:
         """The deployments are there, and are those of the code and the file as they are now."""
-        file = _deployments_file(self._record.settings)
-        current = deployments_fingerprint(file, self._project, self._record.settings.database)
+        file = _deployments_file(self.record.settings)
+        current = deployments_fingerprint(file, self.project, self.record.settings.database)
         there = {deployment["name"] for deployment in server.deployments()}
-        if self._record.deployed == current and there.issuperset(names):
+        if self.record.deployed == current and there.issuperset(names):
             return
-        self._notify(f"registering {len(names)} deployments …")
-        register_deployments(server, file, project=self._project, environment=self._environment())
-        self._record.deployed = current
+        self.notify(f"registering {len(names)} deployments …")
+        register_deployments(server, file, project=self.project, environment=self._environment())
+        self.record.deployed = current
         self._note("deployments")
 
     def wait(self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool]) -> None:
@@ -278,24 +263,26 @@ class _Start:
                 raise self._broken(name, f"was not ready within {_START_SECONDS} s and was stopped")
             if now - notified >= _NOTIFY_EVERY_SECONDS:
                 notified = now
-                self._notify(f"  the {name} is starting, {now - began:.0f} s so far …")
+                self.notify(f"  the {name} is starting, {now - began:.0f} s so far …")
             time.sleep(_POLL_SECONDS)
 
     def _note(self, what: str) -> None:
         self.new.append(what)
-        self._folder.write(self._record)
+        self.folder.write(self.record)
 
     def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
         command = [sys.executable, "-m", "prefect", "--no-prompt", name, "start", *arguments]
-        log, environment = self._folder.log(name), self._environment()
-        started = processes.start(command, folder=self._project, log=log, environment=environment)
+        log = self.folder.logs / f"{name}.log"
+        if log.exists() and log.stat().st_size > _LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        started = processes.start(command, folder=self.project, log=log, environment=self._environment())
         if started is None:
             raise self._broken(name, "ended at once")
         return started
 
     def _environment(self) -> dict[str, str]:
         """Environment of Prefect's processes: the user's variables but foreign ones, and the service's own."""
-        record, home = self._record, self._folder.prefect_home
+        record, home = self.record, self.folder.prefect_home
         variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
             "PREFECT_HOME": str(home),
@@ -311,7 +298,7 @@ class _Start:
             # Warnings of the library reach the run's page only from loggers that Prefect knows.
             "PREFECT_LOGGING_EXTRA_LOGGERS": "bigcodeflow",
             # prefect.yaml writes it into the deployments as the folder of their runs.
-            "PWD": str(self._project),
+            "PWD": str(self.project),
             "PYTHONUNBUFFERED": "1",
         }
         if authentication := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
@@ -319,5 +306,7 @@ class _Start:
         return variables
 
     def _broken(self, name: str, what: str) -> ServiceError:
-        log = self._folder.logs / f"{name}.log"
-        return ServiceError(f"the Prefect {name} {what}; the end of {log}:\n{self._folder.log_end(name)}")
+        log = self.folder.logs / f"{name}.log"
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
+        return ServiceError(f"the Prefect {name} {what}; the end of {log}:\n{end}")

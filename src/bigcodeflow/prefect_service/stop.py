@@ -16,10 +16,7 @@ _NOTIFY_EVERY_SECONDS = 30.0
 def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[str, ...]:
     """Stop worker and server and all that they started; returns which of them ran.
 
-    Args:
-        folder: where the service keeps its state.
-        wait: let runs end by themselves; else they are cancelled, and can be retried after the next start.
-        notify: gets a line about what is waited for.
+    Runs are waited for, or cancelled, so that they can be retried after the next start.
     """
     if not folder.exists:
         return ()

@@ -1,0 +1,210 @@
+"""A store's leaderboard brought up to date and, as one commit, published to a dataset repository of the hub."""
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import Field
+
+from bigcodeflow.core.errors import ArtifactError, BigCodeFlowError, PublishingError, error_message
+from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.leaderboard import history
+from bigcodeflow.leaderboard.entries import published_entries
+from bigcodeflow.leaderboard.measured_entries import Allowance, measured_entries
+from bigcodeflow.leaderboard.outputs import files, to_markdown
+from bigcodeflow.store import write_atomically
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+_TRIES = 5
+_WAIT_SECONDS = 0.5
+_FRONT_MATTER = """---
+pretty_name: BigCodeBench leaderboard (bigcodeflow)
+configs:
+- config_name: default
+  data_files: leaderboard.csv
+---
+"""
+
+
+class LeaderboardConfig(SettingsModel):
+    """Which runs are shown, and where."""
+
+    store: str = "results/store"
+    """Folder of artifacts whose recorded runs are taken."""
+    out: str = "results/leaderboard"
+    """Folder for the leaderboard's files."""
+    runs: tuple[str, ...] = ()
+    """Take only these runs, by record, run or model name; empty takes the latest of every model and setting."""
+    allow: tuple[Allowance, ...] = ()
+    """Take runs although this is wrong with them, and say so in the entry."""
+    max_drop_points: float = Field(default=history.MAX_DROP_POINTS, ge=0, le=100)
+    """Points that a score may drop where its tasks cannot be compared one by one."""
+    fail_on_regression: bool = False
+    """End as failed where a score has dropped beyond chance since the last snapshot."""
+    repository: str = Field(default="", examples=["my-organisation/bigcodebench-results"])
+    """Dataset repository of the Hugging Face Hub to publish to, OWNER/NAME; empty publishes nothing. Needs HF_TOKEN."""
+    dry_run: bool = True
+    """Only say which files the repository would have; asks nobody, so HF_TOKEN is not needed."""
+
+
+class Published(NamedTuple):
+    """What publishing did, or would do."""
+
+    commit: str
+    """Sha of the commit that was made or holds the content already; empty after a dry run."""
+    written: tuple[str, ...]
+    """Files that were added or replaced, empty where there was nothing to do; after a dry run all that there are."""
+
+
+class LeaderboardUpdate(NamedTuple):
+    """What bringing a leaderboard up to date came to."""
+
+    snapshot: history.Snapshot
+    changes: history.Changes | None
+    """Since the snapshot before; None where there was none."""
+    refusals: tuple[str, ...]
+    """Runs that cannot be shown, and why."""
+    files: tuple[Path, ...]
+    published: Published | None
+    """What was, or would be, written to the hub; None where no repository is named."""
+
+
+def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardUpdate:
+    """Record what the store's runs say now, compare it with the last snapshot, write the files, and publish."""
+    measured = measured_entries(config.store, runs=config.runs, allow=config.allow)
+    entries = (*published_entries(), *measured.entries)
+    changes = None
+    if history.snapshot_paths(config.store):
+        before = history.find_snapshot(config.store, "latest").entries
+        points = config.max_drop_points
+        changes = history.changes(before, entries, store_root=config.store, max_drop_points=points)
+    snapshot = history.record_snapshot(config.store, entries, now)
+    out = Path(config.out).expanduser()
+    written = tuple(write_atomically(out / name, content) for name, content in files(snapshot).items())
+    published = None
+    if config.repository:
+        if not measured.entries:
+            raise ArtifactError(f"{config.store}: has no run that can be published: run a model first")
+        published = publish(snapshot, config.repository, dry_run=config.dry_run)
+    return LeaderboardUpdate(snapshot, changes, measured.refusals, written, published)
+
+
+def refuse_regressions(update: LeaderboardUpdate) -> None:
+    """End with a line for each score that has dropped beyond chance since the last snapshot, if any has."""
+    if update.changes is not None and update.changes.regressions:
+        raise BigCodeFlowError(
+            "\n".join(f"regression: {history.change_line(one)}" for one in update.changes.regressions)
+        )
+
+
+def repository_files(snapshot: history.Snapshot) -> dict[str, bytes]:
+    """The files of the repository by path: the outputs, a card, and the snapshot under its own name."""
+    found = files(snapshot)
+    del found["leaderboard.md"]  # the card is the same text
+    card = _FRONT_MATTER + to_markdown(snapshot)
+    return {"README.md": card.encode(), **found, f"history/{snapshot.name}.json": snapshot.to_json()}
+
+
+def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = False) -> Published:
+    """Make the repository show the snapshot; nothing is sent where it does already.
+
+    All files come in one commit on the parent that was read, so that a reader never meets half a leaderboard. Where
+    somebody else has committed meanwhile, the repository is read again and only what then differs is sent. Files that
+    are not ours, earlier history included, are left alone.
+
+    Args:
+        snapshot: what to show.
+        repository: an existing dataset repository, OWNER/NAME.
+        dry_run: only name the files; without token or network, so that it cannot tell which are there already.
+    """
+    from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
+    from huggingface_hub import errors
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    wanted = repository_files(snapshot)
+    try:
+        validate_repo_id(repository)
+        if dry_run:
+            return Published("", tuple(wanted))
+        return _publish(_api(), repository, wanted, f"Leaderboard {snapshot.name}")
+    except errors.HFValidationError:
+        raise PublishingError(f"{repository!r} is no name of a repository: write it as OWNER/NAME") from None
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code
+        if isinstance(error, errors.RepositoryNotFoundError) or status in {
+            HTTPStatus.UNAUTHORIZED,
+            HTTPStatus.FORBIDDEN,
+        }:
+            problem = f"is no dataset repository that this token may write to (status {status})"
+            remedy = "create it on the hub, and set HF_TOKEN to a token with write access to it"
+        else:
+            reason = error.server_message or error.response.reason_phrase
+            problem, remedy = f"the hub refused (status {status}, {reason})", "publish again later"
+        raise PublishingError(f"{repository}: {problem}: {remedy}") from None
+    except (HTTPError, errors.OfflineModeIsEnabled, OSError) as error:
+        raise PublishingError(
+            f"{repository}: the hub does not answer ({error_message(error)}): check network and HF_ENDPOINT and "
+            "publish again; what is there already is not sent twice"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
+        raise PublishingError(f"{repository}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
+
+
+def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message: str) -> Published:
+    from huggingface_hub import CommitOperationAdd
+    from huggingface_hub.errors import HfHubHTTPError
+
+    for number in range(_TRIES):
+        parent, there = _content(api, repository)
+        pending = []
+        for path, content in wanted.items():
+            # What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file.
+            blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+            if there.get(path) not in (blob, hashlib.sha256(content).hexdigest()):
+                pending.append(path)
+        if not pending:
+            return Published(parent, ())
+        operations = [CommitOperationAdd(path, wanted[path]) for path in pending]
+        try:
+            done = api.create_commit(
+                repository, operations, commit_message=message, repo_type="dataset", parent_commit=parent
+            )
+        except HfHubHTTPError as error:
+            if error.response.status_code != HTTPStatus.PRECONDITION_FAILED:
+                raise
+            time.sleep(_WAIT_SECONDS * number)
+        else:
+            return Published(done.oid, tuple(pending))
+    raise PublishingError(f"{repository}: others committed {_TRIES} times meanwhile: publish again")
+
+
+def _content(api: "HfApi", repository: str) -> tuple[str, dict[str, str]]:
+    """The newest commit, and what identifies each file in it."""
+    from huggingface_hub.hf_api import RepoFile
+
+    info = api.dataset_info(repository, timeout=10.0)
+    if not info.sha:
+        raise PublishingError(f"{repository}: has no commit yet: add a file to it on the hub first")
+    tree = api.list_repo_tree(repository, recursive=True, revision=info.sha, repo_type="dataset")
+    files_there = [item for item in tree if isinstance(item, RepoFile)]
+    return info.sha, {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files_there}
+
+
+def _api() -> "HfApi":
+    from huggingface_hub import HfApi, get_token
+
+    token = get_token()
+    if not token:
+        raise PublishingError("publishing needs a token with write access: set HF_TOKEN, or run `hf auth login`")
+    # Such a token fails in the transport, whose message would show it.
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise PublishingError("HF_TOKEN holds a blank, a line break or another character that no token has")
+    # The client reads the variable once, when it is imported; a process that lives for days may be told later.
+    return HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)
