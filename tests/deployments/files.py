@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -20,7 +19,6 @@ DEPLOYMENTS = ROOT / "deployments"
 DOCKERFILES = sorted(DEPLOYMENTS.glob("*/Dockerfile"))
 GUIDE = (ROOT / "docs" / "containers.md").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOYMENTS / "compose.yaml").read_text())
-MANIFESTS = sorted((DEPLOYMENTS / "kubernetes").glob("*.yaml"))
 
 
 class Instruction(NamedTuple):
@@ -49,10 +47,9 @@ def instructions(dockerfile: Path) -> list[Instruction]:
     return found
 
 
-def copied_from_context(dockerfile: Path) -> list[str]:
-    """Paths that a Dockerfile takes from the repository."""
-    copies = (shlex.split(item.text) for item in instructions(dockerfile) if item.name == "COPY")
-    return [source for words in copies if not words[0].startswith("--from=") for source in words[:-1]]
+def arguments_of(dockerfile: Path) -> dict[str, str]:
+    """Build arguments with their defaults."""
+    return dict(item.text.split("=", 1) for item in instructions(dockerfile) if item.name == "ARG")
 
 
 def pinned_version(package: str) -> str:
@@ -68,22 +65,6 @@ def program(name: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found
-
-
-def documents(manifest: Path) -> list[dict[str, Any]]:
-    """The documents of a YAML file."""
-    return list(yaml.safe_load_all(manifest.read_text()))
-
-
-def walk(node: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping within a document."""
-    if isinstance(node, dict):
-        yield node
-        for value in node.values():
-            yield from walk(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from walk(value)
 
 
 def assert_command_exists(command: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deployments.files import COMPOSE, DEPLOYMENTS, GUIDE, assert_command_exists, instructions, program
+from tests.deployments.files import COMPOSE, DEPLOYMENTS, GUIDE, arguments_of, assert_command_exists, program
 
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if service["image"].startswith("bigcodeflow:")]
@@ -52,9 +52,10 @@ def test_only_services_with_sandboxes_get_what_sandboxes_need() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_services_are_bounded(name: str) -> None:
-    """Each has a limit of memory, and each that stays has one of cores."""
+def test_services_are_bounded_and_in_the_guide(name: str) -> None:
+    """Each has a limit of memory, each that stays has one of cores, and each has its row."""
     service = SERVICES[name]
+    assert f"`{name}`" in GUIDE
     assert service["mem_limit"]
     assert service["restart"] == "no" or service["cpus"]
 
@@ -88,9 +89,8 @@ def test_the_build_takes_arguments_that_exist() -> None:
     """Build arguments and their defaults are those of the Dockerfile."""
     build = SERVICES["server"]["build"]
     dockerfile = DEPLOYMENTS / build["context"] / build["dockerfile"]
-    declared = dict(item.text.split("=", 1) for item in instructions(dockerfile) if item.name == "ARG")
     for name, value in build["args"].items():
-        assert value == f"${{{name}:-{declared[name]}}}"
+        assert value == f"${{{name}:-{arguments_of(dockerfile)[name]}}}"
 
 
 def test_every_variable_is_in_the_example_and_secrets_are_empty_there() -> None:
@@ -102,12 +102,6 @@ def test_every_variable_is_in_the_example_and_secrets_are_empty_there() -> None:
             assert re.search(expected, EXAMPLE, re.MULTILINE), name
     for variable in re.findall(r"^#?(\w+)=", EXAMPLE, re.MULTILINE):
         assert f"{{{variable}" in text, f"{variable} is not read"
-
-
-def test_the_guide_names_every_service() -> None:
-    """Each service has its row."""
-    for name in SERVICES:
-        assert f"`{name}`" in GUIDE, name
 
 
 def test_compose_itself_accepts_the_file(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import fnmatch
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -16,17 +17,27 @@ from bigcodeflow.environments import definition_names, load_definition
 from bigcodeflow.environments.definition import environment_folder
 from bigcodeflow.environments.images import BASE_IMAGES
 from tests.conftest import ROOT
-from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, copied_from_context, instructions, program
+from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, arguments_of, instructions, program
 
 SANDBOX = DEPLOYMENTS / "sandbox" / "Dockerfile"
 SERVER = DEPLOYMENTS / "server" / "Dockerfile"
 per_dockerfile = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)
 
 
+def copied_from_context(dockerfile: Path) -> list[str]:
+    """Paths that a Dockerfile takes from the repository."""
+    copies = (shlex.split(item.text) for item in instructions(dockerfile) if item.name == "COPY")
+    return [source for words in copies if not words[0].startswith("--from=") for source in words[:-1]]
+
+
 @per_dockerfile
 def test_bases_are_pinned_to_a_release_and_a_distribution(dockerfile: Path) -> None:
-    """A base is Python of an exact version on Debian bookworm, or the services' image; an argument replaces it."""
-    arguments = dict(item.text.split("=", 1) for item in instructions(dockerfile) if item.name == "ARG")
+    """A base is Python of an exact version on Debian bookworm, or the services' image; an argument replaces it.
+
+    By default an image holds environments of configs/environments.
+    """
+    arguments = arguments_of(dockerfile)
+    assert set((arguments.get("ENVIRONMENTS") or arguments["ENVIRONMENT"]).split()) <= set(definition_names())
     bases = [re.split(r"\s+", item.text)[0] for item in instructions(dockerfile) if item.name == "FROM"]
     assert bases
     for base in bases:
@@ -98,34 +109,32 @@ def test_the_container_filter_leaves_what_sandboxes_are_made_with() -> None:
     assert refused >= {"bpf", "init_module", "io_uring_setup", "kexec_load", "keyctl", "perf_event_open", "userfaultfd"}
 
 
-def _require_data(folder: Path, *missing: str) -> "subprocess.CompletedProcess[str]":
-    """The program that the sandbox image's build ends with, over an environment that lacks such files."""
-    root = folder / environment_folder(load_definition("starter")).name
+@pytest.mark.parametrize(
+    ("missing", "code", "message"),
+    [
+        ((), 0, ""),
+        (
+            ("corpora/words.zip", "taggers/one"),
+            1,
+            "lack corpora/words.zip, taggers/one: put each file below deployments/sandbox/data",
+        ),
+    ],
+)
+def test_a_sandbox_image_that_would_lack_data_is_not_built(
+    tmp_path: Path, missing: tuple[str, ...], code: int, message: str
+) -> None:
+    """The program at the end of the build names each data file that the environment lacks, and says what to do."""
+    root = tmp_path / environment_folder(load_definition("starter")).name
     (root / "venv" / "bin").mkdir(parents=True)
     (root / "venv" / "bin" / "python").symlink_to(sys.executable)
-    told = {"name": "starter", "base_prefix": sys.base_prefix, "variables": {}, "environment_sha": "sha"}
-    (root / "environment.json").write_text(json.dumps(told | {"missing_data": missing}))
-    return subprocess.run(
-        [sys.executable, DEPLOYMENTS / "sandbox" / "require_data.py", "starter"],
-        env=os.environ | {"BIGCODEFLOW_ENVIRONMENTS": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_sandbox_image_that_would_lack_data_is_not_built(tmp_path: Path) -> None:
-    """The build ends with one line that names each file and says what to do."""
-    done = _require_data(tmp_path, "corpora/words.zip", "taggers/one")
-    assert done.returncode == 1
-    assert "lack corpora/words.zip, taggers/one: put each file below deployments/sandbox/data" in done.stderr
+    manifest = {"name": "starter", "base_prefix": sys.base_prefix, "variables": {}, "environment_sha": "sha"}
+    (root / "environment.json").write_text(json.dumps(manifest | {"missing_data": missing}))
+    command = [sys.executable, DEPLOYMENTS / "sandbox" / "require_data.py", "starter"]
+    environment = os.environ | {"BIGCODEFLOW_ENVIRONMENTS": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, bool(done.stderr)) == (code, bool(message))
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_sandbox_image_that_lacks_nothing_is_built(tmp_path: Path) -> None:
-    """The same build goes on where every data file was had."""
-    done = _require_data(tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_sandbox_image_installs_what_its_programs_import() -> None:
@@ -171,22 +180,11 @@ def _closure(names: set[str]) -> set[str]:
     return found
 
 
-def test_default_environments_of_images_are_defined() -> None:
-    """What an image holds by default is one of configs/environments."""
-    for dockerfile in DOCKERFILES:
-        arguments = dict(item.text.split("=", 1) for item in instructions(dockerfile) if item.name == "ARG")
-        chosen = arguments.get("ENVIRONMENTS") or arguments["ENVIRONMENT"]
-        assert set(chosen.split()) <= set(definition_names())
-
-
 def test_known_bases_are_those_of_the_dockerfiles() -> None:
     """For the Python of every environment there is one, and both Dockerfiles start from the same."""
-    sandbox, server = (
-        {name for item in instructions(file) if item.name == "ARG" for name in [item.text]}
-        for file in (SANDBOX, SERVER)
-    )
-    assert {f"BASE_IMAGE={BASE_IMAGES['3.10']}"} <= sandbox
-    assert {f"BASE_IMAGE={BASE_IMAGES['']}", f"SANDBOX_PYTHON_IMAGE={BASE_IMAGES['3.10']}"} <= server
+    server = arguments_of(SERVER)
+    assert arguments_of(SANDBOX)["BASE_IMAGE"] == server["SANDBOX_PYTHON_IMAGE"] == BASE_IMAGES["3.10"]
+    assert server["BASE_IMAGE"] == BASE_IMAGES[""]
     assert {load_definition(name).python for name in definition_names()} <= BASE_IMAGES.keys()
 
 

@@ -2,25 +2,34 @@
 
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.deployments.files import (
-    DEPLOYMENTS,
-    GUIDE,
-    MANIFESTS,
-    assert_command_exists,
-    documents,
-    instructions,
-    pinned_version,
-    walk,
-)
+from tests.deployments.files import DEPLOYMENTS, GUIDE, assert_command_exists, instructions, pinned_version
 
 FOLDER = DEPLOYMENTS / "kubernetes"
+MANIFESTS = sorted(FOLDER.glob("*.yaml"))
 TEMPLATE: dict[str, Any] = json.loads((FOLDER / "job-template.json").read_text())
 JOB = TEMPLATE["job_configuration"]["job_manifest"]
+
+
+def documents(manifest: Path) -> list[dict[str, Any]]:
+    """The documents of a YAML file."""
+    return list(yaml.safe_load_all(manifest.read_text()))
+
+
+def walk(node: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping within a document."""
+    if isinstance(node, dict):
+        yield node
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from walk(value)
+
+
 OBJECTS = [item for path in MANIFESTS if ".values." not in path.name for item in documents(path)]
 PODS = [item["spec"]["template"]["spec"] for item in OBJECTS if item["kind"] == "Deployment"]
 PODS.append(JOB["spec"]["template"]["spec"])

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shlex
 import site
 import subprocess
 import sys
@@ -19,12 +20,8 @@ SANDBOX = ROOT / "src" / "bigcodeflow" / "sandbox"
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 
 
@@ -48,16 +45,12 @@ def _imported(path: Path) -> set[str]:
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-def _run(python: Path, *arguments: str, cwd: Path) -> str:
-    program = "from bigcodeflow.cli.main import main; main()"
-    done = subprocess.run(
-        [python, "-c", program, *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"NO_COLOR": "1"},
-    )
+def _run(
+    python: Path, cwd: Path, arguments: str, program: str = "from bigcodeflow.cli.main import main; main()"
+) -> str:
+    command = [python, "-c", program, *shlex.split(arguments)]
+    environment = os.environ | {"NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -90,26 +83,8 @@ def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> No
 
 def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, starter_environment: object) -> None:
     """Modules and shipped files come from the wheel; Dask's worker processes find them too."""
-    place = subprocess.run(
-        [installed, "-c", "import bigcodeflow, flows.benchmark; print(bigcodeflow.__file__, flows.__file__)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    assert str(ROOT) not in place.stdout
-    assert "Starter/0" in _run(installed, "dataset", "show", cwd=tmp_path)
-    told = _run(
-        installed,
-        "evaluate",
-        "--samples",
-        "oracle",
-        "--dataset",
-        "starter",
-        "--ids",
-        "0,1",
-        "--workers",
-        "1",
-        cwd=tmp_path,
-    )
-    assert "100.0 %" in told
+    program = "import bigcodeflow, flows.benchmark; print(bigcodeflow.__file__, flows.__file__)"
+    assert str(ROOT) not in _run(installed, tmp_path, "", program)
+    assert "Starter/0" in _run(installed, tmp_path, "dataset show")
+    evaluated = _run(installed, tmp_path, "evaluate --samples oracle --dataset starter --ids 0,1 --workers 1")
+    assert "100.0 %" in evaluated

@@ -19,17 +19,14 @@ def methods(test: str) -> list[str]:
     ]
 
 
-def test_there_are_at_least_forty_tasks_numbered_from_zero(tasks: list[dict]) -> None:
-    """The set holds forty tasks or more, and their ids count from Starter/0 without gaps."""
+def test_there_are_forty_tasks_of_all_domains_and_some_are_hard(tasks: list[dict]) -> None:
+    """Ids count from Starter/0 without gaps, each domain occurs five times or more, and the hard ones are a minority."""
     assert len(tasks) >= 40
     assert [task["task_id"] for task in tasks] == [f"Starter/{number}" for number in range(len(tasks))]
-
-
-def test_each_domain_has_at_least_five_tasks(tasks: list[dict]) -> None:
-    """All seven domains of the benchmark occur, five times or more each, and no other does."""
     counts = Counter(domain for task in tasks for domain in task["domains"])
     assert set(counts) == DOMAINS
     assert min(counts.values()) >= 5
+    assert 5 <= sum(task["hard"] for task in tasks) <= len(tasks) // 3
 
 
 def test_rows_have_the_hubs_columns_as_text(tasks: list[dict]) -> None:
@@ -41,22 +38,11 @@ def test_rows_have_the_hubs_columns_as_text(tasks: list[dict]) -> None:
         assert task["domains"] == sorted(set(task["domains"]))
 
 
-def test_some_but_not_most_tasks_are_hard(tasks: list[dict]) -> None:
-    """The hard subset exists and is a minority, so that choosing it changes the selection."""
-    assert 5 <= sum(task["hard"] for task in tasks) <= len(tasks) // 3
-
-
-def test_each_task_has_at_least_five_distinct_tests(tasks: list[dict]) -> None:
-    """No task has fewer than five test methods, and no name is used twice, which would hide a test."""
+def test_each_task_has_five_distinct_tests_and_uses_two_modules(tasks: list[dict]) -> None:
+    """No name of a test is used twice, which would hide a test; every task composes modules, as the benchmark's do."""
     for task in tasks:
         names = methods(task["test"])
-        assert len(names) >= 5, task["task_id"]
-        assert len(set(names)) == len(names), task["task_id"]
-
-
-def test_each_task_uses_two_modules_or_more(tasks: list[dict]) -> None:
-    """Every task composes at least two modules, as the benchmark's tasks do."""
-    for task in tasks:
+        assert len(set(names)) == len(names) >= 5, task["task_id"]
         modules = {
             alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
             for node in ast.walk(ast.parse(task["code_prompt"] + "    pass"))
@@ -79,39 +65,20 @@ def test_tasks_need_only_the_light_libraries(tasks: list[dict]) -> None:
     assert used - standard == LIGHT_LIBRARIES
 
 
-def test_docstrings_name_what_the_code_imports(tasks: list[dict]) -> None:
-    """The Requirements section of a docstring and the imports of its program name the same libraries."""
-    for task in tasks:
-        required = {line.partition(".")[0] for line in json.loads(task["doc_struct"])["reqs"]}
-        assert required == set(ast.literal_eval(task["libs"])), task["task_id"]
-
-
 def test_docstrings_are_complete(tasks: list[dict]) -> None:
-    """Every docstring describes the task, its parameters and its result, and shows an example."""
+    """They describe the task, every parameter, the result and each error, show an example, and name the libraries."""
     for task in tasks:
         parts = json.loads(task["doc_struct"])
         assert all(parts[key] for key in ("description", "params", "returns", "reqs", "examples")), task["task_id"]
         assert parts["examples"][0].startswith(">>> "), task["task_id"]
-
-
-def test_every_parameter_is_documented(tasks: list[dict]) -> None:
-    """The docstring has one entry for each parameter of the signature."""
-    for task in tasks:
+        required = {line.partition(".")[0] for line in parts["reqs"]}
+        assert required == set(ast.literal_eval(task["libs"])), task["task_id"]
         function = ast.parse(task["complete_prompt"]).body[-1]
-        assert isinstance(function, ast.FunctionDef)
-        documented = [line.partition(" ")[0].rstrip(":") for line in json.loads(task["doc_struct"])["params"]]
-        for argument in function.args.args:
-            assert argument.arg in documented, (task["task_id"], argument.arg)
-
-
-def test_errors_raised_are_documented(tasks: list[dict]) -> None:
-    """A solution that names an exception class in a raise statement says so in its docstring."""
-    for task in tasks:
-        program = ast.parse(task["complete_prompt"] + task["canonical_solution"])
-        stated = " ".join(json.loads(task["doc_struct"])["raises"])
-        for node in ast.walk(program):
+        documented = [line.partition(" ")[0].rstrip(":") for line in parts["params"]]
+        assert {argument.arg for argument in function.args.args} <= set(documented), task["task_id"]
+        for node in ast.walk(ast.parse(task["complete_prompt"] + task["canonical_solution"])):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                assert ast.unparse(node.exc.func) in stated, task["task_id"]
+                assert ast.unparse(node.exc.func) in " ".join(parts["raises"]), task["task_id"]
 
 
 def test_instruct_prompts_say_what_complete_prompts_say(tasks: list[dict]) -> None:
@@ -131,24 +98,13 @@ def test_canonical_solutions_pass_their_tests(canonical_report: dict[str, dict],
         assert canonical_report[task["task_id"]]["tests"] == len(methods(task["test"]))
 
 
-def test_tests_take_every_branch(canonical_report: dict[str, dict]) -> None:
-    """The tests of a task execute at least 99 percent of its lines and branches."""
-    assert min(report["covered_percent"] for report in canonical_report.values()) >= 99
-
-
-def test_examples_print_what_they_say(canonical_report: dict[str, dict]) -> None:
-    """The examples of all docstrings hold for the canonical solutions, in an empty folder."""
+def test_canonical_programs_are_covered_clean_and_fast(canonical_report: dict[str, dict]) -> None:
+    """Tests take 99 percent of lines and branches, leave no file behind, and end in a minute; examples hold."""
+    reports = canonical_report.values()
+    assert min(report["covered_percent"] for report in reports) >= 99
     assert {name for name, report in canonical_report.items() if report["failed_examples"]} == set()
-
-
-def test_tests_clean_up_after_themselves(canonical_report: dict[str, dict]) -> None:
-    """No task leaves a file behind in the folder that it runs in."""
     assert {name: report["left_behind"] for name, report in canonical_report.items() if report["left_behind"]} == {}
-
-
-def test_tests_are_fast(canonical_report: dict[str, dict]) -> None:
-    """All tests together take less than a minute even with coverage, so a first run of the product is short."""
-    assert sum(report["seconds"] for report in canonical_report.values()) < 60
+    assert sum(report["seconds"] for report in reports) < 60
 
 
 def test_an_empty_body_fails_every_task(empty_report: dict[str, dict], tasks: list[dict]) -> None:
