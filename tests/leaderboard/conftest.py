@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.leaderboard.entries import LeaderboardEntry
 from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.store import artifact_key, open_store
@@ -15,9 +16,8 @@ from tests.results.conftest import Tables
 
 HARD = json.loads((ROOT / "data" / "bigcodebench" / "hard_task_ids.json").read_text())
 FIRST_RUN = datetime(2026, 11, 1, 12, tzinfo=UTC)
-_STAGES = {"tasks": "dataset", "solutions": "sanitizing", "verdicts": "execution", "ground_truth": "execution"}
-_NAMES = {"tasks": "dataset", "solutions": "sanitizing", "verdicts": "execution", "ground_truth": "ground_truth"}
-
+#: Tables of the lab with their artifacts' names.
+_ARTIFACTS = {"tasks": "dataset", "solutions": "sanitizing", "verdicts": "execution", "ground_truth": "ground_truth"}
 
 #: The made-up tasks carry test texts of their own, which every run of the lab must be allowed.
 ALLOW = (Allowance.tests,)
@@ -58,30 +58,21 @@ class Lab:
         for row in (*tables.rows["verdicts"], *tables.rows["ground_truth"]):
             row["environment_sha"] = environment
         keys = {}
-        for table, stage in _STAGES.items():
-            key = artifact_key(stage, 1, {"of": table, "run": self._runs})
+        for table, artifact in _ARTIFACTS.items():
+            stage = STAGE_FOLDERS[artifact]
+            keys[artifact] = artifact_key(stage, 1, {"of": table, "run": self._runs})
             settings = {"content": {"hub": "bigcode/bigcodebench-hard", "version": "v0.1.4", "commit": "c" * 40}}
-            self.store.publish(stage, key, tables.table(table), settings=settings)
-            keys[_NAMES[table]] = key
+            self.store.publish(stage, keys[artifact], tables.table(table), settings=settings)
         keys["aggregation"] = artifact_key("aggregation", 1, {"run": self._runs})
         quarantine = {"quarantined": excluded or flagged, "exclude_quarantined": bool(excluded)}
         metrics = tables.metrics(k, split=split, subset=subset, **quarantine)
         self.store.publish("aggregation", keys["aggregation"], metrics, settings={})
-        return self._record(model, keys, _config(source, split, subset, config or {}))
-
-    def _record(self, model, keys, config):
         started = FIRST_RUN + timedelta(days=self._runs)
-        record = f"{started.strftime('%Y%m%dT%H%M%S.%f')}-run{self._runs}"
-        path = self.store.root / "runs" / f"{record}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        finished = (started + timedelta(minutes=5)).isoformat()
-        content = {
-            "run": f"run{self._runs}",
-            "model": model,
-            "started_at": started.isoformat(),
-            "finished_at": finished,
-        }
-        path.write_text(json.dumps({**content, "config": config, "artifacts": keys}))
+        record = f"{started:%Y%m%dT%H%M%S.%f}-run{self._runs}"
+        times = {"started_at": started.isoformat(), "finished_at": (started + timedelta(minutes=5)).isoformat()}
+        settings = _config(source, split, subset, config or {})
+        content = {"run": f"run{self._runs}", "model": model, "config": settings, "artifacts": keys}
+        self.store.write(f"runs/{record}.json", json.dumps(times | content).encode())
         return record
 
 
@@ -108,11 +99,11 @@ def entry():
 
     def make(**changes):
         facts = {
-            "origin": "ours", "model": "acme/nova-7b", "revision": None, "setting": "openai, temperature 0",
+            "origin": "ours", "model": "acme/nova-7b", "setting": "openai, temperature 0",
             "setting_key": "0" * 12, "split": "complete", "subset": "full", "pass_at_1": 0.5, "ci_low": 0.47,
             "ci_high": 0.53, "n_tasks": 1140, "n_samples": 1140, "ground_truth_rate": 0.995, "sanitizer": "parity",
-            "environment": "bigcodebench", "environment_sha": "e" * 64, "evaluated_at": FIRST_RUN, "model_date": None,
-            "size_b": None, "remarks": (), "source": "bigcodeflow 0.1.0", "run": {
+            "environment": "bigcodebench", "environment_sha": "e" * 64, "evaluated_at": FIRST_RUN,
+            "source": "bigcodeflow 0.1.0", "run": {
                 "record": "r1", "dataset": "bigcode/bigcodebench@v0.1.4", "dataset_revision": "c" * 40, "artifacts": {},
             },
         }  # fmt: skip
@@ -122,16 +113,12 @@ def entry():
 
 
 @pytest.fixture
-def published(entry):
+def published():
     """A published entry."""
 
     def make(model, score, **changes):
-        unknown = dict.fromkeys(
-            ("ci_low", "ci_high", "n_samples", "ground_truth_rate", "sanitizer", "environment", "environment_sha",
-             "evaluated_at", "run")
-        )  # fmt: skip
-        facts = {"origin": "published", "model": model, "pass_at_1": score, "setting": "", "setting_key": ""}
-        return entry(**unknown | facts | changes)
+        facts = {"origin": "published", "model": model, "split": "complete", "subset": "full", "pass_at_1": score}
+        return LeaderboardEntry.model_validate(facts | {"n_tasks": 1140, "source": "a table"} | changes)
 
     return make
 

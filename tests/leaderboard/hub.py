@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -31,11 +32,12 @@ class WritableHub(HubDouble):
         """The newest state of a repository."""
         return self._commits[repo][self._sha(repo, "main")]
 
-    def post(self, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
-        """The response to one POST request; None closes the connection without any."""
+    def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Answer:
+        """The response to one request; ConnectionAbortedError closes the connection without any."""
+        if method != "POST":
+            return super().answer(method, target, headers)
         path = urlsplit(target).path
-        self.requests.append(Request("POST", path, None))
-        self.bodies.append(body)
+        self.requests.append(Request(method, path, None))
         if headers.get("Authorization") != f"Bearer {self.token}":
             return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         if path == "/api/validate-yaml":
@@ -47,26 +49,18 @@ class WritableHub(HubDouble):
         repo = f"{owner}/{name}"
         if kind != "datasets" or repo not in self._commits:
             return _refusal(HTTPStatus.NOT_FOUND, "RepoNotFound")
-        return self._preupload(repo, body) if what == "preupload" else self._commit(repo, body)
+        return self._preupload(repo) if what == "preupload" else self._commit(repo)
 
-    def _preupload(self, repo: str, body: bytes) -> Answer:
-        there = self.files(repo)
-        return _json({
-            "files": [
-                {
-                    "path": file["path"],
-                    "uploadMode": "regular",
-                    "shouldIgnore": False,
-                    "oid": _git_sha(there[file["path"]]) if file["path"] in there else None,
-                }
-                for file in json.loads(body)["files"]
-            ]
-        })  # fmt: skip
+    def _preupload(self, repo: str) -> Answer:
+        there = {path: _git_sha(content) for path, content in self.files(repo).items()}
+        asked = [file["path"] for file in json.loads(self.bodies[-1])["files"]]
+        common = {"uploadMode": "regular", "shouldIgnore": False}
+        return _json({"files": [{"path": path, "oid": there.get(path)} | common for path in asked]})
 
-    def _commit(self, repo: str, body: bytes) -> Answer | None:
+    def _commit(self, repo: str) -> Answer:
         if self.before_commit:
             self.before_commit.pop(0)()
-        header, *operations = map(json.loads, body.splitlines())
+        header, *operations = map(json.loads, self.bodies[-1].splitlines())
         if header["value"]["parentCommit"] != self._sha(repo, "main"):
             return _refusal(HTTPStatus.PRECONDITION_FAILED, "StaleParent")
         added = {item["value"]["path"]: base64.b64decode(item["value"]["content"]) for item in operations}
@@ -74,21 +68,15 @@ class WritableHub(HubDouble):
         self.summaries.append(header["value"]["summary"])
         if self.lost_answers:
             self.lost_answers -= 1
-            return None
+            raise ConnectionAbortedError
         return _json({"commitUrl": f"{self.url}/datasets/{repo}/commit/{sha}", "commitOid": sha})
 
 
 def _writing_handler(hub: WritableHub) -> type:
     class Handler(_handler(hub)):
         def do_POST(self) -> None:  # noqa: N802 - the standard library's name
-            answer = hub.post(self.path, self.headers, self.rfile.read(int(self.headers["Content-Length"])))
-            if answer is None:
-                self.close_connection = True
-                return
-            self.send_response(answer.status)
-            for name, value in {**answer.headers, "Content-Length": str(len(answer.body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(answer.body)
+            hub.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            with suppress(ConnectionAbortedError):
+                self._send(with_body=True)
 
     return Handler

@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
-import subprocess
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -43,14 +41,10 @@ def text_of(snapshot, name):
 
 
 def test_the_same_snapshot_gives_the_same_bytes(snapshot):
-    """Nothing of the clock or the machine is in the files."""
-    again = Snapshot.model_validate_json(snapshot.to_json())
+    """leaderboard.json reads back as what it was written from; nothing of the clock or the machine is in the files."""
+    again = Snapshot.model_validate_json(files(snapshot)["leaderboard.json"])
+    assert again == snapshot
     assert files(snapshot) == files(again)
-
-
-def test_json_is_the_snapshot(snapshot):
-    """leaderboard.json reads back as what it was written from."""
-    assert Snapshot.model_validate_json(files(snapshot)["leaderboard.json"]) == snapshot
 
 
 def test_every_field_of_the_json_is_documented():
@@ -194,35 +188,27 @@ def test_no_name_becomes_markup(snapshot):
     assert "evil|&lt;script&gt;" in text
 
 
-def _chromium():
-    found = shutil.which("chromium")
-    if not found:
-        pytest.skip("needs a chromium")
-    return found
-
-
 @pytest.mark.slow
-def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path):
+def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path, chromium):
     """A click on a heading sorts by value with unknown values last, a second one turns it round; the filter hides."""
-    probe = """<script>
-    const heads = [...document.querySelectorAll("#full-complete thead th")];
-    const rows = () => [...document.querySelectorAll("#full-complete tbody tr")];
-    const told = () => rows().filter((row) => !row.hidden).map((row) => row.cells[1].textContent.slice(0, 12)).join(",");
-    const log = [];
-    for (const column of [1, 3, 3, 5]) { heads[column].firstChild.click(); log.push(told() + heads[column].ariaSort); }
-    searched.value = "NOVA"; searched.dispatchEvent(new Event("input")); log.push(told());
-    chosen.value = "ours"; chosen.dispatchEvent(new Event("input")); log.push(told());
-    document.title = JSON.stringify(log);
-    </script></body>"""
-    page = tmp_path / "page.html"
-    page.write_text(text_of(snapshot, "leaderboard.html").replace("</body>", probe))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]  # fmt: skip
-    done = subprocess.run(
-        [_chromium(), *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=60, check=True
-    )
-    log = json.loads(re.search(r"<title>(.*?)</title>", done.stdout)[1].replace("&quot;", '"').replace("&lt;", "<"))
-    assert log == [
+    file = tmp_path / "page.html"
+    file.write_text(text_of(snapshot, "leaderboard.html"))
+    page = chromium.new_page()
+    page.goto(file.as_uri())
+    heads = page.locator("#full-complete thead th")
+
+    def shown():
+        names = page.locator("#full-complete tbody tr:visible th").all_inner_texts()
+        return ",".join(name[:12] for name in names)
+
+    log = []
+    for column in (1, 3, 3, 5):
+        heads.nth(column).get_by_role("button").click()
+        log.append(shown() + heads.nth(column).get_attribute("aria-sort"))
+    page.locator("#text").fill("NOVA")
+    log.append(shown())
+    page.locator("#origin").select_option("ours")
+    assert [*log, shown()] == [
         "acme/Nova-7B,evil|<script,nova-7b,Otherascending",
         "acme/Nova-7B,nova-7b,Other,evil|<scriptdescending",
         "evil|<script,nova-7b,Other,acme/Nova-7Bascending",
@@ -230,3 +216,4 @@ def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path):
         "acme/Nova-7B,nova-7b",
         "acme/Nova-7B",
     ]
+    page.close()
