@@ -18,14 +18,13 @@ def test_a_small_store_is_measured(tmp_path, capsys):
     for row in ("from nothing", "nothing changed", "one run more", *benchmark.QUESTIONS):
         assert f"| {row} |" in printed
     with duckdb.connect(tmp_path / CATALOG_NAME, read_only=True) as catalog:
-        assert catalog.execute("SELECT count(*), count(DISTINCT verdict_key) FROM verdicts").fetchone() == (108, 108)
-        assert catalog.execute("SELECT count(DISTINCT model) FROM pass_at_k").fetchone() == (3,)
-        [(judged, passed)] = catalog.execute("SELECT sum(n_judged), sum(n_passed) FROM solve_rate").fetchall()
-        assert (judged, passed) == (
-            108,
-            *catalog.execute("SELECT count(*) FROM verdicts WHERE status = 'pass'").fetchone(),
-        )
+
+        def one(query):
+            return catalog.execute(f"SELECT {query}").fetchone()
+
+        assert one("count(*), count(DISTINCT verdict_key) FROM verdicts") == (108, 108)
+        assert one("count(DISTINCT model) FROM pass_at_k") == (3,)
+        [passed] = one("count(*) FROM verdicts WHERE status = 'pass'")
+        assert one("sum(n_judged), sum(n_passed) FROM solve_rate") == (108, passed)
         assert 0 < passed < 108
-        assert catalog.execute("SELECT count(*) FROM failures WHERE first_trace NOT LIKE 'Traceback%'").fetchone() == (
-            0,
-        )
+        assert one("count(*) FROM failures WHERE first_trace NOT LIKE 'Traceback%'") == (0,)

@@ -17,9 +17,8 @@ from bigcodeflow.execution.items import WorkItem
 
 
 def plan_of(number, program="x = 1"):
-    return Planned(
-        f"T/{number}", 0, "calibrated", "none", WorkItem(f"key-{program}", program, "", (), 1.0, frozenset())
-    )
+    item = WorkItem(f"key-{program}", program, "", (), 1.0, frozenset())
+    return Planned(f"T/{number}", 0, "calibrated", "none", item)
 
 
 def test_cpu_time_of_processes_that_nobody_waited_for_is_counted(tmp_path):
@@ -44,15 +43,11 @@ def test_memory_is_that_of_the_whole_tree(tmp_path):
     assert 200 <= done.peak_memory_mib < 400
 
 
-def test_a_command_that_does_not_end_is_killed(tmp_path):
-    """The time limit ends the command, and its exit code tells so."""
+def test_a_command_that_does_not_end_is_killed_and_its_output_is_in_its_log(tmp_path):
+    """The time limit ends the command, as its exit code says; nothing that is measured prints into the report."""
     done = sandbox_meter.measure(["sleep", "60"], log=tmp_path / "log", timeout_seconds=0.3)
     assert done.exit_code < 0
     assert done.wall_seconds < 10
-
-
-def test_output_of_a_command_goes_into_its_log(tmp_path):
-    """Nothing that is measured prints into the report."""
     done = sandbox_meter.measure(["sh", "-c", "echo out; echo err >&2; exit 3"], log=tmp_path / "log")
     assert done.exit_code == 3
     assert (tmp_path / "log").read_text() == "out\nerr\n"
@@ -75,9 +70,8 @@ def test_repeated_programs_become_distinct_and_stay_the_same_program():
     got = sandbox_pass.distinct_executions([(plan_of(1), 0), (plan_of(2), 0), (plan_of(1), 1)])
     assert len({one.item.verdict_key for one in got}) == len({one.item.program for one in got}) == 3
     assert got[0].item.program == "x = 1"
-    assert [compile(one.item.program, "p", "exec").co_code for one in got[1:]] == [
-        compile("x = 1", "p", "exec").co_code
-    ] * 2
+    codes = {compile(program, "p", "exec").co_code for program in ("x = 1", *(one.item.program for one in got))}
+    assert len(codes) == 1
 
 
 def arguments(**more):
@@ -86,6 +80,10 @@ def arguments(**more):
 
 
 RECORDED = {f"T/{number}": tables.Recorded(number + 1.0, number / 2, 0.1, "pass") for number in range(20)}
+
+
+def keys_of(**more):
+    return {unit.key for unit in sandbox.plan(arguments(**more), list(RECORDED), RECORDED)}
 
 
 def test_both_sides_get_the_same_blocks_in_turns():
@@ -99,23 +97,15 @@ def test_both_sides_get_the_same_blocks_in_turns():
 
 def test_one_side_alone_has_the_keys_that_it_has_beside_the_other():
     """What was measured with --only is not measured again without it."""
-    both = {unit.key for unit in sandbox.plan(arguments(), list(RECORDED), RECORDED)}
-    alone = [
-        {unit.key for unit in sandbox.plan(arguments(only=side), list(RECORDED), RECORDED)}
-        for side in ("original", "ours")
-    ]
-    assert alone[0] | alone[1] == both
-    assert not alone[0] & alone[1]
+    theirs, ours = keys_of(only="original"), keys_of(only="ours")
+    assert theirs | ours == keys_of()
+    assert not theirs & ours
 
 
-def test_other_conditions_have_other_keys():
+@pytest.mark.parametrize("more", [{"workers": 3}, {"slots": 1}, {"uncompiled": True}, {"blocks": 2}])
+def test_other_conditions_have_other_keys(more):
     """A measurement with other workers, slots or bytecode never stands in for this one."""
-    kinds = [{}, {"workers": 3}, {"slots": 1}, {"uncompiled": True}, {"blocks": 2}]
-    for kind in kinds[1:]:
-        plain, other = (
-            [unit.key for unit in sandbox.plan(arguments(**more), list(RECORDED), RECORDED)] for more in ({}, kind)
-        )
-        assert set(plain) != set(other), kind
+    assert keys_of(**more) != keys_of()
 
 
 def test_scaling_leaves_out_long_and_failing_tasks():

@@ -125,10 +125,8 @@ def test_verdicts_differ_where_one_side_passed_alone():
 
 def test_goals_say_whether_they_are_met_in_their_direction():
     """At least and at most are not confused, and a bound that is just reached is met."""
-    assert tables.Goal(7.0, "wall", 7.0, at_least=True).cells()[-1] == "yes"
-    assert tables.Goal(6.9, "wall", 7.0, at_least=True).cells()[-1] == "no"
-    assert tables.Goal(1.2, "floor", 1.2, at_least=False).cells()[-1] == "yes"
-    assert tables.Goal(1.3, "floor", 1.2, at_least=False).cells()[-1] == "no"
+    assert [tables.Goal(found, "wall", 7.0, at_least=True).cells()[-1] for found in (7.0, 6.9)] == ["yes", "no"]
+    assert [tables.Goal(found, "floor", 1.2, at_least=False).cells()[-1] for found in (1.2, 1.3)] == ["yes", "no"]
 
 
 def test_changed_verdicts_under_load_are_named():

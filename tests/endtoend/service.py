@@ -86,15 +86,9 @@ class Service:
 
     def prefect(self, *arguments: str) -> str:
         """What Prefect's command line prints."""
-        done = subprocess.run(
-            [sys.executable, "-m", "prefect", *arguments],
-            cwd=self.folder,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
+        command = [sys.executable, "-m", "prefect", *arguments]
+        options = {"cwd": self.folder, "env": self.variables, "timeout": COMMAND_SECONDS}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -138,14 +132,9 @@ class Service:
 
     def _process(self, *arguments: str) -> "subprocess.Popen[bytes]":
         with (self.folder / f"{arguments[0]}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "prefect", *arguments],
-                cwd=self.folder,
-                env=self.variables,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            command = [sys.executable, "-m", "prefect", *arguments]
+            streams = {"stdout": log, "stderr": subprocess.STDOUT}
+            return subprocess.Popen(command, cwd=self.folder, env=self.variables, start_new_session=True, **streams)
 
 
 class ServedRun:
@@ -160,10 +149,12 @@ class ServedRun:
         return self.service.get(f"/flow_runs/{self.id}")["state"]
 
     def ended(self, *expected: str, seconds: float = RUN_SECONDS) -> dict[str, Any]:
-        """Its state once it has ended; one of the expected types where any are named."""
+        """Its state once it has ended; one of the expected types where any are named, else its log is shown."""
         wait_for(lambda: self.state["type"] in _ENDED, f"the end of run {self.id}", seconds)
         state = self.state
-        assert not expected or state["type"] in expected, f"{state['name']}: {state['message']}\n{self.told()}"
+        if expected and state["type"] not in expected:
+            worker = (self.service.folder / "worker.log").read_text()[-3000:]
+            raise AssertionError("\n".join([f"{state['name']}: {state['message']}", *self.log(), worker]))
         return state
 
     def cancel(self) -> None:
@@ -175,10 +166,6 @@ class ServedRun:
         awaiting = {"type": "SCHEDULED", "name": "AwaitingRetry", "message": "Retry from the UI"}
         self.service.post(f"/flow_runs/{self.id}/set_state", state=awaiting)
 
-    def retry_by_command(self) -> None:
-        """The same from the command line."""
-        self.service.prefect("flow-run", "retry", self.id)
-
     def reported_crashed(self) -> None:
         """Wait until the worker has reported the crash after the runner did: a retry before would be crushed by it."""
         wait_for(lambda: any(line.startswith("Check whether") for line in self.log()), "the worker's report")
@@ -187,11 +174,6 @@ class ServedRun:
         """Its messages, oldest first."""
         content = {"logs": {"flow_run_id": {"any_": [self.id]}}, "sort": "TIMESTAMP_ASC", "limit": 200}
         return [line["message"] for line in self.service.post("/logs/filter", **content)]
-
-    def told(self) -> str:
-        """Everything about the run that helps to find out why a test fails."""
-        worker = (self.service.folder / "worker.log").read_text()[-3000:]
-        return "\n".join([*self.log(), "--- worker", worker])
 
     def task_runs(self) -> list[tuple[str, str]]:
         """Name and state of every task run, oldest first."""

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.
 _PAGE_MS = 120_000
 
 
-class SettingsModel:
+class RunForm:
     """The form that starts a run of the benchmark."""
 
     def __init__(self, page: Any, service: Service) -> None:
@@ -67,7 +67,7 @@ def runs_of(service: Service) -> list[dict[str, Any]]:
 def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, screenshots: Path, tmp_path: Path) -> None:
     """What is filled in the form is what runs; its page leads to scores, failures and the result."""
     before = {run["id"] for run in runs_of(service)}
-    form = SettingsModel(page, service)
+    form = RunForm(page, service)
     form.fill("Name of the run or the model", "from-the-form")
     form.fill("Folder for artifacts", str(tmp_path / "store"))
     form.fill("Folder for the result files", str(tmp_path / "out"))
@@ -101,7 +101,7 @@ def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, scr
 def test_bad_input_is_refused_in_the_form(field: str, value: str, complaint: str, service: Service, page: Any) -> None:
     """A value outside what is allowed is refused with the field's name when it is submitted, and no run is made."""
     before = len(runs_of(service))
-    form = SettingsModel(page, service)
+    form = RunForm(page, service)
     form.fill(field, value)
     form.submit()
     page.get_by_text(re.compile(complaint)).first.wait_for()

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.endtoend.conftest import write_samples
+from tests.endtoend.conftest import config_in, write_samples
 from tests.endtoend.service import ServedRun, Service
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(1800)]
@@ -55,19 +55,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(service: Service, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The artifacts of a run that nothing happened to."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    service.run(settings(folder, samples)).ended("COMPLETED")
+    service.run(config_in(folder, tasks=_SAMPLES, samples={"source": str(samples)})).ended("COMPLETED")
     return folders(folder / "store")
-
-
-def settings(folder: Path, samples: Path) -> dict[str, Any]:
-    return {
-        "store": str(folder / "store"),
-        "out": str(folder / "out"),
-        "dataset": {"ids": f"0-{_SAMPLES - 1}"},
-        "samples": {"source": str(samples)},
-        "sanitizing": {"mode": "none"},
-        "execution": {"workers": 2},
-    }
 
 
 @pytest.mark.parametrize("failing", STAGES)
@@ -79,7 +68,7 @@ def test_retry_runs_the_failed_stage_and_later_ones_only(
     target = {stage: store / folder.relative_to(folder.parents[1]) for stage, folder in undisturbed.items()}
     target[failing].parent.mkdir(parents=True)
     target[failing].write_text("where the artifact is to go, there is a file already")
-    run = service.run(settings(tmp_path, samples))
+    run = service.run(config_in(tmp_path, tasks=_SAMPLES, samples={"source": str(samples)}))
     run.ended("FAILED")
     place = list(STAGES).index(failing)
     earlier, later = list(STAGES)[:place], list(STAGES)[place + 1 :]
@@ -87,7 +76,7 @@ def test_retry_runs_the_failed_stage_and_later_ones_only(
     before = {stage: written(target[stage]) for stage in earlier}
     target[failing].unlink()
     if failing == "sanitizing":
-        run.retry_by_command()
+        service.prefect("flow-run", "retry", run.id)
     else:
         run.retry()
     run.ended("COMPLETED")

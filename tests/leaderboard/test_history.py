@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -36,10 +37,12 @@ def test_only_another_content_is_another_snapshot(tmp_path, entry):
     assert taken[0].content_sha256 == taken[3].content_sha256
 
 
-def test_looking_records_nothing(tmp_path, entry):
-    """A snapshot that is only made is not in the history."""
+def test_a_snapshot_that_is_only_made_is_not_in_the_history(tmp_path, entry):
+    """Before the first publication there is no latest, and the message says what to do."""
     snapshot_of(tmp_path, [entry()], NOON)
     assert snapshot_paths(tmp_path) == []
+    with pytest.raises(ConfigError, match="bigcodeflow leaderboard write"):
+        find_snapshot(tmp_path, "latest")
 
 
 def test_snapshots_are_found_by_name(tmp_path, entry):
@@ -53,12 +56,6 @@ def test_snapshots_are_found_by_name(tmp_path, entry):
     for name in ("2026", "nothing", ""):
         with pytest.raises(ConfigError, match=rf"'{name}' fits .*{second.name}"):
             find_snapshot(tmp_path, name)
-
-
-def test_an_empty_history_says_what_to_do(tmp_path):
-    """Before the first publication there is no latest."""
-    with pytest.raises(ConfigError, match="bigcodeflow leaderboard write"):
-        find_snapshot(tmp_path, "latest")
 
 
 @pytest.mark.parametrize("change", ["score", "text", "extra"])
@@ -82,14 +79,10 @@ def _record_at(store, entries, barrier, scores):
 
 def test_twins_that_publish_the_same_make_one_snapshot(tmp_path, entry):
     """Four at once, twenty times over: one file each time."""
+    barrier = threading.Barrier(4)
     for number in range(20):
-        barrier = threading.Barrier(4)
-        given = (tmp_path, entry(), barrier, [number / 100])
-        twins = [threading.Thread(target=_record_at, args=given) for _ in range(4)]
-        for twin in twins:
-            twin.start()
-        for twin in twins:
-            twin.join()
+        with ThreadPoolExecutor(4) as twins:
+            list(twins.map(lambda score: _record_at(tmp_path, entry(), barrier, [score]), [number / 100] * 4))
     scores = [read_snapshot(path).entries[0].pass_at_1 for path in snapshot_paths(tmp_path)]
     assert scores == [number / 100 for number in range(20)]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.leaderboard.entries import published_entries
+from bigcodeflow.leaderboard.entries import _published, published_entries
 from tests.conftest import ROOT
 
 HEADER = "model,full_complete,full_instruct,hard_complete,hard_instruct,size_b,date\n"
@@ -37,16 +37,13 @@ def test_the_shipped_table_is_the_reference_one(reference_data):
 @given(st.integers(0, 1000))
 def test_percent_becomes_the_nearest_share(tenths):
     """58.1 % is 0.581, not 0.5810000000000001."""
-    from bigcodeflow.leaderboard.entries import _published as _entries
-
-    row = {"model": "m", "full_complete": f"{tenths // 10}.{tenths % 10}", "full_instruct": "", "hard_complete": "",
-           "hard_instruct": "", "size_b": "", "date": ""}  # fmt: skip
-    [entry] = _entries(row, "here")
+    row = dict.fromkeys(HEADER.strip().split(","), "") | {"full_complete": f"{tenths // 10}.{tenths % 10}"}
+    [entry] = _published(row, "here")
     assert entry.pass_at_1 == tenths / 1000
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("model,score\n", "first line must be model,full_complete"),
         (HEADER + "m,1,2,3\n", "line 2: has not 7 cells"),
@@ -56,9 +53,9 @@ def test_percent_becomes_the_nearest_share(tenths):
         (HEADER + "m,1,2,3,4,big,2024-01-01\n", "line 2: full_complete or size_b"),
     ],
 )
-def test_a_wrong_table_is_named_by_line(tmp_path, text, told):
+def test_a_wrong_table_is_named_by_line(tmp_path, text, message):
     """A figure is never guessed: file, line and column stand in the message."""
     path = tmp_path / "table.csv"
     path.write_text(text)
-    with pytest.raises(ArtifactError, match=told):
+    with pytest.raises(ArtifactError, match=message):
         published_entries(path)

@@ -35,14 +35,10 @@ def refuse(service: Service, options: ServiceOptions = NOTHING_ASKED) -> str:
     return str(raised.value)
 
 
-def test_a_port_that_was_asked_for_and_is_taken_is_named(service: Service) -> None:
-    """Another program's, so the user has to choose."""
+def test_a_port_or_an_address_that_cannot_be_had_is_named(service: Service) -> None:
+    """Another program has the port; no server could listen at another machine's address."""
     with socket.create_server(("127.0.0.1", service.port)):
         assert f"--port {service.port} is taken" in refuse(service, ServiceOptions(port=service.port))
-
-
-def test_an_address_that_is_not_this_machines_is_named(service: Service) -> None:
-    """No server could listen there."""
     assert "--host 192.0.2.1" in refuse(service, ServiceOptions(host="192.0.2.1"))
 
 
@@ -88,7 +84,7 @@ def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("deployments: {", "parsing"),
         ("name: x", "expected a list"),
@@ -96,11 +92,11 @@ def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
         ("deployments: [{name: a, work_pool: {name: other}}]", "work pool 'other'"),
     ],
 )
-def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, told: str) -> None:
+def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, message: str) -> None:
     """File and fault, before anything is started."""
     file = tmp_path / "prefect.yaml"
     file.write_text(content)
-    with pytest.raises(ConfigError, match=told) as raised:
+    with pytest.raises(ConfigError, match=message) as raised:
         deployment_names(file)
     assert str(file) in str(raised.value)
 
