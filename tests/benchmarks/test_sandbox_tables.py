@@ -43,16 +43,11 @@ def test_dealing_loses_and_repeats_no_task_and_keeps_their_order(durations, bloc
     assert all(block and block == [name for name in durations if name in set(block)] for block in dealt)
 
 
-def test_blocks_are_about_equally_long():
-    """Short tasks fill up the blocks that got none of the long ones."""
+def test_blocks_and_samples_spread_over_the_durations():
+    """Short tasks fill up the blocks that got none of the long ones; every first task is all of them."""
     recorded = {str(number): known(original=float(number)) for number in range(100)}
     sums = [sum(map(float, block)) for block in tables.dealt(list(recorded), recorded, 4)]
     assert max(sums) - min(sums) <= 3
-
-
-def test_every_kth_task_spreads_over_the_durations():
-    """A sample holds short, middle and long tasks; every first one is all of them."""
-    recorded = {str(number): known(original=float(number)) for number in range(100)}
     assert tables.every_kth(list(recorded), recorded, 25) == ["12", "37", "62", "87"]
     assert sorted(tables.every_kth(list(recorded), recorded, 1)) == sorted(recorded)
 

@@ -6,7 +6,7 @@ import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import base_image_of, data_lent
+from bigcodeflow.environments.images import base_image_of, copied_data
 
 WORDS, STOPWORDS = "corpora/words.zip", "corpora/stopwords.zip"
 
@@ -35,10 +35,10 @@ def test_data_files_are_lent_for_the_time_of_a_build(tmp_path: Path, folder: Pat
     """Only those that the environment asks for; a build that fails leaves nothing behind either."""
     place.parent.mkdir(parents=True)
     definition = load_definition("bigcodebench")
-    with data_lent(tmp_path, definition, folder):
+    with copied_data(tmp_path, definition, folder):
         assert _files(place) == {WORDS: b"lent"}
     assert not place.exists()
-    with pytest.raises(RuntimeError), data_lent(tmp_path, definition, folder):
+    with pytest.raises(RuntimeError), copied_data(tmp_path, definition, folder):
         raise RuntimeError
     assert not place.exists()
     assert place.parent.is_dir()
@@ -49,10 +49,10 @@ def test_data_files_that_lie_there_stay(tmp_path: Path, folder: Path, place: Pat
     (place / "corpora").mkdir(parents=True)
     (place / STOPWORDS).write_bytes(b"theirs")
     (folder / STOPWORDS).write_bytes(b"lent")
-    with data_lent(tmp_path, load_definition("bigcodebench"), folder):
+    with copied_data(tmp_path, load_definition("bigcodebench"), folder):
         assert _files(place) == {STOPWORDS: b"theirs", WORDS: b"lent"}
     assert _files(place) == {STOPWORDS: b"theirs"}
-    with data_lent(tmp_path, load_definition("bigcodebench"), None):
+    with copied_data(tmp_path, load_definition("bigcodebench"), None):
         assert _files(place) == {STOPWORDS: b"theirs"}
 
 

@@ -16,17 +16,11 @@ def test_eval_results_are_the_hubs_format(entry):
     assert "openai, temperature 0" in found.notes
 
 
-def test_a_commit_of_another_dataset_is_not_claimed(entry):
-    """A file, or a copy of the dataset, has no revision in the benchmark's repository."""
+def test_only_the_benchmarks_own_dataset_is_named_with_its_commit(entry):
+    """A file, or a copy, has no revision in the benchmark's repository; BigCodeBench-Hard is another repository."""
     run = {"record": "r", "dataset": "mine/copy@v0.1.4", "dataset_revision": "d" * 40, "artifacts": {}}
-    [found] = parse_eval_result_entries(yaml.safe_load(card(entry(run=run))))
-    assert found.dataset_revision is None
-
-
-def test_hard_names_its_own_dataset(entry):
-    """BigCodeBench-Hard is another repository."""
-    [found] = parse_eval_result_entries(yaml.safe_load(card(entry(subset="hard", n_tasks=148))))
-    assert found.dataset_id == "bigcode/bigcodebench-hard"
+    [found] = parse_eval_result_entries(yaml.safe_load(card(entry(subset="hard", n_tasks=148, run=run))))
+    assert (found.dataset_id, found.dataset_revision) == ("bigcode/bigcodebench-hard", None)
 
 
 def test_the_model_index_is_the_hubs_format(entry):

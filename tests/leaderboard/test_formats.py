@@ -78,16 +78,12 @@ def test_ours_stands_beside_the_published_figure():
     assert found == scores
 
 
-def test_another_revision_is_not_the_published_model(entry, published):
-    """A figure is put beside the main revision only."""
-    [ranking] = rankings([published("nova-7b", 0.5), entry(model="acme/nova-7b", revision="v2")])
-    assert [rank.published for rank in ranking.ranks] == [None, None]
-
-
-def test_equal_scores_share_a_rank(snapshot):
-    """Ranks are 1, 2, 2, 4."""
+def test_equal_scores_share_a_rank_and_another_revision_is_not_the_published_model(snapshot, entry, published):
+    """Ranks are 1, 2, 2, 4; a published figure is put beside the main revision only."""
     ranking = next(iter(rankings(snapshot.entries)))
     assert [rank.position for rank in ranking.ranks] == [1, 2, 2, 4]
+    [ranking] = rankings([published("nova-7b", 0.5), entry(model="acme/nova-7b", revision="v2")])
+    assert [rank.published for rank in ranking.ranks] == [None, None]
 
 
 def test_markdown_tables_are_whole(snapshot):
@@ -155,8 +151,10 @@ class Page(HTMLParser):
 
 
 def test_the_page_needs_nothing_else(snapshot):
-    """No address but places in the page, no further file, and a policy that forbids both."""
+    """No address but places in the page, no further file, a policy that forbids both; no model's name is markup."""
     text = text_of(snapshot, "leaderboard.html")
+    assert "<script>alert" not in text
+    assert "evil|&lt;script&gt;" in text
     page = Page(text)
     assert page.open == []
     assert {name for _, given in page.elements for name in given} & {"src", "srcset", "action", "data"} == set()
@@ -179,13 +177,6 @@ def test_the_page_can_be_read_without_seeing_it(snapshot):
     assert len([given for given in page.all("th") if given["scope"] == "row"]) == len(snapshot.entries)
     assert len(page.all("label")) == len(page.all("input")) + len(page.all("select"))
     assert all(given["aria-labelledby"] in page.ids for given in page.all("section"))
-
-
-def test_no_name_becomes_markup(snapshot):
-    """A model's name is text, wherever it stands."""
-    text = text_of(snapshot, "leaderboard.html")
-    assert "<script>alert" not in text
-    assert "evil|&lt;script&gt;" in text
 
 
 @pytest.mark.slow

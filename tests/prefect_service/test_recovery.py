@@ -129,17 +129,11 @@ def test_a_deleted_deployment_comes_back(running: Service) -> None:
     assert running.ask("GET", "/deployments/name/nap/nap")["name"] == "nap"
 
 
-def test_limits_can_be_changed_and_are_kept(running: Service) -> None:
-    """`--runs` sets how many runs execute at once; a start without it leaves a changed limit alone."""
+def test_limits_can_be_changed_and_are_kept_but_no_port(running: Service) -> None:
+    """`--runs` sets how many runs execute at once, and a start without it keeps that; another port needs a stop."""
     running.up("--runs", "3")
     assert "at most 3 runs" in running.up()
-
-
-def test_what_the_running_server_was_started_with_is_not_changed_in_passing(running: Service) -> None:
-    """Another port needs a stop first."""
-    running.up()
-    said = running.call("up", "--port", str(running.port + 1), code=1)
-    assert "bigcodeflow down" in said
+    assert "bigcodeflow down" in running.call("up", "--port", str(running.port + 1), code=1)
 
 
 def test_a_deployment_that_cannot_be_imported_is_shown(running: Service) -> None:

@@ -10,27 +10,20 @@ import pytest
 
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
+from bigcodeflow.prefect_service import start
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
 from bigcodeflow.prefect_service.server import deployment_names
-from bigcodeflow.prefect_service.start import (
-    ServiceOptions,
-    check_database,
-    database_url,
-    start_service,
-    update_settings,
-    without_password,
-)
 from bigcodeflow.prefect_service.stop import stop_service
 from tests.prefect_service.services import Service, finished, free_port, wait_for
 
-NOTHING_ASKED = ServiceOptions()
+NOTHING_ASKED = start.ServiceOptions()
 
 
-def refuse(service: Service, options: ServiceOptions = NOTHING_ASKED) -> str:
+def refuse(service: Service, options: start.ServiceOptions = NOTHING_ASKED) -> str:
     """The message with which a start ends, and that nothing runs."""
     with pytest.raises((ConfigError, ServiceError)) as raised:
-        start_service(service.folder, service.project, options, lambda line: None)
+        start.start_service(service.folder, service.project, options, lambda line: None)
     assert not service.folder.exists or not service.processes()
     return str(raised.value)
 
@@ -38,8 +31,8 @@ def refuse(service: Service, options: ServiceOptions = NOTHING_ASKED) -> str:
 def test_a_port_or_an_address_that_cannot_be_had_is_named(service: Service) -> None:
     """Another program has the port; no server could listen at another machine's address."""
     with socket.create_server(("127.0.0.1", service.port)):
-        assert f"--port {service.port} is taken" in refuse(service, ServiceOptions(port=service.port))
-    assert "--host 192.0.2.1" in refuse(service, ServiceOptions(host="192.0.2.1"))
+        assert f"--port {service.port} is taken" in refuse(service, start.ServiceOptions(port=service.port))
+    assert "--host 192.0.2.1" in refuse(service, start.ServiceOptions(host="192.0.2.1"))
 
 
 def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) -> None:
@@ -47,7 +40,7 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         record = ServiceRecord(settings=ServiceSettings(port=port))
-        update_settings(record, NOTHING_ASKED)
+        start.update_settings(record, NOTHING_ASKED)
     assert port < record.settings.port < port + 100
 
 
@@ -61,26 +54,22 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(service: 
     assert not service.processes()
 
 
-@pytest.mark.parametrize("url", ["mysql://host/name", "not a url", "postgresql//host"])
-def test_a_url_that_prefect_cannot_use_says_which_it_can(url: str) -> None:
-    """MySQL and typing errors."""
-    with pytest.raises(ConfigError, match=r"postgresql\+asyncpg://USER"):
-        database_url(url)
-
-
 def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
-    """The usual spellings work, passwords survive, and are never shown."""
-    url = database_url("postgres://user:p%40ss@host:5432/prefect")
+    """The usual spellings work, passwords survive, and are never shown; MySQL and typing errors are refused."""
+    url = start.database_url("postgres://user:p%40ss@host:5432/prefect")
     assert url == "postgresql+asyncpg://user:p%40ss@host:5432/prefect"
-    assert "p%40ss" not in without_password(url)
-    assert database_url("sqlite") == ""
-    assert without_password("") == "SQLite"
+    assert "p%40ss" not in start.without_password(url)
+    assert start.database_url("sqlite") == ""
+    assert start.without_password("") == "SQLite"
+    for wrong in ("mysql://host/name", "not a url", "postgresql//host"):
+        with pytest.raises(ConfigError, match=r"postgresql\+asyncpg://USER"):
+            start.database_url(wrong)
 
 
 def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     """SQLite would only say that it cannot open a file."""
     with pytest.raises(ServiceError, match="nowhere does not exist"):
-        check_database(database_url(f"sqlite:///{tmp_path}/nowhere/prefect.db"))
+        start.check_database(start.database_url(f"sqlite:///{tmp_path}/nowhere/prefect.db"))
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,10 @@ def refused(build: ModuleType, folder: Path) -> str:
 
 
 def test_derived_files_are_up_to_date(build: ModuleType) -> None:
-    """tasks.jsonl and answers.jsonl are byte for byte what the readable files give."""
+    """They are byte for byte what the set's own readable files give; each task file has an answer file."""
+    assert build.FOLDER == STARTER
     assert build.stale() == []
+    assert {path.stem for path in STARTER.glob("tasks/*.py")} == {path.stem for path in STARTER.glob("answers/*.md")}
 
 
 def test_a_task_is_cut_into_the_hubs_columns(build: ModuleType, folder: Path) -> None:
@@ -169,15 +171,9 @@ def test_check_reports_stale_files_and_writes_nothing(
     (folder / "answers.jsonl").write_text("changed")
     assert build.main([*arguments, "--check"]) == 1
     assert "answers.jsonl: out of date" in capsys.readouterr().err
-
-
-def test_errors_are_one_line_on_standard_error(
-    build: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A mistake in a file is shown as one line without a traceback, with exit status 1."""
     (folder / "tasks" / "00_one.py").write_text("")
-    assert build.main(["--folder", str(folder)]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
+    assert build.main(arguments) == 1
+    assert capsys.readouterr().err.count("\n") == 1, "a mistake in a file is one line without a traceback"
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\x1c\x1d\x1e\x85\u2028\u2029\x0b\x0c"))
@@ -249,9 +245,3 @@ def test_no_task_is_taken_from_the_benchmark(hub_rows: list[dict], tasks: list[d
     for task in tasks:
         assert ast.dump(ast.parse("def f():\n" + task["canonical_solution"])) not in solutions
         assert " ".join(json.loads(task["doc_struct"])["description"]) not in descriptions
-
-
-def test_the_set_ships_its_own_sources(build: ModuleType) -> None:
-    """Each task file has an answer file of the same name and the other way round."""
-    assert {path.stem for path in STARTER.glob("tasks/*.py")} == {path.stem for path in STARTER.glob("answers/*.md")}
-    assert build.FOLDER == STARTER

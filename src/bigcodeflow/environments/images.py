@@ -65,18 +65,18 @@ def build_context() -> Path:
 
 
 @contextmanager
-def data_lent(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
+def copied_data(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
     """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
     place = context / "deployments/sandbox/data"
     paths = [file.path for file in definition.data]
-    lent = [path for path in paths if folder and (folder / path).is_file() and not (place / path).exists()]
+    copied = [path for path in paths if folder and (folder / path).is_file() and not (place / path).exists()]
     try:
-        for path in lent:
+        for path in copied:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path(folder or "") / path, place / path)
         yield
     finally:
-        for path in lent:
+        for path in copied:
             (place / path).unlink(missing_ok=True)
             with suppress(OSError):  # a folder that holds something else
                 for parent in (place / path).parents:
@@ -151,7 +151,7 @@ def build_image(
     options += [f"--secret=id={name},src={path}" for name, path in (secrets or {}).items()]
     options += [f"--network={network}"] if network else []
     options += ["--no-cache"] if rebuild else []
-    with tempfile.TemporaryDirectory() as folder, data_lent(context, definition, data_folder):
+    with tempfile.TemporaryDirectory() as folder, copied_data(context, definition, data_folder):
         id_file = Path(folder) / "image"
         files = [f"--file={context / DOCKERFILE}", f"--iidfile={id_file}", str(context)]
         _build([*client, "build", *options, *files], on_line)
@@ -276,7 +276,7 @@ def build_template(
     name = template_name(definition.name)
     text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
     try:
-        with data_lent(context, definition, data_folder):
+        with copied_data(context, definition, data_folder):
             return Template.build(
                 Template(file_context_path=context).from_dockerfile(text),
                 name,

@@ -67,8 +67,8 @@ def files(snapshot: Snapshot) -> dict[str, bytes]:
         "leaderboard.csv": to_csv(snapshot).encode(),
         "leaderboard.md": to_markdown(snapshot).encode(),
         "leaderboard.html": to_html(snapshot).encode(),
-        "results.json": originals(snapshot, "full"),
-        "results-hard.json": originals(snapshot, "hard"),
+        "results.json": to_original_json(snapshot, "full"),
+        "results-hard.json": to_original_json(snapshot, "hard"),
     }
 
 
@@ -132,7 +132,7 @@ def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
     }
 
 
-def originals(snapshot: Snapshot, subset: Subset) -> bytes:
+def to_original_json(snapshot: Snapshot, subset: Subset) -> bytes:
     """The subset's scores in the shape of the original's results.json (full) or results-hard.json (hard).
 
     model → {link, open-data, pass@1: {instruct, complete} in percent, prompted, moe, size, act_param, elo_mle}. What is

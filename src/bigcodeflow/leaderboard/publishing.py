@@ -138,10 +138,8 @@ def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = Fals
         raise PublishingError(f"{repository!r} is no name of a repository: write it as OWNER/NAME") from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code
-        if isinstance(error, errors.RepositoryNotFoundError) or status in {
-            HTTPStatus.UNAUTHORIZED,
-            HTTPStatus.FORBIDDEN,
-        }:
+        no_access = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+        if isinstance(error, errors.RepositoryNotFoundError) or status in no_access:
             problem = f"is no dataset repository that this token may write to (status {status})"
             remedy = "create it on the hub, and set HF_TOKEN to a token with write access to it"
         else:

@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process that stays the same one: its number alone may be another's after a while."""
+    """A process, identified so that another one that gets its id later is not taken for it."""
 
     pid: int
     started: str
@@ -30,7 +30,7 @@ class ProcessIdentity:
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The process with this number now; None where none runs."""
+    """The process that has this id now; None where none runs."""
     try:
         process = psutil.Process(pid)
         if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
