@@ -19,7 +19,7 @@ from bigcodeflow.execution.items import work_item
 from bigcodeflow.execution.zygote_plan import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.generation.replay import read_samples
 from bigcodeflow.results.inspection.output import detail_markdown, render_detail
-from bigcodeflow.results.inspection.sample_detail import SampleDetail
+from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.statements import placeholder

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.runs import opened
-from bigcodeflow.report.samples import cause_of, exception_line, pack_samples
+from bigcodeflow.report.samples import cause_of, pack_samples
+from bigcodeflow.results.formatting import cause_line
 from tests.report.conftest import TRACE, failing_test
 
 ROOMY = 10_000_000
@@ -158,7 +159,7 @@ def test_an_artifact_that_is_gone_is_named(one_run):
 )
 def test_the_exception_of_a_traceback_is_its_cause(trace, line):
     """The last exception's first line, whatever differences and notes follow it."""
-    assert exception_line(trace) == line
+    assert cause_line(trace) == line
 
 
 @given(st.text(), st.text())

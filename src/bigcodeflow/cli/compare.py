@@ -87,7 +87,7 @@ def compare(
         compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method
     )
     if html:
-        recorded = select_runs(store, [subject.record for subject in found.subjects])
+        recorded = select_runs(store, [run.recorded.record for run in found.runs])
         written = write_report(recorded, html, comparison=found)
         notice(f"wrote {written.path} ({written.size_bytes / 1e6:.1f} MB)")
     _print_comparison(found, output, tasks=tasks, everything=everything)

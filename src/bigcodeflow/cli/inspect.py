@@ -11,7 +11,8 @@ from bigcodeflow.cli.options import RecordedStore, TableFormat
 from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline.rerun import rerun_sample
-from bigcodeflow.results import inspection
+from bigcodeflow.results.inspection import output as inspection
+from bigcodeflow.results.inspection.samples import Filters, InspectedRun, inspect_run
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import find_run
 
@@ -50,7 +51,7 @@ def inspect(
     A story goes from prompt and raw answer over what the sanitizer changed and the executed program to failing tests,
     output and ground truth. With --rerun, exit code 1 when the status is another one than recorded; nothing is stored.
     """
-    filters = inspection.Filters(
+    filters = Filters(
         statuses=tuple(status or (["all"] if task else [])),
         kinds=tuple(kind or ()),
         libraries=tuple(library or ()),
@@ -64,7 +65,7 @@ def inspect(
         raise ConfigError(
             "--rerun executes one sample: name its task too, such as `bigcodeflow inspect RUN 12 --rerun`"
         )
-    with inspection.inspect_run(find_run(store, run)) as found:
+    with inspect_run(find_run(store, run)) as found:
         rows = found.samples(filters)
         if rerun:
             _rerun(found, rows, output, environment=environment, allow_unisolated=allow_unisolated)
@@ -75,7 +76,7 @@ def inspect(
             _show(found, rows, output, in_detail=bool(task))
 
 
-def _show(found: inspection.InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
+def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
     """A list; in detail all samples for programs, and for people the first one, failures first, below the list."""
     text = ""
     if output == "csv":
@@ -105,7 +106,7 @@ def _show(found: inspection.InspectedRun, rows: Sequence[Row], output: TableForm
 
 
 def _rerun(
-    found: inspection.InspectedRun,
+    found: InspectedRun,
     rows: Sequence[Row],
     output: TableFormat,
     *,

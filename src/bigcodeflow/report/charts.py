@@ -20,7 +20,6 @@ _NAME_LENGTH = 52
 _SHORT_NAME = 28
 _DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
 _WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
-_THIN_WHISKER: Spec = {"type": "rule", "opacity": 0.5}
 
 
 def _elided(length: str, text: str = "datum.label") -> str:
@@ -41,12 +40,10 @@ _LEGEND: Spec = {"title": None, "labelExpr": _elided("nameLength")}
 
 
 class ScorePoint(TypedDict):
-    """A score with its 95 % interval, in percent; the interval may be unknown."""
+    """A score with its 95 % interval, in percent; a name is a row of the chart, and a run has a colour."""
 
     name: str
-    """Row of the chart."""
     run: str
-    """Colour of the chart."""
     value: float
     low: float | None
     high: float | None
@@ -69,7 +66,7 @@ def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str])
     """A dot with a whisker for each point, one row a name in the given order; runs stand side by side in a row."""
     runs = list(dict.fromkeys(point["run"] for point in points))
     several = len(runs) > 1 and len(names) < len(points)
-    encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _score_tooltip()}
+    encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _SCORE_TOOLTIP}
     if several:
         encoding["yOffset"] = {"field": "place", "type": "ordinal", "sort": "ascending"}
         encoding["color"] = _nominal("run", runs, legend=_LEGEND)
@@ -87,11 +84,10 @@ def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], 
         **_base([{**point, "short": f"{point['value']:.0f}"} for point in points], title),
         "height": len(runs) * _ROW_HEIGHT,
         **_coloured_cells(
-            ("run", runs),
-            ("name", names),
+            {"y": _nominal("run", runs, axis=_LABELS), "x": _nominal("name", names, axis=_TOP_LABELS)},
             scale={"scheme": "teals", "domain": [0, 100]},
             dark="datum.value > 55",
-            tooltip=_score_tooltip(),
+            tooltip=_SCORE_TOOLTIP,
         ),
     }
 
@@ -99,11 +95,7 @@ def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], 
 def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
     """A cell for each pair of names, coloured by the difference of row and column; significant ones have a star.
 
-    Args:
-        cells: row, column, value in points of 100, short (the text in the cell) and note.
-        title: what the values are.
-        rows: names in the order of the rows.
-        columns: names in the order of the columns.
+    A cell has row, column, value in points of 100, short (the text in the cell) and note.
     """
     most = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
     return {
@@ -113,8 +105,7 @@ def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str
         "height": {"step": _ROW_HEIGHT},
         "autosize": {"type": "pad"},
         **_coloured_cells(
-            ("row", rows),
-            ("column", columns),
+            {"y": _nominal("row", rows, axis=_LABELS), "x": _nominal("column", columns, axis=_TOP_LABELS)},
             scale={"scheme": "blueorange", "reverse": True, "domain": [-most, most]},
             dark=f"abs(datum.value) > {0.6 * most:.3f}",
             tooltip=[_nominal("row"), _nominal("column"), _number("value", title, "+.1f"), _nominal("note")],
@@ -144,14 +135,7 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
 def stacked_shares(
     points: Sequence[Mapping[str, Any]], *, title: str, runs: Sequence[str], parts: Sequence[str]
 ) -> Spec:
-    """A bar a run, made of parts in the given order.
-
-    Args:
-        points: run, part, value in percent, and count of samples.
-        title: what the values are.
-        runs: names in the order of the bars.
-        parts: names in the order within a bar.
-    """
+    """A bar a run, made of parts, both in the given order; a point has run, part, value in percent, and count."""
     order = {part: number for number, part in enumerate(parts)}
     return {
         **_base([{**point, "order": order[point["part"]]} for point in points], title),
@@ -163,8 +147,7 @@ def stacked_shares(
             "order": {"field": "order"},
             "color": _nominal("part", parts, legend={"title": None, "orient": "bottom"}),
             "tooltip": [
-                _nominal("run"),
-                _nominal("part"),
+                *map(_nominal, ("run", "part")),
                 _number("value", "share, %"),
                 _number("count", "samples", ",d"),
             ],
@@ -181,10 +164,10 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": {"values": ticks, "grid": False}},
             "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
-            "tooltip": [_number("x", x_title, "~g"), *_score_tooltip()],
+            "tooltip": [_number("x", x_title, "~g"), *_SCORE_TOOLTIP],
         },
         "layer": [
-            _layer(_THIN_WHISKER, y=_score_axis("low", title), y2={"field": "high"}),
+            _standing_whiskers(title),
             _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title)),
         ],
     }
@@ -192,20 +175,18 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A named dot with a whisker for each run, over the amount ``x``."""
-    value = _score_axis("value", title)
+    value, name = _score_axis("value", title), {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}
     return {
         **_base([{**point, "short": elided(point["run"], _SHORT_NAME)} for point in points], title),
         "height": 280,
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
-            "tooltip": [_number("x", x_title, ",.2f"), *_score_tooltip()],
+            "tooltip": [_number("x", x_title, ",.2f"), *_SCORE_TOOLTIP],
         },
         "layer": [
-            _layer(_THIN_WHISKER, y=_score_axis("low", title), y2={"field": "high"}),
-            _layer({"type": "point", "filled": True, "size": 80}, y=value),
-            _layer(
-                {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}, y=value, text={"field": "short"}
-            ),
+            _standing_whiskers(title),
+            _layer(_DOT, y=value),
+            _layer(name, y=value, text={"field": "short"}),
         ],
     }
 
@@ -248,38 +229,20 @@ def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
     ]
 
 
-def _coloured_cells(
-    rows: tuple[str, Sequence[str]], columns: tuple[str, Sequence[str]], *, scale: Spec, dark: str, tooltip: list[Spec]
-) -> Spec:
+def _coloured_cells(places: Spec, *, scale: Spec, dark: str, tooltip: list[Spec]) -> Spec:
     """Cells coloured by value and labelled by short; ``dark`` tests whether a cell needs a white label."""
     colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
     label = {"condition": {"test": dark, "value": "#fff"}, "value": "#123"}
-    return {
-        "encoding": {
-            "y": _nominal(*rows, axis=_LABELS),
-            "x": _nominal(*columns, axis=_TOP_LABELS),
-            "tooltip": tooltip,
-        },
-        "layer": [
-            _layer({"type": "rect"}, color=colour),
-            _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label),
-        ],
-    }
+    text = _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label)
+    return {"encoding": {**places, "tooltip": tooltip}, "layer": [_layer({"type": "rect"}, color=colour), text]}
 
 
 def _score_axis(field: str, title: str) -> Spec:
     return {"field": field, **_PERCENT, "title": title, "scale": {"zero": False}}
 
 
-def _score_tooltip() -> list[Spec]:
-    return [
-        _nominal("run"),
-        _nominal("name"),
-        _number("value", "score, %"),
-        _number("low", "95 % from"),
-        _number("high", "to"),
-        _number("tasks", "tasks", ",d"),
-    ]
+def _standing_whiskers(title: str) -> Spec:
+    return _layer({"type": "rule", "opacity": 0.5}, y=_score_axis("low", title), y2={"field": "high"})
 
 
 def _nominal(field: str, order: Sequence[str] = (), **more: Any) -> Spec:
@@ -289,3 +252,14 @@ def _nominal(field: str, order: Sequence[str] = (), **more: Any) -> Spec:
 
 def _number(field: str, title: str, shape: str = ".1f") -> Spec:
     return {"field": field, "type": "quantitative", "title": title, "format": shape}
+
+
+_SCORE_TOOLTIP = [
+    *map(_nominal, ("run", "name")),
+    *(
+        _number("value", "score, %"),
+        _number("low", "95 % from"),
+        _number("high", "to"),
+        _number("tasks", "tasks", ",d"),
+    ),
+]

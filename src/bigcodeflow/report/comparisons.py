@@ -11,7 +11,6 @@ from bigcodeflow.report.overview import smallest_k
 from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.report.sections import (
     Section,
-    interval_text,
     numbers,
     point_table,
     samples_link,
@@ -21,12 +20,14 @@ from bigcodeflow.report.sections import (
 from bigcodeflow.results.comparison import By, ComparedRun, Comparison, Grid, Method, Pair, RunRef, compare, load_runs
 from bigcodeflow.results.comparison.common_tasks import slices_of
 from bigcodeflow.results.comparison.pairs import compare_pairs, pair_verdict
-from bigcodeflow.results.comparison.run_metrics import Rates, Score, rates_of, scores_of
+from bigcodeflow.results.comparison.run_metrics import Score, rates_of, scores_of
 from bigcodeflow.results.comparison.text_tables import (
     Names,
+    added_ties,
     behind_cells,
     chance_cells,
     difference_cells,
+    grid_table,
     matrix_table,
     pair_name,
     points,
@@ -35,7 +36,6 @@ from bigcodeflow.results.comparison.text_tables import (
     setting_value,
     short_names,
 )
-from bigcodeflow.results.formatting import percent
 
 #: More pairs than that are drawn against the best run only; the table has all.
 MOST_PAIRS = 15
@@ -55,11 +55,7 @@ _HOW = (
 
 
 def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
-    """Each run in its first variant and sanitizer, which stands for it in charts.
-
-    Raises:
-        ArtifactError: an artifact that a run recorded is gone or cannot be read.
-    """
+    """Each run in its first variant and sanitizer, which stands for it in charts."""
     return load_runs([RunRef(run.recorded, run.label, *run.kinds[0]) for run in runs])
 
 
@@ -67,10 +63,6 @@ def compared(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Compa
     """The comparison of the runs of one board, or why there is none; None for a single run.
 
     Runs come in the order of their scores. Slices are compared for as many runs as colours can tell apart.
-
-    Args:
-        runs: the runs.
-        leads: the same as ``lead_runs`` gives them.
     """
     if len(leads) < 2:  # noqa: PLR2004 - a comparison
         return None
@@ -91,20 +83,13 @@ def comparison_sections(found: Comparison | ArtifactError | None) -> list[Sectio
     return [_differences(found), *(section for part in parts for section in part)]
 
 
-def rates(leads: Sequence[ComparedRun], comparison: Comparison | None) -> Section:
+def rates(leads: Sequence[ComparedRun]) -> Section:
     """How often answers were cut off or refused, and samples timed out, tampered or were not judged."""
-    known: dict[tuple[str, int], Rates] = {
-        (row.label, row.n_samples): row for row in (comparison.rates if comparison else ())
-    }
-    # A comparison that was made before need not be paid for twice; its runs may be others of the same name.
-    found = [known.get((run.label, sum(task.n_given for task in run.tasks.values()))) for run in leads]
-    unknown = iter(rates_of([run for row, run in zip(found, leads, strict=True) if row is None]))
-    table = rates_table([row or next(unknown) for row in found])
     lead = (
         "Truncated: the token limit cut the answer off. Refused: the provider or the model declined. Shares of all "
         "samples of the run; - is not known."
     )
-    return Section("rates", "Cut off, refused, timed out", lead, table)
+    return Section("rates", "Cut off, refused, timed out", lead, rates_table(rates_of(leads)))
 
 
 def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
@@ -187,9 +172,8 @@ def _differences(found: Comparison) -> Section:
     pairs = [pair for pair in found.pairs if pair.k == k]
     lead = f"{_HOW} {len(found.task_ids):,} common tasks."
     if len(pairs) > MOST_PAIRS and found.ranked:
-        best = max((score for score in found.scores if score.k == k), key=lambda score: score.value).label
-        pairs = [pair for pair in pairs if best in (pair.first, pair.second)]
-        lead += f" The chart has the pairs with {best}, whose score is the highest; the table has all."
+        pairs = [pair for pair in pairs if found.best in (pair.first, pair.second)]
+        lead += f" The chart has the pairs with {found.best}, whose score is the highest; the table has all."
     table = Table.of(_PAIR_COLUMNS, _pair_rows(found.pairs, names), notes=found.notes)
     chart = _whiskers([(pair_name(pair, names), pair) for pair in pairs], k)
     return Section("differences", "Differences", lead, table, chart)
@@ -211,7 +195,7 @@ def _whiskers(named: Sequence[tuple[str, Pair]], k: int) -> Spec | None:
 
 
 def _matrix(found: Comparison) -> Iterator[Section]:
-    if len(found.subjects) < 3 or not found.ranked:  # noqa: PLR2004 - a matrix of two says no more than the pair
+    if len(found.runs) < 3 or not found.ranked:  # noqa: PLR2004 - a matrix of two says no more than the pair
         return
     names = short_names(found)
     cells = [
@@ -227,7 +211,7 @@ def _matrix(found: Comparison) -> Iterator[Section]:
         for row, column, sign in ((pair.first, pair.second, 1), (pair.second, pair.first, -1))
     ]
     labelled = matrix_table(found)
-    rows = [subject.label for subject in found.subjects]
+    rows = [run.label for run in found.runs]
     columns = [names[label] for label in rows]
     title = f"pass@{found.k[0]}, row less column, points"
     chart = charts.matrix(cells, title=title, rows=rows, columns=columns) if cells else None
@@ -240,7 +224,7 @@ def _ratings(found: Comparison) -> Iterator[Section]:
     half, excluded = found.ratings, found.ratings_without_ties
     if half is None or excluded is None:
         return
-    labels = [subject.label for subject in found.subjects]
+    labels = [run.label for run in found.runs]
     drawn: list[RangePoint] = []
     rows: list[Sequence[Any]] = []
     for number in sorted(range(len(labels)), key=lambda number: (half.rows[number].rank, labels[number])):
@@ -254,13 +238,8 @@ def _ratings(found: Comparison) -> Iterator[Section]:
         f"{half.rounds:,} bootstrap rounds over tasks. A tie is half a win; without ties as in the benchmark's paper."
     )
     for which, ratings in (("Ties as half", half), ("Without ties", excluded)):
-        if ratings.regularised:
-            lead += f" {which}: no finite rating fits a model that never lost, so one tie was added to each pair."
-        elif ratings.regularised_rounds:
-            lead += (
-                f" {which}: in all {ratings.rounds:,} bootstrap rounds one tie was added to each pair: "
-                "some have no finite rating else."
-            )
+        if added := added_ties(ratings):
+            lead += f" {which}: {added}."
     chart = charts.whiskers(drawn, title="rating", zero=False)
     yield Section("ratings", "Ratings", lead, Table.of(["rank", "run", *rated], rows), chart)
 
@@ -281,7 +260,7 @@ def _slices(found: Comparison) -> Iterator[Section]:
         for pair in found.slices
     ]
     chart = None
-    if len(found.subjects) == 2:  # noqa: PLR2004 - the whiskers of several pairs would hide one another
+    if len(found.runs) == 2:  # noqa: PLR2004 - the whiskers of several pairs would hide one another
         large = [pair for pair in found.slices if pair.n_tasks >= min(_FEWEST_TASKS, len(found.task_ids))]
         shown = sorted(large, key=lambda pair: -pair.n_tasks)[:_MOST_SLICES]
         chart = _whiskers([(f"{pair.slice_kind}: {pair.slice}", pair) for pair in large if pair in shown], found.k[0])
@@ -298,24 +277,12 @@ def _slices(found: Comparison) -> Iterator[Section]:
 def _grids(found: Comparison) -> Iterator[Section]:
     for number, grid in enumerate(found.grids):
         parameters = [name.replace("_", " ") for name in grid.parameters]
-        rows = [
-            (
-                *map(setting_value, setting.values),
-                setting.label,
-                f"pass@{score.k}",
-                percent(score.value),
-                interval_text(100 * score.interval.low, 100 * score.interval.high) if score.interval else "",
-                score.n_tasks,
-            )
-            for setting in grid.settings
-            for score in setting.scores
-        ]
         lead = f"{grid.model}, one setting beside the other, on the {len(found.task_ids):,} common tasks."
         title = ", ".join(parameters).capitalize() + ("" if len(found.grids) == 1 else f" of {grid.model}")
-        table = Table.of([*parameters, "run", "score", *numbers("value", "95 % interval", "tasks")], rows)
-        # A section's name holds no digits: grid-a, …, grid-z, grid-aa, grid-ab.
+        # A section's name holds no digits: grid-a, …, grid-z, grid-aa, grid-bb.
         letter = chr(ord("a") + number % 26)
-        yield Section(f"grid-{letter * (1 + number // 26)}", title, lead, table, _grid_curve(grid, found.k[0]))
+        name = f"grid-{letter * (1 + number // 26)}"
+        yield Section(name, title, lead, grid_table(grid), _grid_curve(grid, found.k[0]))
 
 
 def _grid_curve(grid: Grid, k: int) -> Spec | None:

@@ -1,6 +1,7 @@
 """The overview's sections, made of the runs' metrics and of what their tables count."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,9 +10,18 @@ from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint
 from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.report.sections import Section, numbers, point_table, samples_link, score_point, slice_chart
-from bigcodeflow.results.formatting import identity, interval, notes, overall, percent, several_samples, unjudged_notes
+from bigcodeflow.results.formatting import (
+    identity,
+    interval,
+    notes,
+    overall,
+    percent,
+    score_of,
+    several_samples,
+    unjudged_notes,
+)
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import split_mismatch
+from bigcodeflow.results.runs import RecordedRun, split_mismatch
 
 #: Libraries that the chart shows; the table shows all.
 MOST_LIBRARIES = 24
@@ -19,9 +29,9 @@ MOST_LIBRARIES = 24
 _FEWEST_TASKS = 5
 _BINS = [f"{low} to {low + 10}" for low in range(0, 100, 10)]
 _SCORE_COLUMNS: tuple[str | Column, ...] = (
-    "run", "variant", "sanitizer", "score",
+    *("run", "variant", "sanitizer", "score"),
     *numbers("value", "95 % interval", "not judged", "judgeable", "ground truths", "quarantine", "tasks", "samples"),
-)  # fmt: skip
+)
 _USAGE_COLUMNS: tuple[str | Column, ...] = (
     "run",
     *numbers("answers", "tokens sent", "tokens received", "of these reasoning", "cost, USD", "median answer, s"),
@@ -138,45 +148,35 @@ def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most
 
 def failure_kinds(runs: Sequence[ReportedRun]) -> Section | None:
     """What became of the samples that did not pass."""
-    totals: dict[str, float] = {}
+    totals: Counter[str] = Counter()
     points, rows = [], []
     for run in runs:
         for row in run.of_lead("sample_count", "failure_kind"):
-            kind, share = row["slice"].replace("_", " "), row["value"] / row["n_samples"]
-            totals[kind] = totals.get(kind, 0) + row["value"]
-            # Not 100 * share: 55.00000000000001 would lengthen the axis.
-            value = 100 * row["value"] / row["n_samples"]
-            points.append({"run": run.label, "part": kind, "value": value, "count": int(row["value"])})
+            kind, count = row["slice"].replace("_", " "), int(row["value"])
+            totals[kind] += count
+            # Not 100 times the share: 55.00000000000001 would lengthen the axis.
+            value = 100 * count / row["n_samples"]
+            points.append({"run": run.label, "part": kind, "value": value, "count": count})
             link = samples_link(kind, run=run.recorded.record, kind=row["slice"])
-            rows.append((run.label, link, f"{row['value']:,.0f}", percent(share)))
+            rows.append((run.label, link, count, percent(count / row["n_samples"])))
     if not totals:
         return None
     parts = sorted(totals, key=lambda part: (-totals[part], part))
     chart = charts.stacked_shares(points, title="share of samples, %", runs=ranked(runs), parts=parts)
     lead = "Samples that did not pass, by cause, as a share of all samples of the run. The table leads to each of them."
-    return Section(
-        "failure-kinds", "Failures", lead, Table.of(["run", "cause", *numbers("samples", "share")], rows), chart
-    )
+    table = Table.of(["run", "cause", *numbers("samples", "share")], rows)
+    return Section("failure-kinds", "Failures", lead, table, chart)
 
 
 def solve_rates(rates: Sequence[Row]) -> Section | None:
-    """How many tasks are solved by how large a share of runs, and each task's share.
-
-    Args:
-        rates: rows of solve_rates.sql.
-    """
+    """How many tasks are solved by how large a share of runs, and each task's share, from rows of solve_rates.sql."""
     if not rates or max(row["n_samples"] for row in rates) < 2:  # noqa: PLR2004 - of one sample all rates are 0 or 1
         return None
     counts = dict.fromkeys(("0", *_BINS, "100"), 0)
     for row in rates:
         counts[solve_rate_bin(row["solve_rate"])] += 1
     rows = [
-        (
-            samples_link(row["task_id"], q=row["task_id"]),
-            percent(row["solve_rate"]),
-            ", ".join(row["libs"]),
-            f"{row['n_samples']:,}",
-        )
+        (samples_link(row["task_id"], q=row["task_id"]), percent(row["solve_rate"]), row["libs"], row["n_samples"])
         for row in rates
     ]
     lead = (
@@ -185,9 +185,8 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
         "all, those that none solves first."
     )
     table = Table.of(["task", *numbers("solve rate"), "libraries", *numbers("samples")], rows)
-    return Section(
-        "solve-rates", "Difficulty", lead, table, charts.histogram(counts, title="tasks", x_title="solve rate, %")
-    )
+    chart = charts.histogram(counts, title="tasks", x_title="solve rate, %")
+    return Section("solve-rates", "Difficulty", lead, table, chart)
 
 
 def solve_rate_bin(rate: float) -> str:
@@ -198,33 +197,19 @@ def solve_rate_bin(rate: float) -> str:
 
 
 def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
-    """Tokens, cost and time, as far as they are known.
-
-    Args:
-        runs: the runs.
-        used: rows of usage.sql, one a run in the same order.
-    """
+    """Tokens, cost and time, as far as they are known, from a row of usage.sql for each run."""
     rows: list[list[str]] = []
     points: list[ScorePoint] = []
     k = smallest_k(runs)
     for run, row in zip(runs, used, strict=True):
-        recorded = run.recorded
-        seconds = ((recorded.finished_at or recorded.started_at) - recorded.started_at).total_seconds()
-        some = row["n_with_tokens"] != row["n_answers"]
+        some, some_priced = (row[name] != row["n_answers"] for name in ("n_with_tokens", "n_with_cost"))
         tokens = [_amount(row[f"{kind}_tokens"], at_least=some) for kind in ("prompt", "completion", "reasoning")]
-        rows.append(
-            [
-                run.label,
-                _amount(row["n_answers"]),
-                *tokens,
-                _amount(row["cost_usd"], shape=",.2f", at_least=row["n_with_cost"] != row["n_answers"]),
-                _amount(row["latency_seconds"], shape=",.1f"),
-                _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f"),
-                _duration(seconds) if seconds else "",
-            ]
-        )
+        cost = _amount(row["cost_usd"], shape=",.2f", at_least=some_priced)
+        latency = _amount(row["latency_seconds"], shape=",.1f")
+        judging = _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f")
+        rows.append([run.label, _amount(row["n_answers"]), *tokens, cost, latency, judging, _duration(run.recorded)])
         score = next(iter(_lead_scores(run, k)), None)
-        if row["cost_usd"] is not None and row["n_with_cost"] == row["n_answers"] and score:
+        if row["cost_usd"] is not None and not some_priced and score:
             points.append({**_point(run.label, run.label, score), "x": row["cost_usd"]})
     chart = charts.scatter(points, title=f"pass@{k}, %", x_title="cost, USD") if len(points) > 1 else None
     lead = (
@@ -262,7 +247,6 @@ def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
     judgeable = {identity(row): row for row in overall(run.metrics, "pass@k_judgeable")}
     truths = next(overall(run.metrics, "ground_truth_rate"), None)
     for row in overall(run.metrics, "pass@k"):
-        other = judgeable.get(identity(row))
         left = _count(run, "infra_error_count", row)
         excluded, kept = (_count(run, f"{name}_task_count", row) for name in ("excluded", "quarantined"))
         yield (
@@ -273,7 +257,7 @@ def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
             Cell(f"{percent(row['value'])} provisional", "warning") if left else percent(row["value"]),
             interval(row),
             Cell(left, "bad") if left else left,
-            f"{percent(other['value'])} of {other['n_tasks']:,}" if other else "",
+            score_of(judgeable.get(identity(row))),
             percent(truths["value"]) if truths else "",
             f"{excluded:,} left out" if excluded else f"{kept:,} counted" if kept else "0",
             row["n_tasks"],
@@ -291,8 +275,10 @@ def _amount(value: float | None, *, shape: str = ",.0f", at_least: bool = False)
     return "" if value is None else f"{'≥ ' if at_least else ''}{value:{shape}}"
 
 
-def _duration(seconds: float) -> str:
+def _duration(run: RecordedRun) -> str:
+    """From the run's start to its end; empty for an imported one, which has one moment."""
+    seconds = ((run.finished_at or run.started_at) - run.started_at).total_seconds()
     if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s" if seconds else ""
     minutes, hours = round(seconds / 60), seconds / 3600
     return f"{minutes} min" if minutes < 120 else f"{hours:.1f} h"  # noqa: PLR2004 - two hours

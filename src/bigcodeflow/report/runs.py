@@ -11,7 +11,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import overall
-from bigcodeflow.results.models import Row, database, views
+from bigcodeflow.results.models import Row, database, rows_from, views
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 
 if TYPE_CHECKING:
@@ -52,17 +52,13 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
 
     A name is what :func:`find_run` takes, or a pattern such as ``sweep+*``, which takes the latest record of every run
     whose name fits.
-
-    Raises:
-        ArtifactError: a name that no run has, or a run whose metrics are gone.
     """
     chosen: dict[str, RecordedRun] = {}
     for name in names:
-        fitting = (
-            [find_run(store_root, name)]
-            if "*" not in name
-            else latest_of_each(run for run in recorded_runs(store_root) if fnmatchcase(run.run, name))
-        )
+        if "*" not in name:
+            fitting = [find_run(store_root, name)]
+        else:
+            fitting = latest_of_each(run for run in recorded_runs(store_root) if fnmatchcase(run.run, name))
         if not fitting:
             raise ArtifactError(
                 f"{store_root}: no recorded run's name fits {name!r}: "
@@ -73,7 +69,7 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
     with database() as connection:
         for run in chosen.values():
             with views(connection, metrics=run.path("aggregation")):
-                rows = connection.sql("SELECT * FROM source_metrics").to_arrow_table().to_pylist()
+                rows = list(rows_from(connection.execute("SELECT * FROM source_metrics")))
             kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
             if not kinds:
                 raise ArtifactError(
@@ -95,9 +91,6 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
     has no rows. Table ``runs`` has each run's split, the pair of variant and sanitizer that stands for it, and
     ``dataset_run`` and ``truth_run``: under which run its tasks and ground truths stand. Table ``judged_tasks`` has
     every task, in the benchmark's order.
-
-    Raises:
-        ArtifactError: an artifact that a run recorded is gone or cannot be read.
     """
     paths = {
         f"{view}_{index}": run.recorded.path(artifact)
@@ -115,13 +108,9 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
             "CREATE TEMP TABLE runs (run_index INTEGER, split VARCHAR, variant VARCHAR, sanitizer VARCHAR, "
             "dataset_run INTEGER, truth_run INTEGER)"
         )
-        connection.executemany(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                [index, run.recorded.split, *run.kinds[0], tasks_at[index], truths_at[index]]
-                for index, run in enumerate(runs)
-            ],
-        )
+        for index, run in enumerate(runs):
+            row = [index, run.recorded.split, *run.kinds[0], tasks_at[index], truths_at[index]]
+            connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
         for view, (_, schema) in _VIEWS.items():
             # The empty side keeps today's columns there where an artifact was written by a version that lacked one.
             connection.register(f"empty_{view}", schema.empty_table())

@@ -12,7 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bigcodeflow.results.models import Row, sql_of
+from bigcodeflow.results.formatting import cause_line
+from bigcodeflow.results.models import Row, rows_from, sql_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
 _COMPRESSION = 6
 #: Tasks that are packed to see which text limit will do; every limit tried costs so many.
 _TASKS_TRIED = 40
-_ROWS_AT_ONCE = 2_000
 _LONGEST_CAUSE = 140
 #: How a sandbox ends whose tests merely fail: no cause of anything.
 _QUIET_END = "exit 0"
-_TRACEBACK = "Traceback (most recent call last):"
 _COLUMNS = ("task_index", "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind")
 #: Numbers and names of a sample that are shown as they are, where they are known.
 _FACTS = (
@@ -84,13 +83,9 @@ class PackedSamples(NamedTuple):
 
 
 def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedSamples:
-    """Pack every sample of the runs into ``max_bytes``, cutting texts as little as that takes.
+    """Pack every sample of the runs into ``max_bytes``, index included, cutting texts as little as that takes.
 
     With the tightest limit no text of a sample is left; what is larger even then is returned as it is.
-
-    Args:
-        connection: as :func:`bigcodeflow.report.runs.opened` gives it.
-        max_bytes: size of index and packs together.
     """
     # Kept in the order of the query, so that the joins are made once and every reading is a scan.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
@@ -117,32 +112,24 @@ def _by_task(
     connection: "DuckDBPyConnection", texts: Mapping[tuple[int, int, str], Texts], step: int
 ) -> Iterator[Task]:
     """Every so many-th task with its samples."""
-    cursor = connection.execute("SELECT * FROM explored WHERE task_index % $step = 0", {"step": step})
-    names = [column[0] for column in cursor.description or ()]
-    rows = (
-        dict(zip(names, values, strict=True))
-        for batch in iter(lambda: cursor.fetchmany(_ROWS_AT_ONCE), [])
-        for values in batch
-    )
+    rows = rows_from(connection.execute("SELECT * FROM explored WHERE task_index % $step = 0", {"step": step}))
     unknown: Texts = [None] * len(_TEXTS)
     for task, group in groupby(rows, key=itemgetter("task_index")):
         yield [(row, texts.get((task, row["dataset_run"], row["split"]), unknown)) for row in group]
 
 
 def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
-    columns: dict[str, list[Any]] = {name: [] for name in (*_COLUMNS, "cause")}
+    listed_rows: list[tuple[Any, ...]] = []
     packs = []
     for rows in tasks:
-        for row, _ in rows:
-            for name in _COLUMNS:
-                columns[name].append(row[name])
-            columns["cause"].append(cause_of(row))
+        listed_rows += [(*(row[name] for name in _COLUMNS), cause_of(row)) for row, _ in rows]
         packs.append(pack(_task_content(rows, limit)))
     listed = {}
-    for name, values in columns.items():
+    for number, name in enumerate((*_COLUMNS, "cause")):
         # Distinct values and each row's place among them: statuses and causes recur thousands of times.
-        distinct = {value: place for place, value in enumerate(dict.fromkeys(values))}
-        listed[name] = {"values": list(distinct), "rows": [distinct[value] for value in values]}
+        places: dict[Any, int] = {}
+        of_rows = [places.setdefault(row[number], len(places)) for row in listed_rows]
+        listed[name] = {"values": list(places), "rows": of_rows}
     return PackedSamples(pack(listed), packs, limit)
 
 
@@ -159,14 +146,11 @@ def _task_content(rows: Task, limit: TextLimit) -> dict[str, Any]:
 def _sample(row: Row, limit: int) -> Row:
     """What is known of a sample; names without a value are left out."""
     found: Row = {name: row[name] for name in _FACTS}
-    for name, column in (("answer", "raw_text"), ("solution", "solution")):
-        # The solution follows the answer that it stands in, so that compression makes a few bytes of it.
-        found[name] = head(row[column] or "", limit)
-    found["reasoning"] = tail(row["reasoning"] or "", limit // 2)
-    found["module_trace"] = tail(row["module_trace"], limit)
-    found["tests"] = _tests(row["tests"], limit)
-    found["stdout"], found["stderr"] = tail(row["stdout"], limit // 2), tail(row["stderr"], limit // 2)
-    found["findings"] = row["findings"]
+    # The solution follows the answer that it stands in, so that compression makes a few bytes of it.
+    found |= {"answer": head(row["raw_text"] or "", limit), "solution": head(row["solution"] or "", limit)}
+    found |= {"reasoning": tail(row["reasoning"] or "", limit // 2), "module_trace": tail(row["module_trace"], limit)}
+    found |= {"tests": _tests(row["tests"], limit), "findings": row["findings"]}
+    found |= {name: tail(row[name], limit // 2) for name in ("stdout", "stderr")}
     if row["truth_status"] is not None:
         cause = cause_of(row, "truth_")
         found["truth"] = {"status": row["truth_status"], "failure_kind": row["truth_failure_kind"], "cause": cause}
@@ -190,14 +174,8 @@ def cause_of(row: Row, prefix: str = "") -> str:
         failing = next(((name, trace) for name, _, trace in row[f"{prefix}tests"] or () if trace), None)
         test, trace = (f"{failing[0]}: ", failing[1]) if failing else ("", "")
     ended = row[f"{prefix}exit"]
-    line = exception_line(trace) or (ended if ended != _QUIET_END else "") or row[f"{prefix}failure_kind"]
+    line = cause_line(trace) or (ended if ended != _QUIET_END else "") or row[f"{prefix}failure_kind"]
     return f"{test}{line}"[:_LONGEST_CAUSE]
-
-
-def exception_line(trace: str) -> str:
-    """The first line of a traceback's exception, such as ``AssertionError: 1 != 2``; empty where there is none."""
-    last = trace.rpartition(_TRACEBACK)[2]
-    return next((line for line in last.splitlines() if line.strip() and not line[0].isspace()), "")
 
 
 def pack(content: Any) -> str:

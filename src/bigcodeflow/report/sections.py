@@ -31,27 +31,24 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         """The section as the page reads it; a cell is text, or text with 'href' (a place in the page) and 'tone'."""
-        columns, rows = self.table.columns, []
-        for cells, texts in zip(self.table.rows, self.table.texts(), strict=True):
-            row: list[str | dict[str, str]] = []
-            for cell, text in zip(cells, texts, strict=True):
-                more = {"href": cell.href, "tone": cell.tone} if isinstance(cell, Cell) else None
-                row.append(text if more is None else {"text": text} | {name: at for name, at in more.items() if at})
-            rows.append(row)
-        return {
-            "name": self.name,
-            "title": self.title,
-            "lead": self.lead,
-            "columns": [(column.heading, "number" if column.align == "right" else "text") for column in columns],
-            "rows": rows,
-            "chart": self.chart,
-            "notes": self.table.notes,
-            "board": self.board,
-        }
+        columns = [(one.heading, "number" if one.align == "right" else "text") for one in self.table.columns]
+        rows = [
+            [_cell_json(cell, text) for cell, text in zip(cells, texts, strict=True)]
+            for cells, texts in zip(self.table.rows, self.table.texts(), strict=True)
+        ]
+        own = {name: getattr(self, name) for name in ("name", "title", "lead", "chart", "board")}
+        return own | {"columns": columns, "rows": rows, "notes": self.table.notes}
 
     def of_board(self, board: str) -> Self:
         """The same section as one of those about a board."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
+
+
+def _cell_json(cell: object, text: str) -> str | dict[str, str]:
+    if not isinstance(cell, Cell):
+        return text
+    more = {"text": text, "href": cell.href, "tone": cell.tone}
+    return {name: value for name, value in more.items() if value or name == "text"}
 
 
 def numbers(*headings: str) -> list[Column]:
@@ -64,21 +61,8 @@ def samples_link(text: str, **filters: str) -> Cell:
     return Cell(text, href=f"#{urlencode({'view': 'samples', **filters})}")
 
 
-def interval_text(low: float | None, high: float | None) -> str:
-    """Both ends, one digit after the point; empty where they are unknown."""
-    return "" if low is None or high is None else f"{low:.1f} to {high:.1f}"
-
-
 def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:
-    """A score for a chart.
-
-    Args:
-        name: row of the chart.
-        run: colour of the chart.
-        value: a share in 0..1.
-        ends: of its 95 % interval, where there is one.
-        n_tasks: tasks behind it.
-    """
+    """A score, a share in 0..1, for a chart; the ends are those of its 95 % interval, where there is one."""
     low, high = (None if end is None else 100 * end for end in ends or (None, None))
     if low is None or high is None:
         low = high = None
@@ -87,16 +71,10 @@ def score_point(name: str, run: str, value: float, ends: Sequence[float | None] 
 
 def point_table(points: Sequence[ScorePoint]) -> Table:
     """The points of a chart as the table beneath it."""
-    rows = [
-        (
-            point["name"],
-            point["run"],
-            f"{point['value']:.1f} %",
-            interval_text(point["low"], point["high"]),
-            f"{point['tasks']:,}",
-        )
-        for point in points
-    ]
+    rows = []
+    for point in points:
+        ends = "" if point["low"] is None else f"{point['low']:.1f} to {point['high']:.1f}"
+        rows.append((point["name"], point["run"], f"{point['value']:.1f} %", ends, point["tasks"]))
     return Table.of(["what", "run", *numbers("score", "95 % interval", "tasks")], rows)
 
 

@@ -53,14 +53,8 @@ def write_report(
 ) -> WrittenReport:
     """Write one self-contained HTML file about the runs, whole or not at all.
 
-    It loads nothing from anywhere: scripts, styles, charts and every sample are inside.
-
-    Args:
-        runs: at least one, as :func:`bigcodeflow.report.select_runs` finds them.
-        out: the file.
-        comparison: of these runs, where one was made already; else two or more runs of a board are compared here.
-        sections: more for the overview.
-        max_bytes: texts of samples are cut until the file is no larger.
+    It loads nothing from anywhere: scripts, styles, charts and every sample are inside. Texts of samples are cut until
+    the file has at most ``max_bytes``. Without a comparison of these runs, those of a board are compared here.
 
     Raises:
         ArtifactError: no run, an artifact that is gone, or a file that cannot be written.
@@ -92,17 +86,9 @@ def write_report(
 
 
 def _run(run: ReportedRun) -> dict[str, Any]:
-    recorded = run.recorded
-    return {
-        "label": run.label,
-        "record": recorded.record,
-        "run": recorded.run,
-        "model": recorded.model,
-        "split": recorded.split,
-        "subset": recorded.subset,
-        "quarantined": sorted(recorded.quarantined),
-        "started_at": recorded.started_at.isoformat(timespec="minutes"),
-    }
+    own = {name: getattr(run.recorded, name) for name in ("record", "run", "model", "split", "subset")}
+    started = run.recorded.started_at.isoformat(timespec="minutes")
+    return {"label": run.label, **own, "quarantined": sorted(run.recorded.quarantined), "started_at": started}
 
 
 def _sections(
@@ -141,7 +127,7 @@ def _of_board(
         overview.by_slice(runs, "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
         comparisons.traits(runs, leads),
         overview.failure_kinds(runs),
-        comparisons.rates(leads, made if isinstance(made, Comparison) else None),
+        comparisons.rates(leads),
         overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": list(indexes)})),
         overview.usage(runs, [used[index] for index in indexes]),
     ]
@@ -153,11 +139,6 @@ def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str)
 
     Untrusted text is in it as JSON whose markup characters are escaped, or inside base64. The content security policy
     forbids requests, and every script but the two whose hashes it names; the page's own scripts set text, not markup.
-
-    Args:
-        summary: all that the overview shows, able to be JSON.
-        packed: the samples.
-        library: as :func:`charting_library` gives it.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from jinja2.utils import htmlsafe_json_dumps
@@ -194,10 +175,8 @@ def charting_library() -> str:
     """
     of = hashlib.sha256(f"{metadata.version('vl-convert-python')} {_VEGA_SNIPPET}".encode()).hexdigest()
     kept = cache_folder() / "charts" / f"vega-{of[:16]}.js"
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         return _isolated(kept.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        pass
     import vl_convert  # costs 0.2 s
 
     bundle = vl_convert.javascript_bundle(_VEGA_SNIPPET)

@@ -68,17 +68,6 @@ def aggregate(
     ``pass@k_unquarantined``. Where they are excluded, ``excluded_task_count``, both scores are those without them, and
     ``pass@k_with_quarantined`` is what the first would be.
 
-    Args:
-        tasks: Parquet file in TASKS schema.
-        verdicts: of the samples, in VERDICTS schema.
-        ground_truth: verdicts of the canonical solutions, in VERDICTS schema.
-        solutions: Parquet file in SOLUTIONS schema.
-        split: complete or instruct.
-        subset: full or hard.
-        k: the k of pass@k asked for.
-        quarantined: ids of tasks that are known not to judge reliably.
-        exclude_quarantined: leave those out of the scores.
-
     Raises:
         ExecutionError: a sample without verdict, a doubled one, or a task without ground truth.
         ArtifactError: a table that cannot be read.
@@ -94,7 +83,7 @@ def aggregate(
         rows = [
             *_ground_truth_rows(connection),
             *(
-                _row(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
+                _score(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
                 for row in models.rows_of(connection, "slice_scores")
             ),
             *(made for row in models.rows_of(connection, "slice_counts") for made in _several_sample_rows(row, k)),
@@ -105,11 +94,7 @@ def aggregate(
 
 
 def ground_truth_failures(ground_truth: Path) -> list[GroundTruthFailure]:
-    """Tasks whose ground truth does not pass here, by number, with what became of it.
-
-    Raises:
-        ArtifactError: the table cannot be read.
-    """
+    """Tasks whose ground truth does not pass here, by number, with what became of it."""
     with models.sources(ground_truth=ground_truth) as connection:
         return [GroundTruthFailure(**row) for row in models.rows_of(connection, "ground_truth_failures")]
 
@@ -147,22 +132,19 @@ def _create_quarantine(connection: "DuckDBPyConnection", task_ids: Sequence[str]
 
 def _quarantine_rows(connection: "DuckDBPyConnection", *, exclude: bool) -> list[Row]:
     metric = "excluded_task_count" if exclude else "quarantined_task_count"
-    return [
-        {**_place(row), "metric": metric, "value": float(row["n_quarantined"]), **_behind(row)}
-        for row in models.rows_of(connection, "quarantine_counts")
-        if row["n_quarantined"]
-    ]
+    rows = models.rows_of(connection, "quarantine_counts")
+    return [_count(row, metric, row["n_quarantined"]) for row in rows if row["n_quarantined"]]
 
 
 def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
     [counts] = models.rows_of(connection, "ground_truths")
     failed = counts["n_tasks"] - counts["n_passed"]
     rate = estimate([1.0] * counts["n_passed"] + [0.0] * failed)
-    place = {"variant": "calibrated", "sanitizer": "none", "slice_kind": "all", "slice": "all"}
-    rows = [_row(place, "ground_truth_rate", rate, n_samples=rate.n_tasks)]
+    row: Row = {"variant": "calibrated", "sanitizer": "none", "slice_kind": "all", "slice": "all"}
+    row |= {"n_tasks": rate.n_tasks, "n_samples": rate.n_tasks}
+    rows = [_score(row, "ground_truth_rate", rate, n_samples=rate.n_tasks)]
     if counts["n_flaky"]:
-        behind = {"n_tasks": rate.n_tasks, "n_samples": rate.n_tasks}
-        rows.append({**place, "metric": "ground_truth_flaky_count", "value": float(counts["n_flaky"]), **behind})
+        rows.append(_count(row, "ground_truth_flaky_count", counts["n_flaky"]))
     return rows
 
 
@@ -171,37 +153,37 @@ def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:
     tasks = list(zip(row["judged"], row["passed"], strict=True))
     n_samples = sum(row["judged"])
     shares = [passed / judged for judged, passed in tasks]
-    yield _row(row, "avg@n", estimate(shares), n_samples=n_samples)
-    yield _row(row, "bayes@n", bayes_at_n(tasks), n_samples=n_samples)
+    yield _score(row, "avg@n", estimate(shares), n_samples=n_samples)
+    yield _score(row, "bayes@n", bayes_at_n(tasks), n_samples=n_samples)
     for k in sorted(k for k in set(wanted) if 1 < k <= row["fewest_given"]):
         counted = [task for task in tasks if task[0] >= k]
         behind = sum(judged for judged, _ in counted)
         for metric, score_of in _SCORES_OF_K.items() if counted else ():
             known = {task: score_of(*task, k) for task in set(counted)}
             score = estimate([known[task] for task in counted])
-            yield _row(row, metric, score, n_samples=behind, k=k)
+            yield _score(row, metric, score, n_samples=behind, k=k)
 
 
 def _outcome_rows(row: Row) -> list[Row]:
-    place, behind = _place(row), _behind(row)
-    counted = {"sample_count": float(row["n_here"])}
+    counted = {"sample_count": row["n_here"]}
     if row["slice_kind"] != "all":
         counted["sample_share"] = row["n_here"] / row["n_samples"]
     else:
-        counted["infra_error_count"] = float(row["n_infra_errors"])
+        counted["infra_error_count"] = row["n_infra_errors"]
         if row["n_rerun"]:
-            counted |= {"rerun_count": float(row["n_rerun"]), "flaky_count": float(row["n_flaky"])}
-    return [{**place, "metric": metric, "value": value, **behind} for metric, value in counted.items()]
+            counted |= {"rerun_count": row["n_rerun"], "flaky_count": row["n_flaky"]}
+    return [_count(row, metric, value) for metric, value in counted.items()]
 
 
-def _behind(row: Row) -> Row:
-    return {"n_tasks": row["n_tasks"], "n_samples": row["n_samples"]}
+def _count(row: Row, metric: str, value: float) -> Row:
+    behind = {"n_tasks": row["n_tasks"], "n_samples": row["n_samples"]}
+    return {**_slice_of(row), "metric": metric, "value": float(value), **behind}
 
 
-def _row(place: Row, metric: str, score: Estimate, *, n_samples: int, k: int | None = None) -> Row:
+def _score(row: Row, metric: str, score: Estimate, *, n_samples: int, k: int | None = None) -> Row:
     low, high = score.interval or (None, None)
     return {
-        **_place(place),
+        **_slice_of(row),
         "metric": metric,
         "k": k,
         "value": score.value,
@@ -213,5 +195,5 @@ def _row(place: Row, metric: str, score: Estimate, *, n_samples: int, k: int | N
     }
 
 
-def _place(row: Row) -> Row:
+def _slice_of(row: Row) -> Row:
     return {name: row[name] for name in ("variant", "sanitizer", "slice_kind", "slice")}

@@ -1,6 +1,5 @@
 """Result files in the original evaluator's formats, see docs/formats.md."""
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,10 +12,11 @@ from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
+from bigcodeflow.results.formatting import json_text
 from bigcodeflow.store import write_atomically
 
-#: What each status is called in the original's files; every status that is not listed is a fail there.
-_EXPORTED_STATUS = {"pass": "pass", "timeout": "timeout", "infra_error": "infra_error"}
+#: Every other status is a fail in the original's files.
+_EXPORTED_STATUSES = {"pass", "timeout", "infra_error"}
 #: Outcomes that unittest counts against a sample; "missing" is a test that never reported one.
 FAILING_OUTCOMES = ("fail", "error", "missing")
 
@@ -47,15 +47,13 @@ def write_eval_results(
                 f"{sanitizer} solution: export with the solutions that were executed"
             )
         program = executed_program(
-            code_prompt=row["code_prompt"],
-            solution=row["solution"],
-            variant=row["variant"],
-            sanitizer=row["sanitizer"],
+            code_prompt=row["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
         )
-        status = _EXPORTED_STATUS.get(row["status"], "fail")
+        status = row["status"] if row["status"] in _EXPORTED_STATUSES else "fail"
         entry = {"task_id": row["task_id"], "solution": program, "status": status, "details": failure_details(row)}
         results.setdefault(row["task_id"], []).append(entry)
-    return write_atomically(out, _json({"date": evaluated_at.strftime("%Y-%m-%d %H:%M"), "eval": results}))
+    content = {"date": evaluated_at.strftime("%Y-%m-%d %H:%M"), "eval": results}
+    return write_atomically(out, json_text(content).encode())
 
 
 def write_pass_at_k(
@@ -83,18 +81,18 @@ def write_pass_at_k(
     excluded = counts.get("excluded_task_count")
     rate = next((row["value"] for row in overall if row["metric"] == "ground_truth_rate"), math.nan)
     content = {
-        **{f"pass@{k}": _finite(value) for k, value in scores},
+        **{f"pass@{k}": value for k, value in scores},
         "model": model,
         "split": counts["sample_count"]["split"],
         "subset": counts["sample_count"]["subset"],
         "calibrated": variant == "calibrated",
-        "gt_pass_rate": _finite(rate),
+        "gt_pass_rate": rate,
         "failed_tasks": [failure.task_id for failure in ground_truth_failures(ground_truth)],
         **({"infra_error_count": infra_errors} if infra_errors else {}),
         # A score over fewer tasks than the benchmark has must not be taken for the benchmark's.
         **({"excluded_task_count": int(excluded["value"])} if excluded else {}),
     }
-    return write_atomically(out, _json(content))
+    return write_atomically(out, json_text(content).encode())
 
 
 def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
@@ -107,11 +105,3 @@ def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
     reason = f"{verdict['status']} ({verdict['failure_kind'] or 'no cause recorded'}): {verdict['exit']}\n"
     failing = [test for test in verdict["tests"] or () if test["outcome"] in FAILING_OUTCOMES]
     return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}
-
-
-def _finite(value: float) -> float | None:
-    return None if math.isnan(value) else value  # NaN is no JSON
-
-
-def _json(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, indent=2).encode()

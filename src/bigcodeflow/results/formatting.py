@@ -1,11 +1,14 @@
-"""Titles of runs, and scores in words, wherever people meet them; rows are those of a METRICS table."""
+"""Titles of runs, and scores in words and as JSON, wherever people meet them; rows are those of a METRICS table."""
 
+import dataclasses
+import json
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bigcodeflow.core.display_text import ELLIPSIS
+from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.results.models import Row
 
 _BETWEEN = " · "
@@ -50,13 +53,9 @@ def board_title(subset: str, split: str) -> str:
 
 
 def title_of(model: str, subset: str, split: str, *details: str) -> str:
-    """Such as 'gpt-4o · hard · instruct', and further details behind.
+    """Such as 'gpt-4o · hard · instruct', followed by the details that are not empty.
 
-    Args:
-        model: the model in any form; the name that a sweep gives a control, oracle-instruct-hard, counts as oracle.
-        subset: full or hard.
-        split: complete or instruct.
-        details: what else is worth reading; empty ones are left out.
+    The name that a sweep gives a control, oracle-instruct-hard, counts as oracle.
     """
     name, _, setting = model.partition(f"-{split}-{subset}")
     own = name if name and setting[:1] in ("", "-", "+") else model
@@ -67,11 +66,9 @@ def title_of(model: str, subset: str, split: str, *details: str) -> str:
 
 
 def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> list[str]:
-    """The titles, those that several share followed by the first details that tell them apart.
+    """The titles, those that several runs share followed by the first details that tell them apart.
 
-    Args:
-        titles: one a run.
-        details: one list a kind of detail, the most telling first; each has a text a run.
+    Each kind of detail, the most telling first, has a text for each run.
     """
     found = list(titles)
     for texts in details:
@@ -85,9 +82,9 @@ def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> li
     return found
 
 
-def without_board(title: str, subset: str, split: str) -> str:
+def without_board(title: str, board: str) -> str:
     """The title as it reads where subset and split stand above it."""
-    return title.replace(f"{_BETWEEN}{board_title(subset, split)}", "", 1)
+    return title.replace(f"{_BETWEEN}{board}", "", 1)
 
 
 def fits(wanted: str, text: str) -> bool:
@@ -96,6 +93,30 @@ def fits(wanted: str, text: str) -> bool:
     if not cut or not head or not tail:
         return wanted == text
     return len(text) > len(wanted) - len(cut) and text.startswith(head) and text.endswith(tail)
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it: records by field name, and null for NaN and infinity."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def json_text(value: Any) -> str:
+    """The value as JSON in ASCII, so that no terminal obeys what a model wrote."""
+    return json.dumps(plain(value), indent=2, allow_nan=False)
+
+
+def cause_line(trace: str) -> str:
+    """The exception of a traceback, or of another text the first line that is not indented."""
+    lines = (line for line in trace.splitlines() if line.strip() and not line[0].isspace())
+    return exception_line(trace) or next(lines, "")
 
 
 def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
@@ -138,10 +159,11 @@ def percent(share: float) -> str:
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
     """What a reader has to know beside the scores: quarantined tasks, and what executing again has shown."""
-    for row in overall(rows, "excluded_task_count"):
-        yield f"{_tasks(row)} not reliable here and left out of every score ({_kind(row)}){_beside(rows, row)}."
-    for row in overall(rows, "quarantined_task_count"):
-        yield f"{_tasks(row)} not reliable here and part of every score ({_kind(row)}){_beside(rows, row)}."
+    for metric, counted in (("excluded_task_count", "left out of"), ("quarantined_task_count", "part of")):
+        for row in overall(rows, metric):
+            tasks = f"{row['value']:,.0f} of {row['n_tasks']:,} tasks {'is' if row['value'] == 1 else 'are'}"
+            scores = f"{counted} every score ({_kind(row)}){_other_score(rows, row)}"
+            yield f"Quarantine: {tasks} not reliable here and {scores}."
     for row in overall(rows, "flaky_count"):
         again = next(other["value"] for other in overall(rows, "rerun_count") if _kind(other) == _kind(row))
         yield (
@@ -166,12 +188,7 @@ def flaky_ground_truths(rows: Sequence[Row]) -> str:
     return f", {row['value']:,.0f} of them not in every execution" if row else ""
 
 
-def _tasks(row: Row) -> str:
-    count = row["value"]
-    return f"Quarantine: {count:,.0f} of {row['n_tasks']:,} tasks {'is' if count == 1 else 'are'}"
-
-
-def _beside(rows: Sequence[Row], row: Row) -> str:
+def _other_score(rows: Sequence[Row], row: Row) -> str:
     """The score that quarantined tasks make different: without them where they count, with them where they do not."""
     for metric, word in (("pass@k_unquarantined", "without"), ("pass@k_with_quarantined", "with")):
         scores = [other for other in overall(rows, metric) if _kind(other) == _kind(row)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SQL = Path(__file__).with_name("sql")
+_ROWS_AT_ONCE = 2_000
 
 
 @contextmanager
@@ -29,8 +30,7 @@ def database() -> Iterator["DuckDBPyConnection"]:
 def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPyConnection"]:
     """The database with a view over each Parquet file, named ``source_{keyword}``, in place of earlier ones.
 
-    Raises:
-        ArtifactError: a file is missing, is not Parquet, or lacks a column that a model reads.
+    An ArtifactError says that a file is missing, is not Parquet, or lacks a column that a model reads.
     """
     import duckdb
 
@@ -60,9 +60,14 @@ def build(connection: "DuckDBPyConnection", models: Sequence[str]) -> None:
 
 def rows_of(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """The model's rows, each as a mapping of column to value."""
-    cursor = connection.execute(sql_of(model), dict(parameters or {}))
+    return list(rows_from(connection.execute(sql_of(model), dict(parameters or {}))))
+
+
+def rows_from(cursor: "DuckDBPyConnection") -> Iterator[Row]:
+    """The rows of an executed statement, read in portions."""
     names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    while batch := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield from (dict(zip(names, row, strict=True)) for row in batch)
 
 
 def sql_of(model: str) -> str:
@@ -70,6 +75,6 @@ def sql_of(model: str) -> str:
     return (_SQL / f"{model}.sql").read_text()
 
 
-def pattern_of(path: Path) -> str:
+def pattern_of(path: Path | str) -> str:
     """The path as DuckDB must be given it: a name such as ``run[1]`` would else be read as a pattern."""
     return glob.escape(str(path))

@@ -2,7 +2,7 @@
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist, fmean, variance
 from typing import NamedTuple
 
@@ -58,12 +58,7 @@ def power(question: Question, difference: float, n_tasks: int, n_samples: float)
     hypothesis a sum of N differences d has the variance N E[d^2], in truth N Var[d]. Source: Connor 1987, "Sample Size
     for Testing Differences in Proportions for the Paired-Sample Design", formula 2. The sum moves in steps of 2 / n
     where differences change sign, so that half a step is taken off; without this, few samples would promise too much.
-
-    Args:
-        question: variances, and the level of the test.
-        difference: true difference of pass@1, a share in 0..1.
-        n_tasks: tasks that both models answer.
-        n_samples: samples of each task; infinite for the best that any number can do.
+    The difference is a share in 0..1; n_samples of each task may be infinite, for the best that any number can do.
     """
     spread = _spread(question.variances, difference, n_samples)
     needed = -_NORMAL.inv_cdf(question.alpha / 2) * math.sqrt(n_tasks * (spread * spread + difference * difference))
@@ -110,10 +105,6 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
     unbiased estimate of p (1 - p), the within part of one model's task; the variance of D less what the recorded
     numbers of samples add to it estimates the between part. Source of the decomposition: Miller 2024, "Adding Error
     Bars to Evals", section 3.
-
-    Raises:
-        ConfigError: more than two runs.
-        ArtifactError: runs that cannot be compared, or fewer than two tasks that all have judged samples of.
     """
     if len(runs) > 2:  # noqa: PLR2004 - a pair
         raise ConfigError(f"plan: takes the runs of at most two models, got {len(runs)}: name one or two")
@@ -132,16 +123,12 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
             "common: variances need at least two"
         )
     rows = [[run.tasks[one] for one in tasks] for run in runs]
-    notes = _sources(runs, rows)
-    if len(tasks) < _FEW_TASKS:
-        notes.append(f"Variances from {len(tasks)} tasks are rough: the true numbers may be half or twice as large.")
     if len(rows) > 1:
         variances = pair_variances(rows)
     else:
-        noise = _within(rows[0]) * fmean(1 / task.n_judged for task in rows[0])
-        between = max(0.0, variance([task.share for task in rows[0]]) - noise)
+        between = max(0.0, variance([task.share for task in rows[0]]) - _noise(rows[0]))
         variances = _of_two_alike(between, _within(rows[0]))
-    return Basis(variances, len(tasks), tuple(notes))
+    return Basis(variances, len(tasks), tuple(_notes(runs, rows)))
 
 
 def _spread(variances: Variances, difference: float, n_samples: float) -> float:
@@ -155,18 +142,21 @@ def _spread(variances: Variances, difference: float, n_samples: float) -> float:
 
 
 def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
-    differences = [first.share - second.share for first, second in zip(*rows, strict=True)]
-    total = variance(differences)
-    noises = [_within(tasks) * fmean(1 / task.n_judged for task in tasks) for tasks in rows]
-    within = math.fsum(map(_within, rows))
-    if any(map(_is_assumed, rows)) and math.fsum(noises) > total:
-        within *= total / math.fsum(noises)  # an assumption must not exceed what was seen
-    return Variances(max(0.0, total - math.fsum(noises)), within)
+    """Variances of the difference of two runs on the same tasks."""
+    total = variance([first.share - second.share for first, second in zip(*rows, strict=True)])
+    noise, within = math.fsum(map(_noise, rows)), math.fsum(map(_within, rows))
+    if any(map(_is_assumed, rows)) and noise > total:
+        within *= total / noise  # an assumption must not exceed what was seen
+    return Variances(max(0.0, total - noise), within)
 
 
 def _of_two_alike(between: float, within: float) -> Variances:
-    """Variances of the difference of two models that each have the given ones."""
     return Variances(2 * (1 - ASSUMED_CORRELATION) * between, 2 * within)
+
+
+def _noise(tasks: Sequence[TaskCounts]) -> float:
+    """What the recorded numbers of samples add to the variance of a model's shares."""
+    return _within(tasks) * fmean(1 / task.n_judged for task in tasks)
 
 
 def _within(tasks: Sequence[TaskCounts]) -> float:
@@ -188,20 +178,21 @@ def _assumed_within(score: float) -> float:
     return (1 - ASSUMED_SHARE_BETWEEN_TASKS) * score * (1 - score)
 
 
-def _sources(runs: Sequence[ComparedRun], rows: Sequence[Sequence[TaskCounts]]) -> list[str]:
-    names = " and ".join(run.label for run in runs)
-    notes = [f"Variances of pass@1 from {names}, {len(rows[0]):,} tasks."]
+def _notes(runs: Sequence[ComparedRun], rows: Sequence[Sequence[TaskCounts]]) -> Iterator[str]:
+    n_tasks = len(rows[0])
+    yield f"Variances of pass@1 from {' and '.join(run.label for run in runs)}, {n_tasks:,} tasks."
     single = [run.label for run, tasks in zip(runs, rows, strict=True) if _is_assumed(tasks)]
     if single:
         who = f"{single[0]} has" if len(single) < len(rows) else "there is"
-        notes.append(
+        yield (
             f"Assumed, as {who} one sample a task: {100 * (1 - ASSUMED_SHARE_BETWEEN_TASKS):.0f} % of a sample's "
             "variance lies within tasks. What more samples bring rests on that; record two samples a task or more to "
             "know."
         )
     if len(runs) == 1:
-        notes.append(
+        yield (
             f"Assumed, as one run is given: the other model is like it, and the rates of the two correlate by "
             f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to know."
         )
-    return notes
+    if n_tasks < _FEW_TASKS:
+        yield f"Variances from {n_tasks} tasks are rough: the true numbers may be half or twice as large."

@@ -1,15 +1,25 @@
 """Recorded runs: what ran, under which settings, and where its artifacts lie."""
 
 import difflib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasPath,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.generation import FORMS, template_sha256
@@ -26,47 +36,41 @@ _LONGEST_VALUE = 24
 _MOST_CANDIDATES = 20
 
 
-class _Quarantine(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    tasks: tuple[str, ...] = ()
+_Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class RecordedRun(BaseModel):
+    """One finished run of a store, as its record states it."""
 
-    run: str
-    model: str = ""
-    started_at: AwareDatetime
-    finished_at: AwareDatetime | None = None
-    config: dict[str, Any] = Field(default_factory=dict)
-    artifacts: dict[str, str | None] = Field(default_factory=dict)
-    quarantine: _Quarantine = _Quarantine()
-    imported: dict[str, Any] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRun:
-    """One finished run of a store."""
+    model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
 
     record: str
     """Name of the record, unique and in the order of time."""
+    store: Store
     run: str
     """Name that people gave the run; several records may share it."""
-    model: str
+    model: str = Field("", validate_default=True)
     """The model, as the original's file names state it."""
-    started_at: datetime
-    finished_at: datetime | None
-    config: Mapping[str, Any]
+    started_at: _Utc
+    finished_at: _Utc | None = None
+    config: dict[str, Any] = {}
     """The run's configuration, as `RunConfig` dumps it."""
-    keys: Mapping[str, str]
-    """Artifact keys by 'dataset', 'generation', 'sanitizing', 'ground_truth', 'execution' and 'aggregation'."""
-    store: Store
-    quarantined: frozenset[str] = frozenset()
+    artifacts: dict[str, str | None] = {}
+    quarantined: frozenset[str] = Field(frozenset(), validation_alias=AliasPath("quarantine", "tasks"))
     """Ids of its tasks that were known not to judge reliably when it was scored."""
-    imported: Mapping[str, Any] = field(default_factory=dict)
+    imported: dict[str, Any] = {}
     """What an imported run was made of; empty for runs of here. What nobody knows of its evaluation is null in its
     configuration."""
+
+    @field_validator("model", mode="after")
+    @classmethod
+    def _default_model(cls, model: str, info: ValidationInfo) -> str:
+        return model or str(info.data.get("run"))
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Keys of 'dataset', 'generation', 'sanitizing', 'ground_truth', 'execution', 'aggregation', as far as made."""
+        return {name: key for name, key in self.artifacts.items() if key}
 
     @property
     def split(self) -> str:
@@ -110,11 +114,7 @@ class RecordedRun:
         return self.quarantined if leaves_out else frozenset()
 
     def path(self, artifact: str) -> Path:
-        """Parquet file of one of the run's artifacts.
-
-        Raises:
-            ArtifactError: the run did not make it, or it is gone.
-        """
+        """Parquet file of one of the run's artifacts, which it must have."""
         path = self.path_if_kept(artifact)
         if path is None:
             raise ArtifactError(
@@ -128,21 +128,18 @@ class RecordedRun:
         return self.store.part(STAGE_FOLDERS[artifact], key) if key else None
 
 
-#: Names of a run, the kind that wins first.
-_NAMES: tuple[Callable[[RecordedRun], tuple[str, ...]], ...] = (
-    lambda run: (run.record,),
-    lambda run: (run.run,),
-    lambda run: (run.title,),
-    lambda run: (run.control, run.model, str(named_model(run.model))),
+#: Whether a name means a run; the kind of name that wins comes first.
+_MATCHES: tuple[Callable[[RecordedRun, str], bool], ...] = (
+    lambda run, name: fits(name, run.record),
+    lambda run, name: fits(name, run.run),
+    lambda run, name: fits(name, run.title),
+    lambda run, name: any(fits(name, text) for text in (run.control, run.model, str(named_model(run.model)))),
+    lambda run, name: bool(name) and run.record.startswith(name),
 )
 
 
 def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
-    """Every run that finished in the store, in the order of time.
-
-    Raises:
-        ArtifactError: a record that cannot be read.
-    """
+    """Every run that finished in the store, in the order of time."""
     store = open_store(store_root)
     return [_read(path, store) for path in store.files(_FOLDER)]
 
@@ -150,11 +147,8 @@ def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
     """A title for each run; those that share one are followed by what differs, until they differ.
 
-    That is what the model was asked with, then the given kinds, environment, day and time, name, and last the record.
-
-    Args:
-        runs: those of one table.
-        kinds: what else may differ, such as the variants of all, a text a run.
+    That is what the model was asked with, then the given kinds (such as the variants, a text for each run),
+    environment, day and time, name, and last the record.
     """
     asked = [run.parameters for run in runs]
     names = list(dict.fromkeys(name for parameters in asked for name in parameters))
@@ -179,21 +173,15 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
     """The run of a record's, run's or model's name; 'latest' takes the latest of all.
 
     A record's name wins over a run's, that over a title such as 'gpt-4o · hard · instruct', and that over a model's;
-    last counts the beginning of a record's name. Of several records of one run and board the latest counts.
-
-    Raises:
-        ArtifactError: there is none, or different runs fit; the message names those that there are.
+    last counts the beginning of a record's name. Of several records of one run and board the latest counts. Where none
+    or different runs fit, the ArtifactError names those that there are.
     """
     runs = recorded_runs(store_root)
     if name == "latest" and runs:
         return runs[-1]
-    for names in _NAMES:
-        fitting = [run for run in runs if any(fits(name, text) for text in names(run))]
-        if fitting:
+    for matches in _MATCHES:
+        if fitting := [run for run in runs if matches(run, name)]:
             return _only(fitting, name, store_root)
-    fitting = [run for run in runs if name and run.record.startswith(name)]
-    if fitting:
-        return _only(fitting, name, store_root)
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
     there = f"it has {', '.join(close)}" if close else "it has none yet: run `bigcodeflow run` first"
@@ -209,7 +197,7 @@ def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
 
 
 def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> RecordedRun:
-    """The one run that fits; taking the latest of different ones would show numbers of a run that nobody meant."""
+    """The one run that fits: the latest of different ones would show numbers of a run that nobody meant."""
     found = latest_of_each(fitting)
     if len(found) == 1:
         return found[0]
@@ -225,23 +213,11 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
 
 def _read(path: Path, store: Store) -> RecordedRun:
     try:
-        record = _Record.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        return RecordedRun.model_validate(json.loads(path.read_bytes()) | {"record": path.stem, "store": store})
+    except (OSError, ValueError, TypeError) as error:  # also JSON that is no object
         raise ArtifactError(
             f"{path}: is not a run record ({' '.join(str(error).split())}): delete it, or run that run again"
         ) from error
-    return RecordedRun(
-        record=path.stem,
-        run=record.run,
-        model=record.model or record.run,
-        started_at=record.started_at.astimezone(UTC),
-        finished_at=record.finished_at and record.finished_at.astimezone(UTC),
-        config=record.config,
-        keys={name: key for name, key in record.artifacts.items() if key},
-        store=store,
-        quarantined=frozenset(record.quarantine.tasks),
-        imported=record.imported,
-    )
 
 
 def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
@@ -249,10 +225,6 @@ def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
 
     Versions whose artifact keys left the split out could judge the answers of one split as those of the other. The
     samples table keeps the template of every request, and a template is of one split.
-
-    Args:
-        run: the run, whose configuration holds the texts around the task.
-        templates: distinct values of template_sha in the run's samples.
     """
     try:
         prompt = PromptConfig.model_validate(run.config.get("generation", {}).get("prompt", {}))

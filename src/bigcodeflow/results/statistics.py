@@ -31,13 +31,8 @@ def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
     1 - C(n - c, k) / C(n, k) in its product form 1 - prod(1 - k / i) over i = n - c + 1 .. n, which overflows for no n.
     Source: Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1 and figure 3.
     NaN where there are fewer than k samples: the product alone would claim 1.0 there.
-
-    Raises:
-        ValueError: counts that no task can have.
     """
-    if not (0 <= n_passed <= n_samples and k >= 1):
-        raise ValueError(f"pass@{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
-    if n_samples < k:
+    if not _possible(n_samples, n_passed, k):
         return math.nan
     return 1.0 - math.prod(1.0 - k / i for i in range(n_samples - n_passed + 1, n_samples + 1))
 
@@ -47,9 +42,6 @@ def pass_hat_k(n_samples: int, n_passed: int, k: int) -> float:
 
     C(c, k) / C(n, k). NaN where there are fewer than k samples.
     Source: Yao et al. 2024, "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", section 3.
-
-    Raises:
-        ValueError: counts that no task can have.
     """
     return _expected(n_samples, n_passed, k, lambda passes: int(passes == k))
 
@@ -60,9 +52,6 @@ def g_pass_at_k(n_samples: int, n_passed: int, k: int, threshold: float) -> floa
     The sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k); a threshold of 1 gives pass^k, one up
     to 1 / k pass@k. NaN where there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of G-Pass@k with threshold.
-
-    Raises:
-        ValueError: counts that no task can have, or a threshold outside 0..1.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"G-Pass@{k} at threshold {threshold}: needs 0 < threshold <= 1")
@@ -77,9 +66,6 @@ def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
     A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so that a perfect
     task has 1 for an even k, and (k - 1) / k for an odd one. NaN where there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of mG-Pass@k.
-
-    Raises:
-        ValueError: counts that no task can have.
     """
     half = math.ceil(k / 2)
     return 2 * _expected(n_samples, n_passed, k, lambda passes: max(0, passes - half)) / k
@@ -87,9 +73,7 @@ def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
 
 def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]) -> float:
     """Mean worth of the number of passes among k samples drawn without replacement, which is hypergeometric."""
-    if not (0 <= n_passed <= n_samples and k >= 1):
-        raise ValueError(f"{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
-    if n_samples < k:
+    if not _possible(n_samples, n_passed, k):
         return math.nan
     # Whole numbers until the one division, which then rounds once.
     draws = sum(
@@ -97,6 +81,13 @@ def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]
         for passes in range(min(k, n_passed) + 1)
     )
     return draws / math.comb(n_samples, k)
+
+
+def _possible(n_samples: int, n_passed: int, k: int) -> bool:
+    """Whether k samples can be drawn."""
+    if not (0 <= n_passed <= n_samples and k >= 1):
+        raise ValueError(f"{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
+    return n_samples >= k
 
 
 def student_quantile(freedom: int) -> float:
@@ -164,10 +155,7 @@ def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
     m = (c + 1) / (n + 2) and variance m (1 - m) / (n + 3). The value is the mean of m, the standard error the square
     root of the summed variances over the number of tasks, and the interval normal, clipped to 0..1.
     Source: Hariri et al. 2025, "Don't Pass@k: A Bayesian Framework for Large Language Model Evaluation", the case of
-    two outcomes without prior samples; n may differ by task here.
-
-    Args:
-        counts: samples and passed samples of each task, one row a task.
+    two outcomes without prior samples; n may differ by task here. The counts are samples and passed samples by task.
     """
     if not counts:
         return Estimate(math.nan, None, None, 0)

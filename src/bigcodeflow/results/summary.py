@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 
 import pyarrow as pa
 from rich.console import Group, RenderableType
@@ -24,8 +25,7 @@ from bigcodeflow.results.formatting import (
 )
 from bigcodeflow.results.models import Row
 
-_MOST_TASKS_NAMED = 12
-_MOST_ROWS = 12
+_MOST_NAMED = 12
 #: Kind of a slice and title of its table.
 _COUNTED = {
     "failure_kind": "Failures by kind",
@@ -39,10 +39,7 @@ def render_summary(
 ) -> RenderableType:
     """What a run found: scores, ground truths, domains, failure kinds, and a warning where samples were not judged.
 
-    Args:
-        metrics: a table in METRICS schema.
-        failures: the tasks whose ground truth does not pass, to be named beside the rate.
-        title: heading of the scores, such as the run's name.
+    The metrics are a table in METRICS schema; the failed ground truths are named beside their rate.
     """
     rows = metrics.to_pylist()
     parts = [
@@ -87,7 +84,7 @@ def _ground_truths(rate: Row, rows: Sequence[Row], failures: Sequence[GroundTrut
     line = f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])})"
     line += flaky_ground_truths(rows)
     if failures:
-        named = [f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_TASKS_NAMED]]
+        named = [f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_NAMED]]
         rest = len(failures) - len(named)
         line += "; not judgeable here: " + ", ".join(named) + (f" and {rest:,} more" if rest else "")
     return Text(line, style="green" if rate["value"] == 1 else "yellow")
@@ -104,15 +101,14 @@ def _by_domain(rows: Sequence[Row]) -> Table:
     k = min((row["k"] for row in scores), default=1)
     scores = [row for row in scores if row["k"] == k]
     cells = {(row["slice"], _kind(row)): f"{percent(row['value'])}  {interval(row)}" for row in scores}
-    n_tasks = {row["slice"]: f"{row['n_tasks']:,}" for row in scores}
-    table = _by_kind(f"pass@{k} by domain", "domain", sorted(n_tasks), cells)
-    with_tasks = [[*row, n_tasks[name]] for name, row in zip(sorted(n_tasks), table.rows, strict=True)]
+    n_tasks = {row["slice"]: row["n_tasks"] for row in sorted(scores, key=itemgetter("slice"))}
+    table = _by_kind(f"pass@{k} by domain", "domain", list(n_tasks), cells)
+    with_tasks = [[*row, number] for row, number in zip(table.rows, n_tasks.values(), strict=True)]
     return Table.of([*table.columns, Column("tasks", "right")], with_tasks, title=table.title)
 
 
 def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> Table:
     ours = [row for row in rows if row["slice_kind"] == slice_kind]
-    shares = {(row["slice"], _kind(row)): row["value"] for row in ours if row["metric"] == "sample_share"}
     totals: Counter[str] = Counter()
     # A kind of sample that never failed so has no row of its own.
     kinds = {_kind(row) for row in overall(rows, "sample_count")} if ours else set()
@@ -120,10 +116,10 @@ def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> Table:
     for row in ours:
         if row["metric"] == "sample_count":
             totals[row["slice"]] += row["value"]
-            place = row["slice"], _kind(row)
-            cells[place] = f"{row['value']:,.0f}  {percent(shares[place])}"
+            share = percent(row["value"] / row["n_samples"])
+            cells[row["slice"], _kind(row)] = f"{row['value']:,.0f}  {share}"
     names = sorted(totals, key=lambda name: (-totals[name], name))
-    return _by_kind(title, slice_kind.replace("_", " "), names[:_MOST_ROWS], cells)
+    return _by_kind(title, slice_kind.replace("_", " "), names[:_MOST_NAMED], cells)
 
 
 def _by_kind(title: str, heading: str, names: Sequence[str], cells: dict[tuple[str, tuple[str, str]], str]) -> Table:

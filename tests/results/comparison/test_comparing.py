@@ -131,7 +131,7 @@ def test_two_sanitizers_can_be_compared(runs, outcomes):
     runs.add("a", outcomes("+-"), sanitizer="parity")
     runs.add("b", outcomes("++"), sanitizer="robust")
     found = runs.compare("a", "b", method=QUICK)
-    assert [subject.sanitizer for subject in found.subjects] == ["parity", "robust"]
+    assert [run.sanitizer for run in found.runs] == ["parity", "robust"]
     assert any("differ in sanitizer" in note for note in found.notes)
     with pytest.raises(ArtifactError, match="no verdicts of calibrated, robust; it has: calibrated, parity"):
         runs.compare("a", "b", sanitizer="robust")

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from bigcodeflow.results.comparison import Method, compare, open_runs
-from bigcodeflow.results.inspection import Filters, inspect_run
+from bigcodeflow.results.inspection.samples import Filters, inspect_run
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
 from tests.store.s3 import new_bucket
@@ -35,7 +35,7 @@ def test_a_comparison_reads_tables_and_settings_from_the_bucket(bucket):
     """Differences and harness versions are those that the runs were published with."""
     found = compare(open_runs(bucket, ["a", "b"]), method=Method(rounds=100))
     assert found.pairs[0].difference == pytest.approx(0.5)
-    assert [subject.harness_version for subject in found.subjects] == [2, 1]
+    assert [run.settings["harness_version"] for run in found.runs] == [2, 1]
     assert (found.solved_by_all, found.unsolved_by_all) == (("Demo/1",), ("Demo/3",))
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.inspection import Filters, inspect_run
-from bigcodeflow.results.inspection.sample_detail import sections
+from bigcodeflow.results.inspection.samples import Filters, inspect_run, sections
 
 
 def found(run, **filters):

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, visible
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.results import inspection
-from bigcodeflow.results.inspection import Filters, inspect_run
+from bigcodeflow.results.inspection import output as inspection
+from bigcodeflow.results.inspection.samples import Filters, inspect_run
 
 
 def printed(renderable):

@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -43,8 +43,6 @@ _OWNED = (
     'FROM stored."{stage}" AS found LEFT JOIN stored.owners USING (artifact)'
 )
 _OWNER = ("record", "run", "model", "split", "subset")
-#: Grain: one row an artifact that the views read; the stamp is size and time of its file when it was read.
-_ARTIFACTS = dict.fromkeys(("stage", "artifact", "file", "stamp"), "VARCHAR")
 #: Grain: one row a recorded run and artifact of it.
 _RUN_FILES = dict.fromkeys((*_OWNER, "artifact", "key", "file"), "VARCHAR")
 #: Columns whose files say 'unknown' where nobody knows.
@@ -63,13 +61,13 @@ _TYPES = {
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredArtifact:
+class StoredArtifact(NamedTuple):
     """One finished artifact, as the file system shows it."""
 
     stage: str
-    key: str
-    path: Path
+    artifact: str
+    """The key."""
+    file: str
     stamp: str
     """Size and time of the Parquet file: another one means that it is read again."""
 
@@ -90,9 +88,6 @@ def rebuild_catalog(location: Path | str) -> Path:
     which an artifact is gone or damaged is left out with a warning, and named in the table ``left_out``.
     For a store at a URL it lies in the replica of this machine. It appears by one rename, so that open readers keep
     the catalog that they opened.
-
-    Raises:
-        ArtifactError: a run record that cannot be read, or a file that cannot be written.
     """
     import duckdb  # costs 0.15 s, which a run that rebuilds nothing need not pay
 
@@ -137,7 +132,7 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
     for table in STAGE_TABLES:
         found = list(_artifacts_of(store, table.stage))
         _collect(connection, table, found, known, contents)
-        intact = [one for one in found if (one.stage, one.key) in contents.intact]
+        intact = [one for one in found if one[:2] in contents.intact]
         if table.stage not in VIEWS:
             views[table.stage] = _rows_sql(table.schema, intact)
     # What can fail for the data's sake is in temporary tables by now. One transaction is one write to disk.
@@ -145,15 +140,16 @@ def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
     connection.execute("CREATE SCHEMA stored")
     connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
     for table in STAGE_TABLES:
-        connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM {_aside_of(table)}')
-    artifacts = [(one.stage, one.key, str(one.path), one.stamp) for one in contents.intact.values()]
-    _create(connection, "stored.artifacts", _ARTIFACTS, [dict(zip(_ARTIFACTS, one, strict=True)) for one in artifacts])
+        connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM {_new_table(table)}')
+    # Grain: one row an artifact that the views read.
+    columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
+    _create(connection, "stored.artifacts", columns, [one._asdict() for one in contents.intact.values()])
     runs, left_out = _complete_runs(recorded, contents)
     templates = dict(connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
     _create(connection, "runs", _types_of(RUNS), [_run_row(run, templates) for run in runs])
     _create(connection, "left_out", _types_of(LEFT_OUT), left_out)
     run_files = [
-        {**_owner(run), "artifact": name, "key": key, "file": str(contents.intact[STAGE_FOLDERS[name], key].path)}
+        {**_owner(run), "artifact": name, "key": key, "file": contents.intact[STAGE_FOLDERS[name], key].file}
         for run in runs
         for name, key in _keys_of(run).items()
     ]
@@ -208,7 +204,7 @@ def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
             status = path.stat()
         except FileNotFoundError:  # deleted, or never copied along
             continue
-        yield StoredArtifact(stage, path.parent.name, path, f"{status.st_size}-{status.st_mtime_ns}")
+        yield StoredArtifact(stage, path.parent.name, str(path), f"{status.st_size}-{status.st_mtime_ns}")
 
 
 def _collect(
@@ -219,19 +215,18 @@ def _collect(
     contents: _Contents,
 ) -> None:
     """Make the stage's table: from the former catalog what is unchanged, the rest from the files."""
-    connection.execute(f"CREATE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
-    connection.execute(f"CREATE TEMP TABLE {_aside_of(table)} AS {models.sql_of(f'catalog/stored/{table.kept}')}")
-    carried = [one.key for one in found if known.get((one.stage, one.key)) == one.stamp]
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
+    connection.execute(f"CREATE TEMP TABLE {_new_table(table)} AS {models.sql_of(f'catalog/stored/{table.kept}')}")
+    carried = [one.artifact for one in found if known.get(one[:2]) == one.stamp]
     if carried:
         source = f'former.stored."{table.kept}" SEMI JOIN unnest($keys) AS carried(artifact) USING (artifact)'
-        connection.execute(f"INSERT INTO {_aside_of(table)} FROM {source}", {"keys": carried})
-    damaged = _read(connection, table, [one for one in found if known.get((one.stage, one.key)) != one.stamp])
+        connection.execute(f"INSERT INTO {_new_table(table)} FROM {source}", {"keys": carried})
+    damaged = _read(connection, table, [one for one in found if known.get(one[:2]) != one.stamp])
     contents.damaged |= damaged
-    contents.intact |= {(one.stage, one.key): one for one in found if (one.stage, one.key) not in damaged}
-    connection.execute("DROP VIEW fresh")
+    contents.intact |= {one[:2]: one for one in found if one[:2] not in damaged}
 
 
-def _aside_of(table: StageTable) -> str:
+def _new_table(table: StageTable) -> str:
     return f'"read_{table.kept}"'
 
 
@@ -246,12 +241,12 @@ def _read(
     try:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, artifacts)}")
         model = models.sql_of(f"catalog/stored/{table.kept}")
-        connection.execute(f"INSERT INTO {_aside_of(table)} {model}")
+        connection.execute(f"INSERT INTO {_new_table(table)} {model}")
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
         if len(artifacts) == 1:
-            return {(artifacts[0].stage, artifacts[0].key): " ".join(str(error).split())}
+            return {artifacts[0][:2]: " ".join(str(error).split())}
         parts = (_read(connection, table, [artifact]) for artifact in artifacts)
         return {place: reason for part in parts for place, reason in part.items()}
     return {}
@@ -291,7 +286,7 @@ def _complete_runs(
 
 
 def _keys_of(run: RecordedRun) -> dict[str, str]:
-    """Keys by artifact; a record of another version may name ones that are not known here."""
+    """Keys by artifact, without those that only another version knows."""
     return {name: run.keys[name] for name in STAGE_FOLDERS if name in run.keys}
 
 
@@ -304,16 +299,16 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
     return {
         **_owner(run),
         "split_mismatch": is_mismatched(run, templates.get(run.keys.get("generation", ""), ())),
-        "started_at": _utc(run.started_at),
-        "finished_at": _utc(run.finished_at),
+        "started_at": _without_zone(run.started_at),
+        "finished_at": _without_zone(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),
         **{f"{artifact}_key": run.keys.get(artifact) for artifact in STAGE_FOLDERS},
     }
 
 
-def _utc(moment: datetime | None) -> str | None:
-    """UTC without zone: DuckDB's Python client cannot hand out zoned times without a further package."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment else None
+def _without_zone(moment: datetime | None) -> str | None:
+    """DuckDB's Python client cannot hand out zoned times without a further package; runs' times are UTC."""
+    return moment.replace(tzinfo=None).isoformat() if moment else None
 
 
 def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
@@ -327,7 +322,7 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
     nothing = f"SELECT {typed} WHERE false"
     if not artifacts:
         return nothing
-    files = ", ".join(quoted(models.pattern_of(artifact.path)) for artifact in artifacts)
+    files = ", ".join(quoted(models.pattern_of(artifact.file)) for artifact in artifacts)
     # DuckDB could be told the columns instead of opening every file for them, but then it also guesses the number of
     # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
     read = f"read_parquet([{files}], union_by_name = true, filename = true)"
@@ -363,7 +358,6 @@ def _without_nan(value: str, kind: pa.DataType) -> str:
 
 
 def _types_of(schema: pa.Schema) -> dict[str, str]:
-    """DuckDB's type of each column."""
     return {column.name: _type(column.type) for column in schema}
 
 

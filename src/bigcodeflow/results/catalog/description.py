@@ -1,7 +1,7 @@
 """The catalog's tables and views and what their columns mean: comments in the database, and read back for people."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,11 +51,7 @@ RUNS = _schema(
     ("model", _TEXT, "as the original's file names state it"),
     _SPLIT,
     _SUBSET,
-    (
-        "split_mismatch",
-        pa.bool_(),
-        "the model was asked prompts of another split, so that no score counts; null: no request tells",
-    ),
+    ("split_mismatch", pa.bool_(), "the model was asked prompts of another split: no score counts; null: not known"),
     ("started_at", _TIME, "UTC"),
     ("finished_at", _TIME, "UTC"),
     ("config", _TEXT, "the run's whole configuration as JSON text"),
@@ -130,7 +126,7 @@ class Description(NamedTuple):
 
     name: str
     grain: str
-    columns: tuple[ViewColumn, ...]
+    columns: Sequence[ViewColumn]
 
 
 class LeftOut(NamedTuple):
@@ -149,12 +145,7 @@ def quoted(text: str) -> str:
 
 def comment_on(connection: "DuckDBPyConnection") -> None:
     """Give every view, table and column of the catalog its comment, so that any client shows it."""
-    kinds = dict(
-        connection.execute(
-            "SELECT table_name, CASE table_type WHEN 'VIEW' THEN 'VIEW' ELSE 'TABLE' END "
-            "FROM information_schema.tables WHERE table_schema = 'main' AND table_catalog = current_database()"
-        ).fetchall()
-    )
+    kinds = {name: "TABLE" if name in _TABLES else "VIEW" for name in _ORDER}
     columns = connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
         "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
@@ -162,19 +153,14 @@ def comment_on(connection: "DuckDBPyConnection") -> None:
     meanings = {name: dict(_meanings(name)) for name in kinds}
     statements = []
     for name, kind in kinds.items():
-        header = None if name in GRAINS else _HEADER.search(models.sql_of(f"catalog/{name}"))
-        grain = header.group(1) if header else GRAINS.get(name, "")
+        grain = GRAINS.get(name) or _HEADER.findall(models.sql_of(f"catalog/{name}"))[0]
         statements.append(f'COMMENT ON {kind} "{name}" IS {quoted(grain)}')
     statements += [f'COMMENT ON COLUMN "{name}"."{one}" IS {quoted(meanings[name][one])}' for name, one in columns]
     connection.execute(";".join(statements))
 
 
 def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
-    """The views of a catalog with their columns, and what the catalog leaves out.
-
-    Raises:
-        ArtifactError: it cannot be opened.
-    """
+    """The views of a catalog with their columns, and what the catalog leaves out."""
     import duckdb
 
     try:
@@ -183,19 +169,16 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
                 "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' UNION ALL "
                 "SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main'"
             ).fetchall()
-            columns = connection.execute(
-                "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() "
+            columns: dict[str, list[ViewColumn]] = {}
+            for name, *column in connection.execute(
+                "SELECT table_name, column_name, data_type, coalesce(comment, '') FROM duckdb_columns() "
                 "WHERE schema_name = 'main' AND NOT internal ORDER BY table_name, column_index"
-            ).fetchall()
+            ).fetchall():
+                columns.setdefault(name, []).append(ViewColumn(*column))
             left_out = connection.execute("SELECT record, artifact, key, reason FROM left_out").fetchall()
     except duckdb.Error as error:
         raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): build it again") from error
-    found = [
-        Description(
-            name, grain or "", tuple(ViewColumn(row[1], row[2], row[3] or "") for row in columns if row[0] == name)
-        )
-        for name, grain in grains
-    ]
+    found = [Description(name, grain or "", columns[name]) for name, grain in grains]
     found.sort(key=lambda one: _ORDER.index(one.name))
     return found, [LeftOut(*row) for row in left_out]
 
@@ -212,5 +195,4 @@ def _meanings(name: str) -> Iterator[tuple[str, str]]:
         for column_name in ("model", "split", "subset"):
             yield column_name, "of the recorded runs that have the artifact; null where none has it, or they differ"
     if name in VIEWS:
-        for found in _COLUMN.finditer(models.sql_of(f"catalog/{name}")):
-            yield found.group(1), found.group(2)
+        yield from _COLUMN.findall(models.sql_of(f"catalog/{name}"))

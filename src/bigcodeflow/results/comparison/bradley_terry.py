@@ -21,7 +21,6 @@ POINTS = 400 / math.log(10)
 ANCHOR = 1000.0
 BOOTSTRAP_ROUNDS = 500
 
-_LONGEST_STEP = 1.0
 _CLOSE_ENOUGH = 1e-11
 _MOST_STEPS = 500
 _SAME_STRENGTH = 1e-7
@@ -63,12 +62,8 @@ def matches_of(scores: "ArrayLike", *, rounds: int = BOOTSTRAP_ROUNDS, seed: int
     """Each task as a match of every pair of models, and the same for tasks drawn with replacement.
 
     With several samples a task counts by shares: a model that passes in share p wins against one of share q by
-    p (1 - q), loses by q (1 - p) and ties else, which is the mean over all pairs of samples.
-
-    Args:
-        scores: one row a model, one column a task: the share of samples that pass, in 0..1.
-        rounds: of the bootstrap.
-        seed: of the bootstrap.
+    p (1 - q), loses by q (1 - p) and ties else, which is the mean over all pairs of samples. Scores have a row a model
+    and a column a task: the share of samples that pass, in 0..1.
     """
     import numpy as np
 
@@ -98,10 +93,6 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
 
     A finite maximum of the likelihood exists only if no group of models never lost to the others (Ford 1957); where one
     did, a tie is added to each pair. Source: Bradley and Terry 1952; ties as half a win as in Elo's scheme.
-
-    Args:
-        matches: as :func:`matches_of` gives them.
-        ties: whether a tie is half a win or no match.
     """
     import numpy as np
 
@@ -143,10 +134,7 @@ def strengths_of(wins: "Array") -> "Array":
     """Strengths s that make the wins of each matrix most likely: P(i beats j) = 1 / (1 + exp(s_j - s_i)); of mean 0.
 
     Newton's method on the concave log-likelihood, the sum over i, j of wins[i][j] log P(i beats j), for all matrices at
-    once; each must have a finite maximum.
-
-    Args:
-        wins: of shape (matrices, models, models); the diagonals do not count.
+    once; each must have a finite maximum. Wins are of shape (matrices, models, models); the diagonals do not count.
     """
     import numpy as np
     from scipy.special import expit
@@ -163,7 +151,7 @@ def strengths_of(wins: "Array") -> "Array":
         step = np.linalg.solve(information, gradient[:, :, np.newaxis])[:, :, 0]
         spread = np.ptp(step, axis=1)
         # Within a step of spread 1 the curvature changes so little that the likelihood cannot fall, whatever the start.
-        strengths += step * np.minimum(1.0, _LONGEST_STEP / np.maximum(spread, _CLOSE_ENOUGH))[:, np.newaxis]
+        strengths += step * np.minimum(1.0, 1.0 / np.maximum(spread, _CLOSE_ENOUGH))[:, np.newaxis]
         if (spread < _CLOSE_ENOUGH).all():
             break
     return np.asarray(strengths - strengths.mean(axis=1, keepdims=True))

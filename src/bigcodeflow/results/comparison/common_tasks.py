@@ -29,20 +29,15 @@ class By(StrEnum):
 
 
 class CommonTasks(NamedTuple):
-    """Tasks that every run has, with the same test text."""
+    """Tasks that every run has, with the same test text, in the order of the first run's dataset."""
 
     task_ids: tuple[str, ...]
-    """In the order of the first run's dataset."""
     notes: tuple[str, ...]
     """What was left out, and how the runs differ, a sentence each."""
 
 
 def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
-    """The tasks that all runs share, and notes on whatever makes them less than fully comparable.
-
-    Raises:
-        ArtifactError: the runs answer different prompts, or share no task.
-    """
+    """The tasks that all runs share, and notes on whatever makes them less than fully comparable."""
     first = runs[0]
     for run in runs[1:]:
         if run.recorded.split != first.recorded.split:
@@ -73,11 +68,7 @@ def left_out(runs: Sequence[ComparedRun], task_ids: Sequence[str], k: int) -> li
 
 
 def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Of the wanted k those for which every run was given enough samples of every task.
-
-    Raises:
-        ArtifactError: there is none.
-    """
+    """Of the wanted k those for which every run was given enough samples of every task."""
     fewest = min((run.tasks[task_id].n_given, run.label, task_id) for run in runs for task_id in task_ids)
     available = sorted({k for k in wanted if k <= fewest[0]})
     if not available:
@@ -118,13 +109,11 @@ def named(task_ids: Sequence[str]) -> str:
 def _left_out_notes(
     runs: Sequence[ComparedRun], everywhere: Sequence[str], same: Sequence[str], reliable: Sequence[str]
 ) -> Iterator[str]:
-    """Which tasks are not compared, and which are although they are in quarantine."""
-    lost = [run for run in runs if run.tasks.keys() - set(everywhere)]
-    if lost:
-        numbers = [f"{len(run.tasks.keys() - set(everywhere)):,}" for run in lost]
+    if lost := [run for run in runs if len(run.tasks) > len(everywhere)]:
+        numbers = [f"{len(run.tasks) - len(everywhere):,}" for run in lost]
         yield (
             f"Compared on the {len(same):,} tasks that all runs have; left out, as not every run has them: "
-            f"{_shared_out(lost, numbers)}."
+            f"{_runs_by_value(lost, numbers)}."
         )
     if other := [task_id for task_id in everywhere if task_id not in set(same)]:
         yield (
@@ -165,10 +154,10 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
     }
     for title, values in traits.items():
         if len(set(values)) > 1:
-            yield f"{title}: {_shared_out(runs, values)}."
+            yield f"{title}: {_runs_by_value(runs, values)}."
 
 
-def _shared_out(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
+def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
     """Which runs have which value; of three and more the most frequent value is that of 'the others'."""
     having: dict[str, list[str]] = {}
     for run, value in zip(runs, values, strict=True):

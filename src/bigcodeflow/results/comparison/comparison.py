@@ -1,13 +1,9 @@
 """The whole comparison of two or more runs as one value, and as JSON and CSV for other programs."""
 
 import csv
-import dataclasses
 import io
-import json
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, fields
 from typing import Any
 
 from bigcodeflow.results.comparison.bradley_terry import BOOTSTRAP_ROUNDS, Ratings, matches_of, ratings
@@ -24,6 +20,7 @@ from bigcodeflow.results.comparison.run_metrics import (
     solve_rates,
 )
 from bigcodeflow.results.comparison.run_selection import ComparedRun
+from bigcodeflow.results.formatting import json_text, plain
 
 _COLUMNS = (
     "slice_kind", "slice", "k", "first", "first_record", "second", "second_record", "split", "first_subset",
@@ -33,31 +30,10 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What one compared run is."""
-
-    label: str
-    record: str
-    run: str
-    model: str
-    started_at: str
-    """When the run began, in ISO 8601, UTC."""
-    split: str
-    subset: str
-    variant: str
-    sanitizer: str
-    temperature: float | None
-    environment_shas: tuple[str, ...]
-    backends: tuple[str, ...]
-    harness_version: int | None
-    n_tasks: int
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """All that a comparison found."""
 
-    subjects: tuple[Subject, ...]
+    runs: tuple[ComparedRun, ...]
     notes: tuple[str, ...]
     """What a reader must know beside the numbers, a sentence each."""
     task_ids: tuple[str, ...]
@@ -73,7 +49,7 @@ class Comparison:
     slices: tuple[Pair, ...]
     """Every pair on each slice, for the smallest k; empty where none were asked for."""
     ratings: Ratings | None
-    """Bradley-Terry ratings with ties as half, in the order of the subjects; None where no task is judged in all,
+    """Bradley-Terry ratings with ties as half, in the order of the runs; None where no task is judged in all,
     or the runs are of several subsets."""
     ratings_without_ties: Ratings | None
     """The same with ties left out, as in the benchmark's paper."""
@@ -88,19 +64,21 @@ class Comparison:
     @property
     def ranked(self) -> bool:
         """The runs are of one split and subset, so that an order of them means something."""
-        return len({(subject.subset, subject.split) for subject in self.subjects}) == 1
+        return len({run.recorded.board for run in self.runs}) == 1
+
+    @property
+    def best(self) -> str:
+        """The run with the highest pass@k for the smallest k; empty where the runs are not ranked."""
+        scores = [score for score in self.scores if score.k == self.k[0]]
+        return max(scores, key=lambda score: score.value).label if self.ranked else ""
 
 
 def compare(
     runs: Sequence[ComparedRun], *, k: Sequence[int] = (1, 5, 10), by: Sequence[By] = (), method: Method | None = None
 ) -> Comparison:
-    """Set two or more runs against one another on the tasks that they share.
+    """Compare two or more runs on the tasks that they share, and on the slices of the kinds ``by``.
 
-    Args:
-        runs: see :func:`open_runs`.
-        k: the k of pass@k; those that some run lacks samples for are left out.
-        by: also compare on the slices of these kinds.
-        method: how differences are tested.
+    A k of pass@k that some run lacks samples for is left out.
 
     Raises:
         ArtifactError: runs that cannot be compared, no k that all have samples for, or a table that cannot be read.
@@ -125,7 +103,7 @@ def compare(
     scores = tuple(score for run in runs for score in scores_of(run, tasks, found_k))
     passed = {task_id: [run.tasks[task_id].n_passed > 0 for run in runs] for task_id in judged}
     return Comparison(
-        subjects=tuple(_subject(run) for run in runs),
+        runs=tuple(runs),
         notes=(*common.notes, *_k_notes(runs, tasks, k, found_k)),
         task_ids=tasks,
         k=tuple(found_k),
@@ -162,32 +140,11 @@ def _k_notes(
     return notes
 
 
-def _subject(run: ComparedRun) -> Subject:
-    version = run.settings.get("harness_version")
-    return Subject(
-        label=run.label,
-        record=run.recorded.record,
-        run=run.recorded.run,
-        model=run.recorded.model,
-        started_at=run.recorded.started_at.isoformat(),
-        split=run.recorded.split,
-        subset=run.recorded.subset,
-        variant=run.variant,
-        sanitizer=run.sanitizer,
-        temperature=run.temperature,
-        environment_shas=run.environment_shas,
-        backends=run.backends,
-        harness_version=version if isinstance(version, int) else None,
-        n_tasks=len(run.tasks),
-    )
-
-
 def to_json(comparison: Comparison) -> str:
     """The whole comparison; shares in 0..1, what is not known is null."""
-    content = _plain(comparison)
-    for name, pairs in (("pairs", comparison.pairs), ("slices", comparison.slices)):
-        content[name] = _pair_rows(comparison, pairs)
-    return json.dumps(content, indent=2)
+    content = {field.name: getattr(comparison, field.name) for field in fields(comparison) if field.name != "runs"}
+    content |= {name: _pair_rows(comparison, content[name]) for name in ("pairs", "slices")}
+    return json_text({"subjects": [_run_row(run) for run in comparison.runs], **content})
 
 
 def to_csv(comparison: Comparison) -> str:
@@ -199,39 +156,31 @@ def to_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
+def _run_row(run: ComparedRun) -> dict[str, Any]:
+    version = run.settings.get("harness_version")
+    return {
+        "label": run.label,
+        **{name: getattr(run.recorded, name) for name in ("record", "run", "model")},
+        "started_at": run.recorded.started_at.isoformat(),
+        **{name: getattr(run.recorded, name) for name in ("split", "subset")},
+        **{
+            name: getattr(run, name) for name in ("variant", "sanitizer", "temperature", "environment_shas", "backends")
+        },
+        "harness_version": version if isinstance(version, int) else None,
+        "n_tasks": len(run.tasks),
+    }
+
+
 def _pair_rows(comparison: Comparison, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The pairs with the records, split and subsets of both."""
-    subjects = {subject.label: subject for subject in comparison.subjects}
+    runs = {run.label: run.recorded for run in comparison.runs}
     rows = []
     for pair in pairs:
-        first, second = subjects[pair.first], subjects[pair.second]
-        fields = _plain(pair)
-        ends = fields.pop("interval") or {"low": None, "high": None}
-        rows.append(
-            {
-                **fields,
-                "first_record": first.record,
-                "second_record": second.record,
-                "split": first.split,
-                "first_subset": first.subset,
-                "second_subset": second.subset,
-                "ci_low": ends["low"],
-                "ci_high": ends["high"],
-                "significant": pair.significant,
-                "verdict": pair_verdict(pair),
-            }
-        )
+        first, second = runs[pair.first], runs[pair.second]
+        row = plain(pair)
+        ends = row.pop("interval") or {"low": None, "high": None}
+        row |= {"first_record": first.record, "second_record": second.record, "split": first.split}
+        row |= {"first_subset": first.subset, "second_subset": second.subset}
+        row |= {"ci_low": ends["low"], "ci_high": ends["high"]}
+        rows.append(row | {"significant": pair.significant, "verdict": pair_verdict(pair)})
     return rows
-
-
-def _plain(value: Any) -> Any:
-    """What JSON knows; field names are kept of whatever has them."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, Enum):
-        return value.value
-    return None if isinstance(value, float) and math.isnan(value) else value

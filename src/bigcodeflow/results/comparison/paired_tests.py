@@ -36,14 +36,6 @@ def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
     observed split half: it is less cautious, and not exact.
     Source: McNemar 1947; for mid-p Fagerland, Lydersen and Laake 2013, "The McNemar test for binary matched-pairs
     data".
-
-    Args:
-        only_first: tasks that the first model solves and the second does not.
-        only_second: tasks that the second model solves and the first does not.
-        mid_p: take the mid-p variant.
-
-    Raises:
-        ValueError: a negative count.
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"McNemar's test of {only_first} and {only_second} tasks: counts are never negative")
@@ -79,14 +71,6 @@ def score_interval(only_first: int, only_second: int, n_tasks: int) -> Interval:
     It leaves out 0 where (b - c)^2 > z^2 (b + c), which the exact test, being more cautious, may not call significant.
     Source: Tango 1998, "Equivalence Test and Confidence Interval for the Difference in Proportions for the
     Paired-Sample Design". benchmarks/comparison.py measures how often the interval holds the truth.
-
-    Args:
-        only_first: tasks that the first model solves and the second does not.
-        only_second: tasks that the second model solves and the first does not.
-        n_tasks: all tasks, also those that both or neither solve.
-
-    Raises:
-        ValueError: counts that no tasks can have.
     """
     if min(only_first, only_second) < 0 or only_first + only_second > n_tasks or n_tasks < 1:
         raise ValueError(
@@ -118,11 +102,6 @@ def bootstrap_sums(columns: "ArrayLike", *, rounds: int, seed: int) -> "Array":
 
     A row is a task, and a round draws the same tasks in every column, so that sums of a round can be set against each
     other. A word w of 32 bits draws row floor(w n / 2^32), which prefers no row by more than n / 2^32.
-
-    Args:
-        columns: of shape (columns, rows).
-        rounds: of the bootstrap.
-        seed: of the generator.
     """
     import numpy as np
 
@@ -151,11 +130,7 @@ def difference_intervals(
     spread uncertain: the expanded percentile interval of Hesterberg 2015, "What Teachers Should Know About the
     Bootstrap". benchmarks/comparison.py measures how often the interval holds the truth.
 
-    Args:
-        scores: one row a model, one column a task.
-        pairs: places of the first and the second model of each difference.
-        rounds: of the bootstrap.
-        seed: of the bootstrap.
+    Scores have a row a model and a column a task; a pair is the rows of the first and the second model.
     """
     import numpy as np
 
@@ -187,12 +162,7 @@ def sign_flip_ps(
     The share of rounds whose mean difference lies as far from 0 as the observed one, itself counted as a round, so
     that p is never 0 and at least 1 / (rounds + 1). With one sample a task it estimates McNemar's exact p.
     Source: Fisher 1935, The Design of Experiments, section 21; Phipson and Smyth 2010 for the added round.
-
-    Args:
-        scores: one row a model, one column a task.
-        pairs: places of the first and the second model of each difference.
-        rounds: of the test.
-        seed: of the test.
+    Scores and pairs are those of :func:`difference_intervals`.
     """
     import numpy as np
 

@@ -1,10 +1,11 @@
 """Two models on the same tasks: how far apart they are, how sure that is, and which tasks make the difference."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 from bigcodeflow.results.comparison.common_tasks import left_out
 from bigcodeflow.results.comparison.paired_tests import (
@@ -78,12 +79,7 @@ class Discordant:
 
 
 def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
-    """Who is better, in words, as far as the tasks can tell.
-
-    Args:
-        pair: two runs on one slice.
-        names: what runs are called, by their labels; those that are not in it go by their labels.
-    """
+    """Who is better, in words, as far as the tasks can tell; ``names`` has shorter names of runs by their labels."""
     if pair.p_holm is None:
         return "no task to compare on"
     if not pair.significant:
@@ -93,23 +89,12 @@ def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
 
 
 def compare_pairs(
-    runs: Sequence[ComparedRun],
-    slices: Sequence[tuple[str, Sequence[str]]],
-    *,
-    kind: str,
-    k: int,
-    method: Method,
+    runs: Sequence[ComparedRun], slices: Sequence[tuple[str, Sequence[str]]], *, kind: str, k: int, method: Method
 ) -> list[Pair]:
-    """Every pair of runs on every slice, with p adjusted over all of them.
-
-    Args:
-        runs: two or more.
-        slices: name of a slice and the ids of its tasks.
-        kind: what the slices are of.
-        k: of pass@k.
-        method: how differences are tested.
-    """
-    pairs = [pair for name, tasks in slices for pair in _on_slice(runs, tasks, place=(kind, name), k=k, method=method)]
+    """Every pair of runs on every slice, a name and the ids of its tasks, with p adjusted over all of them."""
+    pairs = []
+    for name, tasks in slices:
+        pairs += _on_slice(runs, tasks, method, partial(Pair, slice_kind=kind, slice=name, k=k, p_holm=None), k)
     adjusted = iter(holm([pair.p for pair in pairs if pair.p is not None]))
     return [pair if pair.p is None else replace(pair, p_holm=next(adjusted)) for pair in pairs]
 
@@ -124,8 +109,7 @@ def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Di
     return [Discordant(a.label, b.label, only(a, b), only(b, a)) for a, b in combinations(runs, 2)]
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskScores:
+class _TaskScores(NamedTuple):
     """pass@k of one run on each task of a slice that has k judged samples in all runs it is paired with."""
 
     label: str
@@ -135,31 +119,23 @@ class _TaskScores:
 
 
 def _on_slice(
-    runs: Sequence[ComparedRun], tasks: Sequence[str], *, place: tuple[str, str], k: int, method: Method
+    runs: Sequence[ComparedRun], tasks: Sequence[str], method: Method, make: Callable[..., Pair], k: int
 ) -> list[Pair]:
-    """Every pair of runs on one slice, in the order of the runs."""
+    """Every pair of runs on one slice, in the order of the runs; ``make`` knows the slice."""
     short = [frozenset(left_out([run], tasks, k)) for run in runs]
-    pairs: dict[tuple[int, int], Pair | None] = dict.fromkeys(combinations(range(len(runs)), 2))
+    alike: dict[frozenset[str], list[tuple[int, int]]] = {}
+    for first, second in combinations(range(len(runs)), 2):
+        alike.setdefault(short[first] | short[second], []).append((first, second))
+    found: dict[tuple[int, int], Pair] = {}
     # Pairs that lost the same tasks, mostly none, share their draws.
-    for lost in dict.fromkeys(short[first] | short[second] for first, second in pairs):
-        alike = [(first, second) for first, second in pairs if short[first] | short[second] == lost]
+    for lost, pairs in alike.items():
         kept = [one for one in tasks if one not in lost]
-        rows = {place: _task_scores(runs[place], kept, k) for place in sorted({one for pair in alike for one in pair})}
-        several = [pair for pair in alike if kept and not all(rows[one].single for one in pair)]
-        drawn: dict[tuple[int, int], tuple[Interval, float]] = {}
-        if several:
-            row_of = {place: number for number, place in enumerate(rows)}
-            scores = [row.scores for row in rows.values()]
-            numbered = [(row_of[first], row_of[second]) for first, second in several]
-            intervals = difference_intervals(scores, numbered, rounds=method.rounds, seed=method.seed)
-            ps = sign_flip_ps(scores, numbered, rounds=method.rounds, seed=method.seed)
-            drawn = dict(zip(several, zip(intervals, ps, strict=True), strict=True))
-        for first, second in alike:
-            tested = _tested(rows[first], rows[second], drawn.get((first, second)), method)
-            pairs[first, second] = Pair(
-                slice_kind=place[0], slice=place[1], k=k, n_left_out=len(lost), p_holm=None, **tested
-            )
-    return [pair for pair in pairs.values() if pair]
+        rows = {place: _task_scores(runs[place], kept, k) for place in sorted({one for pair in pairs for one in pair})}
+        drawn = _resampled(rows, [pair for pair in pairs if not all(rows[one].single for one in pair)], method)
+        for first, second in pairs:
+            of_pair = partial(make, n_left_out=len(lost))
+            found[first, second] = _tested(rows[first], rows[second], drawn.get((first, second)), method, of_pair)
+    return [found[places] for places in sorted(found)]
 
 
 def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScores:
@@ -168,32 +144,52 @@ def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScor
     return _TaskScores(run.label, scores, all(task.n_judged == 1 for task in tasks))
 
 
+def _resampled(
+    rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
+) -> dict[tuple[int, int], tuple[Interval, float]]:
+    """Interval and p of each pair, by the places of its runs; none where no task is left."""
+    scores = [row.scores for row in rows.values()]
+    if not pairs or not scores[0]:
+        return {}
+    row_of = {place: number for number, place in enumerate(rows)}
+    numbered = [(row_of[first], row_of[second]) for first, second in pairs]
+    intervals = difference_intervals(scores, numbered, rounds=method.rounds, seed=method.seed)
+    ps = sign_flip_ps(scores, numbered, rounds=method.rounds, seed=method.seed)
+    return dict(zip(pairs, zip(intervals, ps, strict=True), strict=True))
+
+
 def _tested(
-    first: _TaskScores, second: _TaskScores, resampled: tuple[Interval, float] | None, method: Method
-) -> dict[str, Any]:
+    first: _TaskScores,
+    second: _TaskScores,
+    resampled: tuple[Interval, float] | None,
+    method: Method,
+    make: Callable[..., Pair],
+) -> Pair:
     """What the tasks show: McNemar's test and Tango's interval where both runs have one sample of each task."""
     n_tasks = len(first.scores)
     # Shares of different n that are equal may differ in the last digit, and would count as a task that decides.
     moved = [a - b for a, b in zip(first.scores, second.scores, strict=True) if not math.isclose(a, b, abs_tol=1e-12)]
     better = sum(value > 0 for value in moved)
-    interval, p, test = None, None, "sign flip"
-    if resampled:
-        interval, p = resampled
+    interval, p = resampled or (None, None)
+    test = "sign flip"
     if first.single and second.single:
         test = "mcnemar mid-p" if method.mid_p else "mcnemar"
         if n_tasks:
             interval = score_interval(better, len(moved) - better, n_tasks)
             p = mcnemar(better, len(moved) - better, mid_p=method.mid_p)
-    return {
-        "first": first.label,
-        "second": second.label,
-        "n_tasks": n_tasks,
-        "first_score": math.fsum(first.scores) / n_tasks if n_tasks else math.nan,
-        "second_score": math.fsum(second.scores) / n_tasks if n_tasks else math.nan,
-        "difference": math.fsum(moved) / n_tasks if n_tasks else math.nan,
-        "interval": interval,
-        "test": test,
-        "p": p,
-        "n_first_better": better,
-        "n_second_better": len(moved) - better,
-    }
+    first_score, second_score, difference = (
+        math.fsum(values) / n_tasks if n_tasks else math.nan for values in (first.scores, second.scores, moved)
+    )
+    return make(
+        first=first.label,
+        second=second.label,
+        n_tasks=n_tasks,
+        first_score=first_score,
+        second_score=second_score,
+        difference=difference,
+        interval=interval,
+        test=test,
+        p=p,
+        n_first_better=better,
+        n_second_better=len(moved) - better,
+    )

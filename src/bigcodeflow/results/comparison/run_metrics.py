@@ -7,15 +7,10 @@ from typing import Any
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import Row, database, rows_of, views
+from bigcodeflow.results.models import database, rows_of, views
 from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
 
 _LONGEST_VALUE = 40
-#: Row of ``sql/comparison_usage.sql`` for a run whose answers nobody kept.
-_NO_USAGE: Row = {"n_cost_known": 0} | dict.fromkeys(
-    ("truncated_rate", "refusal_rate", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd",
-     "median_latency_seconds")
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +25,7 @@ class Score:
     temperature: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
     """What became of a run's samples, over all its tasks, and what they took; None where it is not known."""
 
@@ -39,16 +34,16 @@ class Rates:
     timeout_rate: float
     tampered_rate: float
     infra_error_rate: float
-    truncated_rate: float | None
-    refusal_rate: float | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    truncated_rate: float | None = None
+    refusal_rate: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     """Reasoning included."""
-    reasoning_tokens: int | None
-    cost_usd: float | None
-    n_cost_known: int
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    n_cost_known: int = 0
     """Answers whose price is known; cost_usd is the sum of these."""
-    median_latency_seconds: float | None
+    median_latency_seconds: float | None = None
     """From a request to its complete answer."""
     cpu_seconds: float | None
     """Of judging, over all samples that were executed here; None for imported ones."""
@@ -84,11 +79,7 @@ def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[So
 
 
 def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
-    """Rates, tokens, cost and time of each run.
-
-    Raises:
-        ArtifactError: a table of a run cannot be read.
-    """
+    """Rates, tokens, cost and time of each run."""
     found = []
     with database() as connection:
         for run in runs:
@@ -98,7 +89,7 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
             with views(connection, verdicts=run.recorded.path("execution"), **known):
                 kind = {"variant": run.variant, "sanitizer": run.sanitizer}
                 [outcomes] = rows_of(connection, "comparison_outcomes", kind)
-                [usage] = rows_of(connection, "comparison_usage") if known else [_NO_USAGE]
+                [usage] = rows_of(connection, "comparison_usage") if known else [{}]
             found.append(Rates(label=run.label, **outcomes, **usage))
     return found
 
@@ -126,12 +117,7 @@ class Grid:
 
 
 def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]:
-    """A grid for each model whose runs differ in what the model was asked with.
-
-    Args:
-        runs: what is compared.
-        scores: their scores over the compared tasks.
-    """
+    """A grid for each model whose runs differ in what the model was asked with."""
     grids = []
     for model in dict.fromkeys(run.recorded.model for run in runs):
         ours = [run for run in runs if run.recorded.model == model and run.recorded.parameters]
@@ -141,24 +127,24 @@ def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]
             settings = [
                 GridRun(
                     run.label,
-                    tuple(_plain(run.recorded.parameters.get(name)) for name in varied),
+                    tuple(_shortened(run.recorded.parameters.get(name)) for name in varied),
                     tuple(score for score in scores if score.label == run.label),
                 )
                 for run in ours
             ]
-            settings.sort(key=lambda setting: [_place(value) for value in setting.values])
+            settings.sort(key=lambda setting: [_order(value) for value in setting.values])
             grids.append(Grid(str(named_model(model)), tuple(varied), tuple(settings)))
     return grids
 
 
-def _plain(value: Any) -> float | str | None:
+def _shortened(value: Any) -> float | str | None:
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
 
 
-def _place(value: float | str | None) -> tuple[int, float, str]:
+def _order(value: float | str | None) -> tuple[int, float, str]:
     """Numbers in their order, then texts, then what was left to the provider."""
     if value is None:
         return 2, 0.0, ""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -28,8 +28,8 @@ class TaskCounts:
     task_id: str
     position: int
     test_sha256: str
-    libs: tuple[str, ...]
-    domains: tuple[str, ...]
+    libs: Sequence[str]
+    domains: Sequence[str]
     hard: bool
     prompt_characters: int
     n_given: int
@@ -48,7 +48,7 @@ class ComparedRun:
 
     label: str
     """Its title, and what tells it apart from the other runs."""
-    recorded: RecordedRun
+    recorded: RecordedRun = field(compare=False)  # its store is not comparable
     variant: str
     sanitizer: str
     backends: tuple[str, ...]
@@ -78,17 +78,12 @@ class RunRef(NamedTuple):
 def open_runs(
     store_root: Path | str, names: Sequence[str], *, variant: str = "calibrated", sanitizer: str = "", fewest: int = 2
 ) -> list[ComparedRun]:
-    """The runs that a user names, each perhaps followed by ``@variant`` or ``@sanitizer`` or both.
+    """The runs that a user names, each perhaps followed by variant, sanitizer or both, as in ``gpt-4o@raw@robust``.
 
-    Args:
-        store_root: the store with the recorded runs.
-        names: such as ``gpt-4o``, ``gpt-4o@raw`` or ``gpt-4o@raw@robust``.
-        variant: of the runs that do not name one.
-        sanitizer: of the runs that do not name one; empty takes what the run was judged with.
-        fewest: how many names there must be.
+    The variant and sanitizer given here are those of the other runs; no sanitizer takes what the run was judged with.
 
     Raises:
-        ConfigError: fewer names, or two that mean the same.
+        ConfigError: fewer names than asked for, or two that mean the same.
         ArtifactError: a run that does not exist, was not judged so, or whose artifacts are gone.
     """
     if len(names) < fewest:
@@ -109,11 +104,7 @@ def open_runs(
 
 
 def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
-    """Read the tables of runs that are at hand; a dataset that several share is read once.
-
-    Raises:
-        ArtifactError: a run was not judged so, or its artifacts are gone.
-    """
+    """Read the tables of runs; a dataset that several share is read once."""
     datasets: dict[tuple[Path, str], list[Row]] = {}
     runs = []
     with database() as connection:
@@ -136,7 +127,6 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         settings = json.loads(manifest.read_text()).get("settings", {})
     except (OSError, ValueError, AttributeError):
         settings = {}  # the manifest is gone: what cannot be known is then said to be unknown
-    facts = [{**row, "libs": tuple(row["libs"]), "domains": tuple(row["domains"])} for row in tasks]
     return ComparedRun(
         label=ref.label,
         recorded=ref.run,
@@ -145,7 +135,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         backends=tuple(kind["backends"]),
         environment_shas=tuple(kind["environment_shas"]),
         settings=settings if isinstance(settings, dict) else {},
-        tasks={row["task_id"]: TaskCounts(**{**row, **counted.get(row["task_id"], _NOTHING)}) for row in facts},
+        tasks={row["task_id"]: TaskCounts(**row | counted.get(row["task_id"], _NOTHING)) for row in tasks},
     )
 
 

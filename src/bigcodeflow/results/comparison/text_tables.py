@@ -8,8 +8,9 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.comparison.bradley_terry import Ratings
 from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
-from bigcodeflow.results.comparison.run_metrics import Rates, Score
-from bigcodeflow.results.formatting import board_title, percent, percent_range, without_board
+from bigcodeflow.results.comparison.run_metrics import Grid, Rates, Score
+from bigcodeflow.results.comparison.run_selection import ComparedRun
+from bigcodeflow.results.formatting import percent, percent_range, without_board
 
 _SMALL_P = 0.001
 #: A matrix of more runs is wider than a terminal.
@@ -29,29 +30,20 @@ _DIFFERENCE = (Column("difference", "right"), Column("95 % interval", "right"))
 def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) -> list[Table]:
     """The comparison's tables, most important first; the first gives the runs the numbers that name them in pairs.
 
-    Args:
-        comparison: what was found.
-        tasks: add the ids of the tasks that make the difference.
-        brief: only what fits a screen: scores, differences, ratings and records.
+    With ``tasks`` also the ids of the tasks that make the difference; brief ones are what fits a screen: scores,
+    differences, ratings and records.
     """
-    names = {subject.label: f"#{number}" for number, subject in enumerate(comparison.subjects, start=1)}
+    names = {run.label: f"#{number}" for number, run in enumerate(comparison.runs, start=1)}
     # A matrix of two says no more than the pair.
     matrix = [matrix_table(comparison, names)] if len(names) > 2 and comparison.ranked else []  # noqa: PLR2004
-    records = Table.of(
-        (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), _RECORD),
-        [
-            (names[one.label], one.variant, one.sanitizer, one.subset, one.split, one.started_at[:10], one.record)
-            for one in comparison.subjects
-        ],
-        title="Records",
-    )
+    records = _records(comparison.runs, names)
     rated, sliced = list(_ratings(comparison, names)), list(_by_slice(comparison, names))
     if brief:
         differences = matrix if matrix and len(names) <= _MOST_COLUMNS else [_brief_pairs(comparison, names)]
         found = [_brief_scores(comparison, names), *differences, *rated[:1], *sliced, records]
     else:
         found = [records, _scores(comparison, names), *_pairs(comparison, names), *matrix, *rated, *sliced]
-        found += [*_grids(comparison, names), _solving(comparison, names)]
+        found += [*(grid_table(grid, names) for grid in comparison.grids), _solving(comparison, names)]
         found += [rates_table(comparison.rates, names), _usage(comparison.rates, names)]
     if tasks:
         found += _tasks(comparison, names)
@@ -68,13 +60,13 @@ def short_names(comparison: Comparison) -> Names:
     """The labels without their board, for tables and charts beneath its title; as they are where boards differ."""
     if not comparison.ranked:
         return _OWN
-    return {one.label: without_board(one.label, one.subset, one.split) for one in comparison.subjects}
+    return {one.label: without_board(one.label, one.recorded.board) for one in comparison.runs}
 
 
 def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
     """Differences of every pair in pass@k for the smallest k."""
     k = comparison.k[0]
-    labels = [subject.label for subject in comparison.subjects]
+    labels = [run.label for run in comparison.runs]
     cells = {}
     for pair in comparison.pairs:
         if pair.k == k:
@@ -131,6 +123,15 @@ def points(difference: float) -> str:
     return "0.0" if float(text) == 0 else text
 
 
+def added_ties(found: Ratings) -> str:
+    """Where ties were added so that ratings are finite; empty where none was."""
+    if found.regularised:
+        return "no finite rating fits a model that never lost, so one tie was added to each pair"
+    if found.regularised_rounds:
+        return f"in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
+    return ""
+
+
 def rating_cells(found: Ratings, place: int) -> tuple[str, str, str]:
     """A model's rating, its interval, and the interval of its rank."""
     row = found.rows[place]
@@ -145,15 +146,36 @@ def setting_value(value: float | str | None) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
+def grid_table(grid: Grid, names: Names = _OWN) -> Table:
+    """The scores of one model's runs beside the settings in which they differ."""
+    rows = [
+        (*map(setting_value, run.values), _numbered(run.label, names), f"pass@{score.k}", *_value(score))
+        for run in grid.settings
+        for score in run.scores
+    ]
+    parameters = [name.replace("_", " ") for name in grid.parameters]
+    return Table.of((*parameters, _RUN, *_SCORED), rows, title=f"{grid.model} by {', '.join(parameters)}")
+
+
+def _records(runs: Sequence[ComparedRun], names: Names) -> Table:
+    headings = (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), _RECORD)
+    rows = []
+    for run in runs:
+        of = run.recorded
+        day = f"{of.started_at:%Y-%m-%d}"
+        rows.append((names[run.label], run.variant, run.sanitizer, of.subset, of.split, day, of.record))
+    return Table.of(headings, rows, title="Records")
+
+
 def _brief_scores(comparison: Comparison, names: Names) -> Table:
     """One row a run, one column a k."""
     found = {(score.label, score.k): score for score in comparison.scores}
     rows = []
-    for subject in comparison.subjects:
-        cells = (_value(found[subject.label, k]) for k in comparison.k)
+    for run in comparison.runs:
+        cells = (_value(found[run.label, k]) for k in comparison.k)
         values = (f"{value} ({ends})" if ends else value for value, ends, _ in cells)
-        rows.append((_numbered(subject.label, names), *values))
-    boards = " and ".join(dict.fromkeys(board_title(one.subset, one.split) for one in comparison.subjects))
+        rows.append((_numbered(run.label, names), *values))
+    boards = " and ".join(dict.fromkeys(run.recorded.board for run in comparison.runs))
     headings = (_RUN, *(Column(f"pass@{k}", "right") for k in comparison.k))
     title = f"Scores on {len(comparison.task_ids):,} common tasks of {boards}, with 95 % intervals"
     return Table.of(headings, rows, title=title)
@@ -163,9 +185,8 @@ def _brief_pairs(comparison: Comparison, names: Names) -> Table:
     """Each pair in one row; of many runs those with the best one, or with the first where they are not ranked."""
     pairs, k = comparison.pairs, comparison.k[0]
     title = "Differences, first minus second, in points"
-    if len(comparison.subjects) > _MOST_COLUMNS:
-        scored = [score for score in comparison.scores if score.k == k]
-        lead = max(scored, key=lambda score: score.value).label if comparison.ranked else comparison.subjects[0].label
+    if len(comparison.runs) > _MOST_COLUMNS:
+        lead = comparison.best or comparison.runs[0].label
         pairs = tuple(pair for pair in pairs if pair.k == k and lead in (pair.first, pair.second))
         title = f"Differences from {names[lead]} in pass@{k}, first minus second, in points"
     rows = [
@@ -177,15 +198,9 @@ def _brief_pairs(comparison: Comparison, names: Names) -> Table:
 
 
 def _scores(comparison: Comparison, names: Names) -> Table:
-    subjects = {subject.label: subject for subject in comparison.subjects}
+    runs = {run.label: (run.variant, run.sanitizer) for run in comparison.runs}
     rows = [
-        (
-            _numbered(score.label, names),
-            subjects[score.label].variant,
-            subjects[score.label].sanitizer,
-            f"pass@{score.k}",
-            *_value(score),
-        )
+        (_numbered(score.label, names), *runs[score.label], f"pass@{score.k}", *_value(score))
         for score in comparison.scores
     ]
     title = f"Scores on {len(comparison.task_ids):,} common tasks"
@@ -204,20 +219,13 @@ def _pairs(comparison: Comparison, names: Names) -> Iterator[Table]:
 
 
 def _ratings(comparison: Comparison, names: Names) -> Iterator[Table]:
-    labels = [_numbered(subject.label, names) for subject in comparison.subjects]
-    for title, found in (
-        ("Bradley-Terry ratings, ties as half", comparison.ratings),
-        ("Bradley-Terry ratings, ties left out", comparison.ratings_without_ties),
-    ):
+    labels = [_numbered(run.label, names) for run in comparison.runs]
+    for ties, found in (("as half", comparison.ratings), ("left out", comparison.ratings_without_ties)):
         if found:
-            remark = ""
-            if found.regularised:
-                remark = "; no finite rating fits a model that never lost, so one tie was added to each pair"
-            elif found.regularised_rounds:
-                remark = f"; in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
+            title = "; ".join(filter(None, (f"Bradley-Terry ratings, ties {ties}", added_ties(found))))
             rows = [(row.rank, labels[place], *rating_cells(found, place)) for place, row in enumerate(found.rows)]
             headings = (Column("rating", "right"), Column("95 % interval", "right"), Column("ranks", "right"))
-            yield Table.of(("rank", _RUN, *headings), sorted(rows), title=title + remark)
+            yield Table.of(("rank", _RUN, *headings), sorted(rows), title=title)
 
 
 def _by_slice(comparison: Comparison, names: Names) -> Iterator[Table]:
@@ -242,18 +250,6 @@ def _by_slice(comparison: Comparison, names: Names) -> Iterator[Table]:
         yield Table.of((kind.value, "pair", *_DIFFERENCE, *behind, "verdict"), rows, title=title)
 
 
-def _grids(comparison: Comparison, names: Names) -> Iterator[Table]:
-    """One table a model whose runs were asked with different settings."""
-    for grid in comparison.grids:
-        rows = [
-            (*map(setting_value, run.values), _numbered(run.label, names), f"pass@{score.k}", *_value(score))
-            for run in grid.settings
-            for score in run.scores
-        ]
-        parameters = [name.replace("_", " ") for name in grid.parameters]
-        yield Table.of((*parameters, _RUN, *_SCORED), rows, title=f"{grid.model} by {', '.join(parameters)}")
-
-
 def _solving(comparison: Comparison, names: Names) -> Table:
     rates = [one.rate for one in comparison.solve_rates]
     rows = [
@@ -270,15 +266,10 @@ def _usage(rates: Sequence[Rates], names: Names) -> Table:
     rows = []
     for row in rates:
         priced = row.cost_usd is None or row.n_cost_known >= row.n_samples
-        rows.append(
-            (
-                _numbered(row.label, names),
-                *(_known(count, ",d") for count in (row.prompt_tokens, row.completion_tokens, row.reasoning_tokens)),
-                _known(row.cost_usd, ",.4f") + ("" if priced else f" ({row.n_cost_known:,} answers)"),
-                _known(row.median_latency_seconds, ".1f"),
-                _known(row.cpu_seconds, ",.0f"),
-            )
-        )
+        tokens = (row.prompt_tokens, row.completion_tokens, row.reasoning_tokens)
+        cost = _known(row.cost_usd, ",.4f") + ("" if priced else f" ({row.n_cost_known:,} answers)")
+        seconds = (_known(row.median_latency_seconds, ".1f"), _known(row.cpu_seconds, ",.0f"))
+        rows.append((_numbered(row.label, names), *(_known(count, ",d") for count in tokens), cost, *seconds))
     spent = ("tokens in", "out", "of these reasoning", "cost USD", "median answer s", "judging CPU s")
     headings = (_RUN, *(Column(heading, "right") for heading in spent))
     return Table.of(headings, rows, title="What each run took; - is not known")

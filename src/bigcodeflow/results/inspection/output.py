@@ -5,11 +5,9 @@ Nothing that a model wrote is taken for markup, for a control sequence, for a fo
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +15,16 @@ from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_tex
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.exports import failure_details
-from bigcodeflow.results.inspection.queries import Filters, InspectedRun
-from bigcodeflow.results.inspection.sample_detail import DetailSection, SampleDetail, measured, reason, sections
+from bigcodeflow.results.formatting import json_text, plain
+from bigcodeflow.results.inspection.samples import (
+    DetailSection,
+    Filters,
+    InspectedRun,
+    SampleDetail,
+    measured,
+    reason,
+    sections,
+)
 from bigcodeflow.results.models import Row
 from bigcodeflow.store import write_atomically
 
@@ -58,7 +64,7 @@ def samples_table(rows: Sequence[Row]) -> Table:
 
 def samples_json(rows: Sequence[Row]) -> str:
     """One object a sample, with its texts as they are; what was not measured is null."""
-    return _json([row | {"reason": _reason_of(row)} for row in rows])
+    return json_text([row | {"reason": _reason_of(row)} for row in rows]) + "\n"
 
 
 def samples_csv(rows: Sequence[Row]) -> str:
@@ -78,7 +84,7 @@ def samples_markdown(rows: Sequence[Row]) -> str:
 
 def details_json(details: Sequence[SampleDetail]) -> str:
     """One object a sample, with its texts as they are."""
-    return _json([asdict(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details])
+    return json_text([plain(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details]) + "\n"
 
 
 def detail_markdown(detail: SampleDetail) -> str:
@@ -101,17 +107,11 @@ def render_detail(detail: SampleDetail) -> "RenderableType":
 
 def reruns_json(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> str:
     """Both verdicts of one sample."""
-    return _json({"recorded": recorded, "again": again})
+    return json_text({"recorded": recorded, "again": again}) + "\n"
 
 
 def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> "RenderableType":
-    """Both verdicts of one sample side by side, then why the new one failed.
-
-    Args:
-        detail: the sample's.
-        recorded: its row of the verdicts table.
-        again: the verdict of today's execution.
-    """
+    """The recorded and the new verdict of one sample side by side, then why the new one failed."""
     from rich.console import Group
     from rich.text import Text
 
@@ -137,19 +137,11 @@ def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapp
 
 
 def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int:
-    """Write samples in the original's layout and as lists in three formats, and return the number of tasks.
+    """Write the run's samples in the original's layout and as lists in three formats; return the number of tasks.
 
     Original: ``{task_id}/ground_truth.py``, ``test_case.py``, and for each sample ``completion_{i}.py`` and
     ``complete_{i}_execution_trace.txt``. A task's folder holds all samples of the task, also those that the filters
     leave out, as the original's does. Samples of several variants have a folder each above the tasks.
-
-    Args:
-        found: the run.
-        rows: what `InspectedRun.samples` gave.
-        folder: where to write.
-
-    Raises:
-        ConfigError: the folder holds something, with which the export would be mixed up.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"--export {folder}: is there already and not empty: name a new folder")
@@ -223,17 +215,3 @@ def _text(cell: object) -> str:
 
 def _number(value: float | None) -> str:
     return f"{value:,.2f}" if value is not None and measured(value) else "not measured"
-
-
-def _json(value: object) -> str:
-    """ASCII throughout, so that no terminal obeys what a model wrote."""
-    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for every NaN, which is no JSON."""
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,29 +1,61 @@
-"""One sample in detail: what was asked, answered, taken out of the answer, executed and found; and its sections."""
+"""One recorded run, opened for inspection: the samples that fit some filters, and each sample in detail."""
 
 import difflib
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import pyarrow as pa
 
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.display_text import one_line
-from bigcodeflow.core.tracebacks import exception_line
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
+from bigcodeflow.results import models
 from bigcodeflow.results.exports import FAILING_OUTCOMES
+from bigcodeflow.results.formatting import cause_line
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Artifacts that a run may lack, such as an imported one: the view over it, its schema, what people call it.
+_OPTIONAL: tuple[tuple[str, str, pa.Schema, str], ...] = (
+    ("sanitizing", "solutions", SOLUTIONS, "programs"),
+    ("generation", "samples", SAMPLES, "raw answers"),
+    ("ground_truth", "ground_truth", VERDICTS, "verdicts of ground truths"),
+)
+_VALUES_SHOWN = 40
+_IDENTITY = ("task_id", "sample_index", "variant", "sanitizer")
 _FLAGS = ("blocked", "omitted_setup", "placeholder", "truncated")
 _MOST_COMPARED_LINES = 5_000
-#: Provider of samples whose answers nobody kept; the programs stand in for them.
-_IMPORTED = "imported"
 _VERDICT_COLUMNS = (
     "status", "failure_kind", "tests", "module_trace", "tests_expected", "tests_run", "wall_seconds", "cpu_seconds",
     "max_rss_mib", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "attempts", "flaky", "tampering",
     "integrity", "backend", "environment_sha", "exit",
 )  # fmt: skip
 _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodeflow import` was given --samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which samples are wanted; what is empty or None wants all."""
+
+    statuses: tuple[str, ...] = ()
+    """Empty wants every sample that did not pass; 'all' wants passes too."""
+    kinds: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    text: str = ""
+    """Stands in the program, a traceback or the output; case does not matter."""
+    task: str = ""
+    """A task's id or number."""
+    sample_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +125,7 @@ class SampleDetail:
 
 def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
     """The detail of a row of ``sql/inspection_details.sql``."""
-    solution, imported = row["solution"], row["provider"] == _IMPORTED
+    solution, imported = row["solution"], row["provider"] == "imported"
     program = None
     if solution is not None:
         program = executed_program(
@@ -101,11 +133,10 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
         )
     failing = row["ground_truth_failing"] or []
     traces = [row["ground_truth_module_trace"] or "", *(test["trace"] for test in failing)]
+    rerun = ["bigcodeflow", "inspect", run.record, row["task_id"], "--sample", str(row["sample_index"])]
+    rerun += ["--variant", row["variant"], "--store", run.store.location, "--rerun"]
     return SampleDetail(
-        task_id=row["task_id"],
-        sample_index=row["sample_index"],
-        variant=row["variant"],
-        sanitizer=row["sanitizer"],
+        **{name: row[name] for name in _IDENTITY},
         verdict={name: row.get(name) for name in _VERDICT_COLUMNS},
         prompt=row["instruct_prompt"] if run.split == "instruct" else row["complete_prompt"],
         model=row["served_model"],
@@ -120,13 +151,93 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
         ground_truth_status=row["ground_truth_status"],
         ground_truth_trace=next((trace for trace in traces if trace), row["ground_truth_exit"] or ""),
         quarantined=row["task_id"] in run.quarantined,
-        rerun_command=shlex.join(
-            [
-                *("bigcodeflow", "inspect", run.record, row["task_id"], "--sample", str(row["sample_index"])),
-                *("--variant", row["variant"], "--store", run.store.location, "--rerun"),
-            ]
-        ),
+        rerun_command=shlex.join(rerun),
     )
+
+
+class InspectedRun:
+    """A recorded run whose tables are open."""
+
+    def __init__(self, run: RecordedRun, connection: "DuckDBPyConnection", absent: Sequence[str]) -> None:
+        self.run, self._connection = run, connection
+        self.absent = absent
+        """What the store does not hold of this run, in words."""
+        self._facets: dict[str, list[str]] = {}
+        for row in models.rows_of(connection, "inspection_facets"):
+            self._facets.setdefault(row["facet"], []).append(row["value"])
+
+    def samples(self, filters: Filters) -> list[Row]:
+        """The samples that fit, in the order of the tasks: grain and columns as in ``sql/inspection_samples.sql``.
+
+        Each row also says with ``quarantined`` whether the task was known not to judge reliably. Where a filter names
+        what the run does not have, the ConfigError says what it has.
+        """
+        statuses = filters.statuses or [status for status in self._facets.get("status", []) if status != "pass"]
+        wanted = {
+            "statuses": None if "all" in statuses else self._known("status", statuses),
+            "kinds": self._known("kind", filters.kinds) or None,
+            "libraries": self._known("library", filters.libraries) or None,
+            "domains": self._known("domain", filters.domains) or None,
+            "variants": self._known("variant", filters.variants) or None,
+            "text": filters.text or None,
+            "task_id": self.task_id(filters.task) if filters.task else None,
+            "sample_index": filters.sample_index,
+        }
+        rows = models.rows_of(self._connection, "inspection_samples", wanted)
+        return [row | {"quarantined": row["task_id"] in self.run.quarantined} for row in rows]
+
+    def details(self, samples: Iterable[Mapping[str, Any]]) -> list[SampleDetail]:
+        """Everything that the store holds of samples, in their order; a row names what ``_IDENTITY`` does."""
+        found: list[SampleDetail] = []
+        known: dict[tuple[Any, ...], Row] = {}
+        for sample in samples:
+            if _identity(sample) not in known:  # tasks come one after the other
+                rows = models.rows_of(self._connection, "inspection_details", {"task_id": sample["task_id"]})
+                known = {_identity(row): row for row in rows}
+            found.append(detail_of(known[_identity(sample)], self.run))
+        return found
+
+    def task_id(self, text: str) -> str:
+        """The one task that an id or a number means."""
+        ids = self._facets.get("task", [])
+        fitting = [text] if text in ids else [one for one in ids if one.rpartition("/")[2] == text]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise ConfigError(f"task {text!r} may be any of {', '.join(fitting)}: give the whole id")
+        close = difflib.get_close_matches(text, ids, n=3) or ids[:3]
+        raise ConfigError(
+            f"run {self.run.record} has no task {text!r}; of its {len(ids):,} there is, for one, {', '.join(close)}"
+        )
+
+    def _known(self, facet: str, wanted: Sequence[str]) -> list[str]:
+        """The values as the run writes them."""
+        there = {value.casefold(): value for value in self._facets.get(facet, [])}
+        unknown = [value for value in wanted if value.casefold() not in there]
+        if unknown:
+            shown = list(there.values())[:_VALUES_SHOWN]
+            more = f" and {len(there) - len(shown)} more" if len(there) > len(shown) else ""
+            raise ConfigError(
+                f"--{facet} {', '.join(unknown)}: run {self.run.record} has none; it has "
+                f"{', '.join(shown) or 'no value at all'}{more}"
+            )
+        return [there[value.casefold()] for value in wanted]
+
+
+@contextmanager
+def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
+    """Open a run's tables."""
+    kept = {view: run.path_if_kept(artifact) for artifact, view, _, _ in _OPTIONAL}
+    paths = {view: path for view, path in kept.items() if path}
+    with models.sources(tasks=run.path("dataset"), verdicts=run.path("execution"), **paths) as connection:
+        for _, view, schema, _ in _OPTIONAL:
+            if view not in paths:
+                connection.register(f"source_{view}", schema.empty_table())
+        yield InspectedRun(run, connection, [words for _, view, _, words in _OPTIONAL if view not in paths])
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _IDENTITY)
 
 
 class DetailSection(NamedTuple):
@@ -141,8 +252,8 @@ class DetailSection(NamedTuple):
 
 
 def reason(trace: str, end: str) -> str:
-    """Why a sample failed, in one line: the exception, the first line of another text, or how the sandbox ended."""
-    return one_line(exception_line(trace) or trace.strip().partition("\n")[0] or end)
+    """Why a sample failed, in one line: what its trace ends with, or how the sandbox ended."""
+    return one_line(cause_line(trace) or end)
 
 
 def sections(detail: SampleDetail) -> Iterator[DetailSection]:
