@@ -1,15 +1,15 @@
 """A store with recorded runs, made of small real tables, and a real browser."""
 
-import json
+import re
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pytest
+import vl_convert
 
-from bigcodeflow.core.schemas import METRICS, SAMPLES
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.store import open_store
-from tests.results.conftest import Tables
+from tests.results.conftest import Tables, blank, publish_run
 
 STARTED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TRACE = (
@@ -27,7 +27,7 @@ class RunTables(Tables):
         super().__init__(folder)
         self.answers = []
 
-    def task(self, task_id, *, texts=None, **more):
+    def task(self, task_id, *, texts=(), **more):
         super().task(task_id, **more)
         given = {
             "complete_prompt": f'def task_func(x):\n    """Solve {task_id}."""\n',
@@ -35,28 +35,15 @@ class RunTables(Tables):
             "canonical_solution": "    return x + 1\n",
             "test": "import unittest\nclass TestCases(unittest.TestCase): ...\n",
         }
-        self.rows["tasks"][-1].update(given | (texts or {}))
+        self.rows["tasks"][-1] |= given | dict(texts)
 
-    def sample(self, task_id, status="pass", *, index=0, answer=None, usage=None, variants=("calibrated",), **more):
-        outputs = {name: more.pop(name) for name in ("stdout", "stderr") if name in more}
+    def sample(self, task_id, status="pass", *, index=0, answer=None, usage=(), **more):
         if status == "fail":
-            more.setdefault("tests", [failing_test()])
-            more.setdefault("kind", "assertion")
-        super().sample(task_id, status, index=index, variants=variants, **more)
-        for row in self.rows["verdicts"][-len(variants) :]:
-            row.update(outputs)
-        blank = {entry.name: None if entry.nullable else "" for entry in SAMPLES}
-        self.answers.append(
-            {
-                **blank,
-                "task_id": task_id,
-                "sample_index": index,
-                "raw_text": f"Here it is:\n{more.get('solution', '')}" if answer is None else answer,
-                "provider": "replay",
-                "attempts": 1,
-                **(usage or {}),
-            }
-        )
+            more = {"tests": [failing_test()], "kind": "assertion"} | more
+        text = f"Here it is:\n{more.get('solution', '')}" if answer is None else answer
+        super().sample(task_id, status, index=index, **more)
+        row = {"task_id": task_id, "sample_index": index, "raw_text": text, "provider": "replay", "attempts": 1}
+        self.answers.append(blank(SAMPLES) | row | dict(usage))
 
 
 class RecordedStore:
@@ -70,60 +57,39 @@ class RecordedStore:
     def tables(self):
         return RunTables(self.root / f"tables-{self.n_runs}")
 
-    def record(
-        self,
-        tables,
-        *,
-        model="some-model",
-        run="run",
-        split="complete",
-        sampling=None,
-        k=(1,),
-        without=(),
-        quarantine=(),
-    ):
+    def record(self, tables, *, run="run", model="some-model", split="complete", sampling=None, k=(1,), **more):
         """Record a run over the tables and return its record's name.
 
         Args:
             sampling: how a model was asked; without it the run asked none.
-            without: artifacts that the run never had.
-            quarantine: ids of tasks that were known not to judge reliably.
         """
         self.n_runs += 1
-        artifacts = {
-            "dataset": ("dataset", tables.table("tasks")),
-            "generation": ("generation", pa.Table.from_pylist(tables.answers, schema=SAMPLES)),
-            "sanitizing": ("sanitizing", tables.table("solutions")),
-            "ground_truth": ("execution", tables.table("ground_truth")),
-            "execution": ("execution", tables.table("verdicts")),
-            "aggregation": ("aggregation", tables.metrics(k=k, split=split).cast(METRICS)),
-        }
-        keys = {}
-        for name, (stage, table) in artifacts.items():
-            if name not in without:
-                keys[name] = f"{name}-{self.n_runs}"
-                self.store.publish(stage, keys[name], table, settings={})
         started = STARTED + timedelta(hours=self.n_runs)
+        record = f"{started:%Y%m%dT%H%M%S}-{run}"
+        times = {"started_at": started.isoformat(), "finished_at": (started + timedelta(minutes=5)).isoformat()}
         config = {"dataset": {"split": split, "subset": "full"}}
         if sampling is not None:
             config |= {"samples": {"source": "model"}, "generation": {"sampling": sampling}}
-        content = {
-            "run": run,
-            "model": model,
-            "started_at": started.isoformat(),
-            "finished_at": (started + timedelta(minutes=5)).isoformat(),
-            "config": config,
-            "artifacts": keys,
-            "quarantine": {"mode": "flag", "tasks": list(quarantine)},
-        }
-        (self.root / "runs").mkdir(exist_ok=True)
-        record = f"{started:%Y%m%dT%H%M%S}-{run}"
-        (self.root / "runs" / f"{record}.json").write_text(json.dumps(content))
+        content = {"run": run, "model": model, "config": config} | times | more
+        metrics = tables.metrics(k=k, split=split)
+        publish_run(self.store, tables, record, answers=tables.answers, metrics=metrics, **content)
         return record
+
+    def record_one(self, status="pass", *, texts=(), sample=(), **record):
+        """Record a run of one sample of one task."""
+        tables = self.tables()
+        tables.task("Demo/1", texts=texts)
+        tables.sample("Demo/1", status, **dict(sample))
+        return self.record(tables, **record)
 
     def report(self, *names, **more):
         """The report of the runs, written beside the store's folders."""
         return write_report(select_runs(self.root, names), self.root / "report.html", **more)
+
+
+def drawn(section):
+    """Texts of the chart's SVG; a specification that Vega-Lite does not take raises."""
+    return " ".join(re.findall(r"<text[^>]*>([^<]*)<", vl_convert.vegalite_to_svg(dict(section.chart))))
 
 
 def failing_test(name="test_a", trace=TRACE):

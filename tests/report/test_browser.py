@@ -6,6 +6,7 @@ What is waited for is asked of locators: the page's policy forbids `wait_for_fun
 import re
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.report.conftest import RecordedStore, failing_test
@@ -68,6 +69,11 @@ def _rows(page):
 
 def _found(page):
     return page.locator("#found").inner_text()
+
+
+def _violations(page):
+    found = Axe().run(page).response["violations"]
+    return [(rule["id"], node["html"][:200], node.get("failureSummary")) for rule in found for node in rule["nodes"]]
 
 
 def test_the_overview_shows_scores_and_draws_charts(two_models, read):
@@ -211,17 +217,10 @@ def test_hostile_texts_stay_texts(recorded, read):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_is_accessible(two_models, read, scheme, width):
     """No finding of axe in overview, list and sample, in both themes, on a desk and on a phone."""
-    from axe_playwright_python.sync_playwright import Axe
-
     path, names = two_models
     reader = read(path, scheme=scheme, width=width, height=800)
     for place in ("", "#view=samples", f"#run={names[0]}&task=Demo/0&sample=0"):
-        page = reader.open(place)
-        found = Axe().run(page).response["violations"]
-        told = [
-            (rule["id"], node["html"][:200], node.get("failureSummary")) for rule in found for node in rule["nodes"]
-        ]
-        assert told == []
+        assert _violations(reader.open(place)) == []
 
 
 def test_a_phone_needs_no_sideways_scrolling(two_models, read):
@@ -240,15 +239,12 @@ def test_a_phone_needs_no_sideways_scrolling(two_models, read):
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_a_comparison_is_drawn_and_accessible(comparison, read, scheme, width):
     """Differences, matrix, ratings and grids are charts with tables; axe finds nothing, a phone scrolls downwards only."""
-    from axe_playwright_python.sync_playwright import Axe
-
     page = read(comparison, scheme=scheme, width=width, height=800).open()
     for name in ("differences", "significance", "ratings", "grid-a"):
         assert page.locator(f"#chart-{name} svg").count() == 1
     assert page.locator("#chart-significance svg text", has_text="+").count() > 1
     page.evaluate("document.querySelectorAll('#sections details').forEach((part) => { part.open = true; })")
-    found = Axe().run(page).response["violations"]
-    assert [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]] == []
+    assert _violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -258,7 +254,7 @@ def test_a_task_in_quarantine_says_so(recorded, read):
     for number in range(3):
         run.task(f"Demo/{number}")
         run.sample(f"Demo/{number}", "fail")
-    recorded.record(run, quarantine=["Demo/1"])
+    recorded.record(run, quarantine={"tasks": ["Demo/1"]})
     page = read(recorded.report("run").path).open("#view=samples&q=quarantine")
     assert _found(page) == "1 of 3 samples"
     page.locator("#list .row").first.click()

@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-import vl_convert
 
 from bigcodeflow.report import comparisons, select_runs, write_report
+from tests.report.conftest import drawn
 
 
 def record(recorded, lines, *, texts=None, **more):
@@ -31,11 +31,6 @@ def sections(runs):
 def summary_of(path):
     """What the page is given to show."""
     return json.loads(re.search(r'id="summary">(.*?)</script>', path.read_text())[1])
-
-
-def drawn(section):
-    """Texts of the chart's SVG; a specification that Vega-Lite does not take raises."""
-    return " ".join(re.findall(r"<text[^>]*>([^<]*)<", vl_convert.vegalite_to_svg(dict(section.chart))))
 
 
 def cells(section):
@@ -154,12 +149,7 @@ def test_a_grid_stands_beside_itself(recorded, samplings, lines, x_title):
 
 def test_a_grid_of_words_has_a_table_and_no_curve(recorded):
     """Efforts have no place on an axis of numbers."""
-    runs = []
-    for effort in ("low", "high"):
-        run = recorded.tables()
-        run.task("Demo/1")
-        run.sample("Demo/1")
-        runs.append(recorded.record(run, model="model", run=effort, sampling={"reasoning_effort": effort}))
+    runs = [recorded.record_one(run=effort, sampling={"reasoning_effort": effort}) for effort in ("low", "high")]
     section = sections(select_runs(recorded.root, runs))["grid-a"]
     assert [row["reasoning effort"] for row in cells(section)] == ["high", "low"]
     assert section.chart is None
@@ -203,7 +193,7 @@ def test_variants_of_a_run_are_paired(recorded):
 
 def test_quarantined_tasks_are_named_in_the_page(recorded):
     """The page knows which tasks of a run are in quarantine, so that it can say so beside their samples."""
-    [run] = record(recorded, {"a": "+-"}, quarantine=["Demo/1"])
+    [run] = record(recorded, {"a": "+-"}, quarantine={"tasks": ["Demo/1"]})
     assert run.recorded.quarantined == {"Demo/1"}
     assert b'"quarantined":["Demo/1"]' in recorded.report("a").path.read_bytes()
 

@@ -1,13 +1,13 @@
 import re
 
 import pytest
-import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.report import overview, select_runs
 from bigcodeflow.report.runs import opened
 from bigcodeflow.results.models import rows_of
+from tests.report.conftest import drawn
 
 
 def _sweep(recorded, n_models, *, n_tasks=20, **record):
@@ -19,11 +19,6 @@ def _sweep(recorded, n_models, *, n_tasks=20, **record):
             run.sample(f"Demo/{number}", "pass" if number <= model * 2 else "fail")
         names.append(recorded.record(run, model=f"model-{model}", run=f"r{model}", **record))
     return select_runs(recorded.root, names)
-
-
-def _drawn(section):
-    """Text of the chart's SVG; a specification that Vega-Lite does not take raises."""
-    return " ".join(re.findall(r"<text[^>]*>([^<]*)<", vl_convert.vegalite_to_svg(dict(section.chart))))
 
 
 def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
@@ -44,7 +39,7 @@ def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
 def test_domains_are_drawn_for_few_runs_and_for_many(recorded, n_models):
     """Few runs get dots with whiskers in a colour each, many a heat map; every run is named in both."""
     runs = _sweep(recorded, n_models)
-    words = _drawn(overview.by_slice(runs, "domain", "Domains", ""))
+    words = drawn(overview.by_slice(runs, "domain", "Domains", ""))
     assert all(run.label in words for run in runs)
     assert "Math" in words
 
@@ -52,7 +47,7 @@ def test_domains_are_drawn_for_few_runs_and_for_many(recorded, n_models):
 def test_the_score_chart_has_the_best_run_on_top(recorded):
     """Rows come in the order of the scores, with the score's place on a scale of percent."""
     runs = _sweep(recorded, 3)
-    assert re.findall(r"model-\d", _drawn(overview.scores(runs)))[:3] == ["model-2", "model-1", "model-0"]
+    assert re.findall(r"model-\d", drawn(overview.scores(runs)))[:3] == ["model-2", "model-1", "model-0"]
 
 
 def test_failures_lead_to_their_samples(recorded):
@@ -60,12 +55,9 @@ def test_failures_lead_to_their_samples(recorded):
     runs = _sweep(recorded, 1)
     section = overview.failure_kinds(runs)
     [row] = section.as_json()["rows"]
-    assert row[1] == {
-        "text": "assertion",
-        "href": f"#view=samples&run={runs[0].recorded.record}&kind=assertion",
-    }
-    assert row[2:] == ["19", "95.0 %"]
-    assert "assertion" in _drawn(section)
+    href = f"#view=samples&run={runs[0].recorded.record}&kind=assertion"
+    assert row[1:] == [{"text": "assertion", "href": href}, "19", "95.0 %"]
+    assert "assertion" in drawn(section)
 
 
 def test_every_task_has_its_solve_rate(recorded):
@@ -74,15 +66,12 @@ def test_every_task_has_its_solve_rate(recorded):
     with opened(runs) as connection:
         section = overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": [0, 1, 2]}))
     assert sum(entry["count"] for entry in section.chart["data"]["values"]) == 20
-    assert [(row[0].value, row[1]) for row in section.table.rows] == [
-        *((f"Demo/{n}", "0.0 %") for n in range(5, 20)),
-        *((f"Demo/{n}", "33.3 %") for n in (3, 4)),
-        *((f"Demo/{n}", "66.7 %") for n in (1, 2)),
-        ("Demo/0", "100.0 %"),
-    ]
+    solved = {"0.0 %": range(5, 20), "33.3 %": (3, 4), "66.7 %": (1, 2), "100.0 %": (0,)}
+    expected = [(f"Demo/{number}", rate) for rate, numbers in solved.items() for number in numbers]
+    assert [(row[0].value, row[1]) for row in section.table.rows] == expected
     assert "15 of 20 tasks are solved by none" in section.lead
     assert "1 are solved in every sample" in section.lead
-    assert "solve rate" in _drawn(section)
+    assert "solve rate" in drawn(section)
 
 
 def test_one_sample_of_one_run_has_neither_solve_rates_nor_reliability(one_run):
@@ -103,10 +92,9 @@ def test_more_samples_make_a_curve_over_k(recorded):
     runs = select_runs(recorded.root, ["run"])
     section = overview.pass_at_k(runs)
     assert [row[0] for row in section.table.rows] == ["pass@1", "pass@2"]
-    assert "pass@k" in _drawn(section)
-    assert [row[0] for row in overview.reliability(runs).table.rows] == [
-        "avg@N", "Bayes@N, credible interval", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2",
-    ]  # fmt: skip
+    assert "pass@k" in drawn(section)
+    metrics = ["avg@N", "Bayes@N, credible interval", "pass^2", "G-Pass@2, τ 0.5", "G-Pass@2, τ 0.75", "mG-Pass@2"]
+    assert [row[0] for row in overview.reliability(runs).table.rows] == metrics
 
 
 def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
@@ -122,19 +110,14 @@ def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
         section = overview.usage(runs, rows_of(connection, "report/usage"))
     column = [column.heading for column in section.table.columns].index("cost, USD")
     assert [row[column] for row in section.table.rows] == ["≥ 0.50", "0.75", "2.00"]
-    assert [point["run"] for point in section.chart["data"]["values"]] == [
-        f"{name} · full · complete" for name in ("all", "too")
-    ]
-    assert "cost, USD" in _drawn(section)
+    priced = [point["run"] for point in section.chart["data"]["values"]]
+    assert priced == [f"{name} · full · complete" for name in ("all", "too")]
+    assert "cost, USD" in drawn(section)
 
 
 def test_what_nobody_measured_is_no_amount(recorded):
     """An imported run has neither CPU seconds nor a duration: the columns that no run fills are left out."""
-    run = recorded.tables()
-    run.task("Demo/1")
-    run.sample("Demo/1")
-    run.rows["verdicts"][0]["cpu_seconds"] = float("nan")
-    recorded.record(run)
+    recorded.record_one(sample={"cpu_seconds": float("nan")})
     runs = select_runs(recorded.root, ["run"])
     with opened(runs) as connection:
         [row] = rows_of(connection, "report/usage")

@@ -58,10 +58,7 @@ def test_a_pack_holds_all_that_is_known_of_its_samples(one_run):
 def test_each_run_shows_the_prompt_that_it_asked(recorded):
     """A complete and an instruct run of one task keep their own prompts, beside the texts that they share."""
     for split in ("complete", "instruct"):
-        run = recorded.tables()
-        run.task("Demo/1")
-        run.sample("Demo/1")
-        recorded.record(run, run=split, split=split)
+        recorded.record_one(run=split, split=split)
     pack = _unpack(_packed(recorded, "complete", "instruct").tasks[0])
     prompts = [pack["texts"][sample["text"]]["prompt"] for sample in pack["samples"]]
     assert prompts == ['def task_func(x):\n    """Solve Demo/1."""\n', "Solve Demo/1."]
@@ -85,11 +82,7 @@ def test_texts_of_a_task_stand_once_however_many_runs_and_datasets_share_them(re
 
 def test_what_was_not_measured_is_left_out_and_zero_is_kept(recorded):
     """JSON knows no NaN; a sample that took no CPU time says 0."""
-    run = recorded.tables()
-    run.task("Demo/1")
-    run.sample("Demo/1")
-    run.rows["verdicts"][-1] |= {"wall_seconds": float("nan"), "cpu_seconds": 0.0, "flaky": False}
-    recorded.record(run)
+    recorded.record_one(sample={"wall_seconds": float("nan"), "cpu_seconds": 0.0, "flaky": False})
     [sample] = _unpack(_packed(recorded, "run").tasks[0])["samples"]
     assert "wall_seconds" not in sample
     assert sample["cpu_seconds"] == 0.0
@@ -104,12 +97,8 @@ def test_variants_and_samples_keep_their_own_verdicts(recorded):
         run.sample("Demo/1", index=index, answer=f"answer {index}", variants=("calibrated", "raw"))
     recorded.record(run)
     samples = _unpack(_packed(recorded, "run").tasks[0])["samples"]
-    assert [(sample["sample_index"], sample["variant"], sample["answer"]) for sample in samples] == [
-        (0, "calibrated", "answer 0"),
-        (0, "raw", "answer 0"),
-        (1, "calibrated", "answer 1"),
-        (1, "raw", "answer 1"),
-    ]
+    found = [(sample["sample_index"], sample["variant"], sample["answer"]) for sample in samples]
+    assert found == [(index, variant, f"answer {index}") for index in (0, 1) for variant in ("calibrated", "raw")]
 
 
 def test_texts_are_cut_until_the_bound_is_kept_and_passing_ones_first(recorded):
@@ -131,10 +120,8 @@ def test_texts_are_cut_until_the_bound_is_kept_and_passing_ones_first(recorded):
 
 def test_a_run_without_answers_and_programs_still_shows_its_verdicts(recorded):
     """Imported results have no answers; what they have is shown."""
-    run = recorded.tables()
-    run.task("Demo/1")
-    run.sample("Demo/1", "fail", tests=[failing_test("test_b")])
-    recorded.record(run, without=("dataset", "generation", "sanitizing", "ground_truth"))
+    without = ("dataset", "generation", "sanitizing", "ground_truth")
+    recorded.record_one("fail", sample={"tests": [failing_test("test_b")]}, without=without)
     [sample] = _unpack(_packed(recorded, "run").tasks[0])["samples"]
     assert sample["tests"] == [["test_b", "fail", TRACE]]
     assert "answer" not in sample
@@ -142,7 +129,7 @@ def test_a_run_without_answers_and_programs_still_shows_its_verdicts(recorded):
 
 def test_an_artifact_that_is_gone_is_named(one_run):
     """A report that would silently lack its verdicts is not written."""
-    (one_run.root / "execution" / "execution-1" / "part-0.parquet").unlink()
+    select_runs(one_run.root, ["first"])[0].recorded.path("execution").unlink()
     with pytest.raises(ArtifactError, match="its execution artifact is not in"):
         _packed(one_run, "first")
 

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,8 @@ from bigcodeflow.core.errors import ArtifactError, ExecutionError
 from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import aggregate, ground_truth_failures
-from bigcodeflow.results.statistics import clustered_interval
+from bigcodeflow.results.statistics import clustered_interval, pass_at_k
+from tests.results.conftest import Tables
 
 
 def find(metrics, metric, slice_kind="all", slice_="all", *, k=None, variant="calibrated", sanitizer="parity"):
@@ -27,17 +29,12 @@ def reported(metrics, metric="pass@k"):
 
 
 def test_the_table_is_metrics_and_says_what_it_is_of(three_tasks):
-    """The result has the METRICS schema and repeats split and subset in every row."""
+    """The result has the METRICS schema, repeats split and subset in every row, and has no identity twice."""
     metrics = three_tasks.metrics(split="instruct", subset="hard")
     assert metrics.schema == METRICS
     assert {(row["split"], row["subset"]) for row in metrics.to_pylist()} == {("instruct", "hard")}
-
-
-def test_every_row_has_its_own_identity(three_tasks):
-    """No two rows share variant, sanitizer, slice, metric and k."""
-    rows = three_tasks.metrics().to_pylist()
-    identities = {tuple(row[n] for n in ("variant", "sanitizer", "slice_kind", "slice", "metric", "k")) for row in rows}
-    assert len(identities) == len(rows)
+    identity = metrics.select(["variant", "sanitizer", "slice_kind", "slice", "metric", "k"])
+    assert len({tuple(row.values()) for row in identity.to_pylist()}) == metrics.num_rows
 
 
 def test_scores_over_all_and_over_judgeable_tasks(three_tasks):
@@ -78,11 +75,8 @@ def test_ground_truth_failures_come_in_the_order_of_numbers(tables):
     tables.task("Demo/1")
     tables.task("custom", ground_truth="crash", kind="crash")
     tables.sample("Demo/1")
-    assert ground_truth_failures(tables.paths()["ground_truth"]) == [
-        ("Demo/3", "timeout", "timeout"),
-        ("Demo/10", "fail", "import"),
-        ("custom", "crash", "crash"),
-    ]
+    failures = [("Demo/3", "timeout", "timeout"), ("Demo/10", "fail", "import"), ("custom", "crash", "crash")]
+    assert ground_truth_failures(tables.paths()["ground_truth"]) == failures
 
 
 def test_k_is_reported_only_where_every_task_has_samples_for_it(tables):
@@ -112,7 +106,7 @@ class TestSeveralSamples:
         return tables
 
     def test_scores_are_means_over_tasks(self, four_samples):
-        """3 of 4 and 0 of 4: the chances of 2 and 3 passing draws, by hand."""
+        """3 of 4 and 0 of 4: the chances of 2 and 3 passing draws, by hand; k = 5 has too few samples, 1 is pass@1."""
         metrics = four_samples.metrics(k=(1, 2, 3, 5))
         expected = {("pass^k", 2): 1 / 2, ("g_pass@k_0.5", 2): 1, ("g_pass@k_0.75", 2): 1 / 2, ("mg_pass@k", 2): 1 / 2}
         expected |= {("pass^k", 3): 1 / 4, ("g_pass@k_0.5", 3): 1, ("g_pass@k_0.75", 3): 1 / 4, ("mg_pass@k", 3): 1 / 6}
@@ -123,10 +117,6 @@ class TestSeveralSamples:
             assert row["ci_low"] <= row["value"] <= row["ci_high"]
         assert find(metrics, "avg@n")["value"] == find(metrics, "pass@k", k=1)["value"] == 3 / 8
         assert find(metrics, "bayes@n")["value"] == pytest.approx((4 / 6 + 1 / 6) / 2)
-
-    def test_a_k_has_rows_where_pass_at_k_has(self, four_samples):
-        """k = 5 has too few samples; k = 1 would say pass@1 once more."""
-        metrics = four_samples.metrics(k=(1, 2, 3, 5))
         assert [reported(metrics, metric) for metric in self.METRICS_OF_K] == [[2, 3]] * 4
 
     def test_slices_are_those_of_pass_at_k(self, four_samples):
@@ -166,15 +156,12 @@ class TestSeveralSamples:
 
 def test_infra_errors_are_counted_out_and_shown(tables):
     """An unjudged sample is neither a fail nor a pass: its task leaves the score and the count says so."""
-    tables.task("Demo/1")
-    tables.task("Demo/2")
-    tables.sample("Demo/1", "pass")
-    tables.sample("Demo/2", "infra_error", kind="infrastructure")
-    metrics = tables.metrics()
-    score = find(metrics, "pass@k", k=1)
+    for task_id, status in (("Demo/1", "pass"), ("Demo/2", "infra_error")):
+        tables.task(task_id)
+        tables.sample(task_id, status)
+    score, count = (find(tables.metrics(), name, k=k) for name, k in (("pass@k", 1), ("infra_error_count", None)))
     assert (score["value"], score["n_tasks"], score["n_samples"]) == (1.0, 1, 1)
-    assert find(metrics, "infra_error_count")["value"] == 1.0
-    assert find(metrics, "infra_error_count")["n_samples"] == 2
+    assert (count["value"], count["n_samples"]) == (1.0, 2)
 
 
 def test_an_infra_error_among_several_samples_shrinks_n(tables):
@@ -205,12 +192,8 @@ def test_flags_of_a_solution_each_count_once(tables):
     findings = [{"rule": "process", "line": 1, "detail": "os.system"}] * 2
     tables.sample("Demo/1", "fail", syntax_ok=False, placeholder=True, blocked=True, findings=findings)
     rows = [row for row in tables.metrics().to_pylist() if row["slice_kind"] == "solution"]
-    assert {(row["slice"], row["value"]) for row in rows if row["metric"] == "sample_count"} == {
-        ("syntax_error", 1.0),
-        ("placeholder", 1.0),
-        ("blocked", 1.0),
-        ("safety_finding", 1.0),
-    }
+    counted = {row["slice"]: row["value"] for row in rows if row["metric"] == "sample_count"}
+    assert counted == dict.fromkeys(("syntax_error", "placeholder", "blocked", "safety_finding"), 1.0)
 
 
 def test_variants_and_sanitizers_are_scored_apart(tables):
@@ -226,9 +209,9 @@ def test_variants_and_sanitizers_are_scored_apart(tables):
     assert len([row for row in metrics.to_pylist() if row["metric"] == "pass@k" and row["slice_kind"] == "all"]) == 6
 
 
-def test_verdicts_of_other_tasks_are_left_aside(three_tasks, tables_in, tmp_path):
+def test_verdicts_of_other_tasks_are_left_aside(three_tasks, tmp_path):
     """Full verdicts over a subset's tasks give the subset's score."""
-    subset = tables_in(tmp_path / "subset")
+    subset = Tables(tmp_path / "subset")
     subset.task("Demo/2")
     paths = {**three_tasks.paths(), "tasks": subset.paths()["tasks"]}
     metrics = aggregate(**paths, split="complete", subset="hard", k=(1,))
@@ -252,28 +235,16 @@ class TestIncomplete:
         ("change", "problem"),
         [
             (
-                lambda tables: tables.rows["verdicts"].pop(1),
-                r"Demo/10, sample_index 0, variant calibrated, sanitizer parity has no verdict: run the execution",
+                lambda of: of.rows["verdicts"].pop(1),
+                r"Demo/10, sample_index 0, variant calibrated, .* run the execution",
             ),
-            (
-                lambda tables: tables.verdict("Demo/3", "pass", variant="raw"),
-                r"Demo/(2|10), sample_index 0, variant raw, sanitizer parity has no verdict",
-            ),
-            (lambda tables: tables.task("Demo/99"), "task Demo/99 has no solution"),
-            (
-                lambda tables: tables.verdict("Demo/2", "pass", index=7),
-                r"sample_index 7, .* has a verdict but no solution",
-            ),
-            (lambda tables: tables.verdict("Demo/2", "pass"), r"Demo/2, .* has 2 verdicts"),
-            (
-                lambda tables: tables.rows["verdicts"].clear(),
-                r"verdicts\.parquet: task .* has no verdict and 2 more like it",
-            ),
-            (lambda tables: tables.rows["ground_truth"].pop(0), "task Demo/2 has no ground-truth verdict"),
-            (
-                lambda tables: tables.verdict("Demo/2", "pass", sanitizer="none", table="ground_truth"),
-                "task Demo/2 has 2 ground-truth verdict",
-            ),
+            (lambda of: of.verdict("Demo/3", "pass", variant="raw"), r"Demo/(2|10), .* variant raw, .* has no verdict"),
+            (lambda of: of.task("Demo/99"), "task Demo/99 has no solution"),
+            (lambda of: of.verdict("Demo/2", "pass", index=7), r"sample_index 7, .* has a verdict but no solution"),
+            (lambda of: of.verdict("Demo/2", "pass"), r"Demo/2, .* has 2 verdicts"),
+            (lambda of: of.rows["verdicts"].clear(), r"verdicts\.parquet: task .* has no verdict and 2 more like it"),
+            (lambda of: of.rows["ground_truth"].pop(0), "task Demo/2 has no ground-truth verdict"),
+            (lambda of: of.verdict("Demo/2", "pass", table="ground_truth"), "task Demo/2 has 2 ground-truth verdict"),
         ],
     )
     def test_a_row_too_few_or_too_many(self, three_tasks, change, problem):
@@ -282,26 +253,22 @@ class TestIncomplete:
         with pytest.raises(ExecutionError, match=problem):
             three_tasks.metrics()
 
-    def test_a_missing_file(self, three_tasks):
-        """A Parquet file that is gone is named."""
-        paths = three_tasks.paths()
-        paths["verdicts"].unlink()
-        with pytest.raises(ArtifactError, match=r"verdicts\.parquet"):
-            aggregate(**paths, split="complete", subset="full", k=(1,))
-
-    def test_a_file_of_another_kind(self, three_tasks):
-        """A table that lacks the columns is an error of one line."""
+    def test_a_file_that_is_missing_or_of_another_kind(self, three_tasks):
+        """A Parquet file that is gone is named; a table that lacks the columns is an error of one line."""
         paths = three_tasks.paths()
         with pytest.raises(ArtifactError) as caught:
             aggregate(**{**paths, "verdicts": paths["tasks"]}, split="complete", subset="full", k=(1,))
         assert "\n" not in str(caught.value)
+        paths["verdicts"].unlink()
+        with pytest.raises(ArtifactError, match=r"verdicts\.parquet"):
+            aggregate(**paths, split="complete", subset="full", k=(1,))
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=9), min_size=1, max_size=6), st.integers(1, 9))
-def test_scores_equal_exact_arithmetic(tables_in, tmp_path_factory, outcomes, k):
+def test_scores_equal_exact_arithmetic(tmp_path_factory, outcomes, k):
     """Through Parquet, SQL and the mean, pass@k agrees with exact fractions to 1e-12, for every k that is reported."""
-    tables = tables_in(tmp_path_factory.mktemp("tables"))
+    tables = Tables(tmp_path_factory.mktemp("tables"))
     for number, passes in enumerate(outcomes):
         tables.task(f"Demo/{number}")
         for index, passed in enumerate(passes):
@@ -317,10 +284,6 @@ def test_scores_equal_exact_arithmetic(tables_in, tmp_path_factory, outcomes, k)
 
 def test_sql_and_python_agree_on_every_small_count():
     """The SQL model gives what the Python formula gives, for all n up to 60, all c and several k."""
-    import duckdb
-
-    from bigcodeflow.results.statistics import pass_at_k
-
     with duckdb.connect() as connection:
         connection.execute("""
             CREATE TABLE task_counts AS

@@ -21,6 +21,7 @@ from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mis
 from bigcodeflow.store import open_store
 from tests.conftest import Command
 from tests.generation.providers.double import Completion, Received, model_server
+from tests.results.conftest import write_record
 from tests.store.s3 import new_bucket
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -31,16 +32,10 @@ def _answer(_: Received) -> Completion:
     return Completion("```python\ndef task_func(*args):\n    return 1\n```")
 
 
-def _run(split: str, prompt: PromptConfig, store: Path = Path("none")) -> RecordedRun:
-    config = {"dataset": {"split": split}, "generation": {"prompt": prompt.model_dump(mode="json")}}
-    return find_run(_recorded(store, config), "r")
-
-
-def _recorded(store: Path, config: dict[str, object], **keys: str) -> Path:
-    (store / "runs").mkdir(parents=True, exist_ok=True)
-    record = {"run": "r", "started_at": "2026-11-21T10:00:00Z", "config": config, "artifacts": keys}
-    (store / "runs" / "r.json").write_text(json.dumps(record))
-    return store
+def _recorded(store: Path, split: str, prompt: dict[str, object], **keys: str) -> RecordedRun:
+    config = {"dataset": {"split": split}, "generation": {"prompt": prompt}}
+    write_record(open_store(store), "r", run="r", config=config, artifacts=keys)
+    return find_run(store, "r")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(prompt=prompts, form=st.sampled_from(FORMS), split=st.sampled_from(("complete", "instruct")))
 def test_the_template_tells_the_split_whatever_the_prompt(folder: Path, prompt, form, split):
     """Every form and every text around the task; rows of both splits are told as both."""
-    run = _run("complete", prompt, folder)
+    run = _recorded(folder, "complete", prompt.model_dump(mode="json"))
     template = template_sha256(split, form, prompt)
     assert asked_splits(run, [template, "of another version"]) == (split,)
     assert is_mismatched(run, [template]) is (split == "instruct")
@@ -110,21 +105,15 @@ def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: 
     asked = template_sha256("complete", "chat", PromptConfig())
     for name, templates in (("wrong", [asked, None]), ("replayed", [None, None])):
         store.publish("generation", name, pa.table({"template_sha": pa.array(templates, pa.string())}), settings={})
-        record = {
-            "run": name,
-            "started_at": "2026-11-21T10:00:00Z",
-            "config": {"dataset": {"split": "instruct"}},
-            "artifacts": {"generation": name},
-        }
-        store.write(f"runs/{name}.json", json.dumps(record).encode())
+        record = {"run": name, "started_at": "2026-11-21T10:00:00Z", "config": {"dataset": {"split": "instruct"}}}
+        store.write(f"runs/{name}.json", json.dumps(record | {"artifacts": {"generation": name}}).encode())
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
     assert [bool(split_mismatch(run)) for run in recorded_runs(store.location)] == [False, True]
 
 
 def test_a_lost_or_older_samples_table_says_nothing(folder: Path) -> None:
     """No traceback where the artifact is gone or was written without templates."""
-    config = {"dataset": {"split": "instruct"}, "generation": {"prompt": {"of": "another version"}}}
-    run = find_run(_recorded(folder, config, generation="k"), "r")
+    run = _recorded(folder, "instruct", {"of": "another version"}, generation="k")
     assert split_mismatch(run) == ""
     path = folder / "generation" / "k" / "part-0.parquet"
     path.parent.mkdir(parents=True)

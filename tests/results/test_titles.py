@@ -22,8 +22,9 @@ from bigcodeflow.results.formatting import disambiguated, fits, named_model, tit
     ],
 )
 def test_a_title_is_model_subset_and_split(model, title):
-    """No file stem, no name that a sweep made, and nothing that a terminal obeys."""
+    """No file stem, no name that a sweep made, and nothing that a terminal obeys; beneath its board without that."""
     assert title_of(model, "hard", "instruct") == title
+    assert without_board(f"{title} · raw", "hard · instruct") == f"{title} · raw".replace(" · hard · instruct", "")
 
 
 def test_details_stand_only_where_titles_are_shared():
@@ -71,11 +72,6 @@ def test_only_the_text_itself_or_its_elided_form_fits():
     assert not fits("gpt", "gpt-4o")
     assert not fits("…", "gpt-4o")
     assert not fits("gpt…pt", "gpt")
-
-
-def test_a_board_that_stands_above_is_left_out():
-    """What tells runs apart stays."""
-    assert without_board("a · hard · instruct · raw", "hard · instruct") == "a · raw"
 
 
 @pytest.mark.parametrize(

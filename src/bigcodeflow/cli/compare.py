@@ -15,9 +15,11 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.leaderboard.entries import N_TASKS
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.results import comparison as library
-from bigcodeflow.results.comparison import By, Comparison, open_runs
-from bigcodeflow.results.comparison.comparison import to_csv, to_json
+from bigcodeflow.results.comparison import comparison as library
+from bigcodeflow.results.comparison.common_tasks import By
+from bigcodeflow.results.comparison.comparison import Comparison, to_csv, to_json
+from bigcodeflow.results.comparison.pairs import Method
+from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables, to_markdown
 from bigcodeflow.results.planning import (
     MOST_SAMPLES,
@@ -82,7 +84,7 @@ def compare(
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
-    method = library.Method(seed=seed, rounds=rounds, mid_p=mid_p)
+    method = Method(seed=seed, rounds=rounds, mid_p=mid_p)
     found = library.compare(
         compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method
     )

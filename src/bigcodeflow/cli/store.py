@@ -15,7 +15,8 @@ from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove, removed_rows, totals
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import open_store
 
 

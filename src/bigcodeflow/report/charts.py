@@ -11,7 +11,7 @@ from bigcodeflow.core.display_text import elided
 
 Spec = dict[str, Any]
 
-#: More runs than that are told apart by position (a heat map), not by colour.
+#: Colours cannot distinguish more runs than that; a heat map shows them by position.
 MOST_COLOURS = 6
 _ROW_HEIGHT = 26
 _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
@@ -65,31 +65,24 @@ class RangePoint(TypedDict):
 def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str]) -> Spec:
     """A dot with a whisker for each point, one row a name in the given order; runs stand side by side in a row."""
     runs = list(dict.fromkeys(point["run"] for point in points))
-    several = len(runs) > 1 and len(names) < len(points)
+    row_height = _ROW_HEIGHT
     encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _SCORE_TOOLTIP}
-    if several:
+    if len(runs) > 1 and len(names) < len(points):
+        row_height = 8 + 9 * len(runs)
         encoding["yOffset"] = {"field": "place", "type": "ordinal", "sort": "ascending"}
         encoding["color"] = _nominal("run", runs, legend=_LEGEND)
-    return {
-        **_base([{**point, "place": runs.index(point["run"])} for point in points], title),
-        "height": len(names) * (_ROW_HEIGHT if not several else 8 + 9 * len(runs)),
-        "encoding": encoding,
-        "layer": _dots_with_whiskers(title, {"domain": [0, 100]}),
-    }
+    values = [{**point, "place": runs.index(point["run"])} for point in points]
+    layer = _dots_with_whiskers(title, {"domain": [0, 100]})
+    return _chart(values, title, height=len(names) * row_height, encoding=encoding, layer=layer)
 
 
 def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
     """A cell for each name and run, coloured and labelled by its score: for more runs than colours can tell apart."""
-    return {
-        **_base([{**point, "short": f"{point['value']:.0f}"} for point in points], title),
-        "height": len(runs) * _ROW_HEIGHT,
-        **_coloured_cells(
-            {"y": _nominal("run", runs, axis=_LABELS), "x": _nominal("name", names, axis=_TOP_LABELS)},
-            scale={"scheme": "teals", "domain": [0, 100]},
-            dark="datum.value > 55",
-            tooltip=_SCORE_TOOLTIP,
-        ),
-    }
+    values = [{**point, "short": f"{point['value']:.0f}"} for point in points]
+    places = {"y": _nominal("run", runs, axis=_LABELS), "x": _nominal("name", names, axis=_TOP_LABELS)}
+    layer = _coloured_cells({"scheme": "teals", "domain": [0, 100]}, dark="datum.value > 55")
+    encoding = {**places, "tooltip": _SCORE_TOOLTIP}
+    return _chart(values, title, height=len(runs) * _ROW_HEIGHT, encoding=encoding, layer=layer)
 
 
 def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
@@ -98,19 +91,19 @@ def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str
     A cell has row, column, value in points of 100, short (the text in the cell) and note.
     """
     most = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
-    return {
-        **_base(cells, title),
+    scale = {"scheme": "blueorange", "reverse": True, "domain": [-most, most]}
+    tooltip = [_nominal("row"), _nominal("column"), _number("value", title, "+.1f"), _nominal("note")]
+    places = {"y": _nominal("row", rows, axis=_LABELS), "x": _nominal("column", columns, axis=_TOP_LABELS)}
+    return _chart(
+        cells,
+        title,
         # As wide as it takes: twenty columns on a phone scroll in their frame instead of shrinking to nothing.
-        "width": {"step": 44},
-        "height": {"step": _ROW_HEIGHT},
-        "autosize": {"type": "pad"},
-        **_coloured_cells(
-            {"y": _nominal("row", rows, axis=_LABELS), "x": _nominal("column", columns, axis=_TOP_LABELS)},
-            scale={"scheme": "blueorange", "reverse": True, "domain": [-most, most]},
-            dark=f"abs(datum.value) > {0.6 * most:.3f}",
-            tooltip=[_nominal("row"), _nominal("column"), _number("value", title, "+.1f"), _nominal("note")],
-        ),
-    }
+        width={"step": 44},
+        height={"step": _ROW_HEIGHT},
+        autosize={"type": "pad"},
+        encoding={**places, "tooltip": tooltip},
+        layer=_coloured_cells(scale, dark=f"abs(datum.value) > {0.6 * most:.3f}"),
+    )
 
 
 def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
@@ -121,15 +114,15 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
     rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _ELIDED_PAIR})
     ends = (_number("low", "95 % from"), _number("high", "to"))
     tooltip = [_nominal("name"), _number("value", title), *ends, _nominal("note")]
-    layers = _dots_with_whiskers(title, {"zero": zero, "nice": True}, y=rows, tooltip=tooltip)
+    layer = _dots_with_whiskers(title, {"zero": zero, "nice": True}, y=rows, tooltip=tooltip)
     notes = list(dict.fromkeys(point["note"] for point in points))
     if zero and len(notes) > 1:
         note = _nominal("note", notes, legend=_LEGEND)
-        layers[0]["encoding"] |= {"color": note}
-        layers[1]["encoding"] |= {"color": note, "shape": note}
+        layer[0]["encoding"] |= {"color": note}
+        layer[1]["encoding"] |= {"color": note, "shape": note}
     if zero:
-        layers.append(_layer({"type": "rule", "strokeDash": [4, 3], "aria": False}, x={"datum": 0}))
-    return {**_base(points, title), "height": len(points) * _ROW_HEIGHT, "layer": layers}
+        layer.append(_layer({"type": "rule", "strokeDash": [4, 3], "aria": False}, x={"datum": 0}))
+    return _chart(points, title, height=len(points) * _ROW_HEIGHT, layer=layer)
 
 
 def stacked_shares(
@@ -137,82 +130,62 @@ def stacked_shares(
 ) -> Spec:
     """A bar a run, made of parts, both in the given order; a point has run, part, value in percent, and count."""
     order = {part: number for number, part in enumerate(parts)}
-    return {
-        **_base([{**point, "order": order[point["part"]]} for point in points], title),
-        "height": len(runs) * _ROW_HEIGHT,
-        "mark": {"type": "bar", "height": {"band": 0.72}},
-        "encoding": {
-            "y": _nominal("run", runs, axis=_LABELS),
-            "x": {"field": "value", **_PERCENT, "title": title},
-            "order": {"field": "order"},
-            "color": _nominal("part", parts, legend={"title": None, "orient": "bottom"}),
-            "tooltip": [
-                *map(_nominal, ("run", "part")),
-                _number("value", "share, %"),
-                _number("count", "samples", ",d"),
-            ],
-        },
+    encoding = {
+        "y": _nominal("run", runs, axis=_LABELS),
+        "x": {"field": "value", **_PERCENT, "title": title},
+        "order": {"field": "order"},
+        "color": _nominal("part", parts, legend={"title": None, "orient": "bottom"}),
+        "tooltip": [*map(_nominal, ("run", "part")), _number("value", "share, %"), _number("count", "samples", ",d")],
     }
+    values = [{**point, "order": order[point["part"]]} for point in points]
+    mark = {"type": "bar", "height": {"band": 0.72}}
+    return _chart(values, title, height=len(runs) * _ROW_HEIGHT, mark=mark, encoding=encoding)
 
 
 def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature."""
-    ticks = sorted({point["x"] for point in points})
-    return {
-        **_base(points, title),
-        "height": 260,
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": {"values": ticks, "grid": False}},
-            "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
-            "tooltip": [_number("x", x_title, "~g"), *_SCORE_TOOLTIP],
-        },
-        "layer": [
-            _standing_whiskers(title),
-            _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title)),
-        ],
+    axis = {"values": sorted({point["x"] for point in points}), "grid": False}
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": axis},
+        "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
+        "tooltip": [_number("x", x_title, "~g"), *_SCORE_TOOLTIP],
     }
+    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
+    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A named dot with a whisker for each run, over the amount ``x``."""
     value, name = _score_axis("value", title), {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}
-    return {
-        **_base([{**point, "short": elided(point["run"], _SHORT_NAME)} for point in points], title),
-        "height": 280,
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
-            "tooltip": [_number("x", x_title, ",.2f"), *_SCORE_TOOLTIP],
-        },
-        "layer": [
-            _standing_whiskers(title),
-            _layer(_DOT, y=value),
-            _layer(name, y=value, text={"field": "short"}),
-        ],
+    encoding = {
+        "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
+        "tooltip": [_number("x", x_title, ",.2f"), *_SCORE_TOOLTIP],
     }
+    point = {"type": "point", "filled": True, "size": 80}
+    layer = [_standing_whiskers(title), _layer(point, y=value), _layer(name, y=value, text={"field": "short"})]
+    values = [{**point, "short": elided(point["run"], _SHORT_NAME)} for point in points]
+    return _chart(values, title, height=280, encoding=encoding, layer=layer)
 
 
 def histogram(counts: Mapping[str, int], *, title: str, x_title: str) -> Spec:
     """A column for each name, in the given order, as high as its count."""
-    axis = {"labelAngle": 0, "labelOverlap": True}
-    return {
-        **_base([{"name": name, "count": count} for name, count in counts.items()], title),
-        "height": 220,
-        "mark": {"type": "bar"},
-        "encoding": {
-            "x": _nominal("name", list(counts), title=x_title, axis=axis),
-            "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
-            "tooltip": [{"field": "name", "title": x_title}, _number("count", title, ",d")],
-        },
+    encoding = {
+        "x": _nominal("name", list(counts), title=x_title, axis={"labelAngle": 0, "labelOverlap": True}),
+        "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
+        "tooltip": [{"field": "name", "title": x_title}, _number("count", title, ",d")],
     }
+    values = [{"name": name, "count": count} for name, count in counts.items()]
+    return _chart(values, title, height=220, mark={"type": "bar"}, encoding=encoding)
 
 
-def _base(values: Sequence[Any], title: str) -> Spec:
+def _chart(values: Sequence[Any], title: str, **parts: Any) -> Spec:
     return {
         "data": {"values": list(values)},
         "description": title,
         "params": [{"name": "nameLength", "value": _NAME_LENGTH}],
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},
+        **parts,
     }
 
 
@@ -229,12 +202,12 @@ def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
     ]
 
 
-def _coloured_cells(places: Spec, *, scale: Spec, dark: str, tooltip: list[Spec]) -> Spec:
-    """Cells coloured by value and labelled by short; ``dark`` tests whether a cell needs a white label."""
+def _coloured_cells(scale: Spec, *, dark: str) -> list[Spec]:
+    """Layers of cells coloured by value and labelled by short; ``dark`` tests whether a cell needs a white label."""
     colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
     label = {"condition": {"test": dark, "value": "#fff"}, "value": "#123"}
     text = _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label)
-    return {"encoding": {**places, "tooltip": tooltip}, "layer": [_layer({"type": "rect"}, color=colour), text]}
+    return [_layer({"type": "rect"}, color=colour), text]
 
 
 def _score_axis(field: str, title: str) -> Spec:

@@ -1,41 +1,34 @@
 """Sections that set runs, variants and traits of tasks beside one another, made from the runs' verdicts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Table
 from bigcodeflow.report import charts
 from bigcodeflow.report.charts import RangePoint, ScorePoint, Spec
-from bigcodeflow.report.overview import smallest_k
+from bigcodeflow.report.overview import Section, point_table, samples_link, score_point, slice_chart, smallest_k
 from bigcodeflow.report.runs import ReportedRun
-from bigcodeflow.report.sections import (
-    Section,
-    numbers,
-    point_table,
-    samples_link,
-    score_point,
-    slice_chart,
-)
-from bigcodeflow.results.comparison import By, ComparedRun, Comparison, Grid, Method, Pair, RunRef, compare, load_runs
-from bigcodeflow.results.comparison.common_tasks import slices_of
-from bigcodeflow.results.comparison.pairs import compare_pairs, pair_verdict
-from bigcodeflow.results.comparison.run_metrics import Score, rates_of, scores_of
+from bigcodeflow.results.comparison.common_tasks import By, slices_of
+from bigcodeflow.results.comparison.comparison import Comparison, compare
+from bigcodeflow.results.comparison.pairs import Method, Pair, compare_pairs, pair_verdict
+from bigcodeflow.results.comparison.run_metrics import Grid, rates_of, scores_of
+from bigcodeflow.results.comparison.run_selection import ComparedRun, RunRef, load_runs
 from bigcodeflow.results.comparison.text_tables import (
-    Names,
     added_ties,
-    behind_cells,
-    chance_cells,
-    difference_cells,
     grid_table,
     matrix_table,
     pair_name,
+    pair_table,
     points,
     rates_table,
     rating_cells,
     setting_value,
     short_names,
 )
+from bigcodeflow.results.formatting import numbers
 
 #: More pairs than that are drawn against the best run only; the table has all.
 MOST_PAIRS = 15
@@ -45,13 +38,9 @@ _FEWEST_TASKS = 5
 #: Slices that a report compares runs on; libraries are too many to be drawn.
 _COMPARED_BY = (By.subset, By.domain, By.libraries, By.length)
 _TRAITS = {By.subset: "{}", By.libraries: "libraries: {}", By.length: "prompt length, quarter {}"}
-_PAIR_COLUMNS: tuple[str | Column, ...] = (
-    "pair", "score", *numbers("difference, points", "95 % interval", "tasks", "better on", "p", "p (Holm)"), "verdict",
-)  # fmt: skip
-_HOW = (
-    "The difference of two runs on the same tasks, with its 95 % interval over tasks. Whether it is more than chance "
-    "is the word of the paired test: a run is better where p (Holm), which counts all pairs, is below 0.05."
-)
+_PAIR_COLUMNS = ("pair", "score", "difference", "95 % interval", "tasks", "better on", "p", "p (Holm)", "verdict")
+_SLICE_COLUMNS = ("slice", "pair", "difference", "95 % interval", "tasks", "better on", "p (Holm)", "verdict")
+_IN_POINTS = {"difference": "difference, points"}
 
 
 def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
@@ -102,7 +91,8 @@ def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section
             for name, task_ids in slices_of(every, by):
                 [score] = scores_of(run, task_ids, [k])
                 if score.n_tasks and len(task_ids) < len(every):
-                    drawn.append(_score_point(words.format(name), run.label, score))
+                    of = words.format(name)
+                    drawn.append(score_point(of, run.label, score.value, score.interval, score.n_tasks))
     if not drawn:
         return None
     names = list(dict.fromkeys(point["name"] for point in drawn))
@@ -116,65 +106,44 @@ def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section
 
 def variants(runs: Sequence[ReportedRun]) -> Section | None:
     """How far a run's variants and sanitizers differ on the same samples, for runs that have several."""
-    rows: list[Sequence[Any]] = []
+    tables = {}
     for run in runs:
         if len(run.kinds) > 1:
-            labels = {
-                f"{run.label} · {variant} · {sanitizer}": (variant, sanitizer) for variant, sanitizer in run.kinds
-            }
+            labels = {" · ".join((run.label, *kind)): kind for kind in run.kinds}
             kinds = load_runs([RunRef(run.recorded, label, *kind) for label, kind in labels.items()])
             tasks = [task_id for task_id in kinds[0].tasks if task_id not in run.recorded.excluded]
             pairs = compare_pairs(kinds, [("all", tasks)], kind="all", k=smallest_k([run]), method=Method())
             names = {label: ", ".join(kind) for label, kind in labels.items()}
-            rows += [(run.label, *row) for row in _pair_rows(pairs, names)]
+            tables[run.label] = pair_table(pairs, _PAIR_COLUMNS, names, headings=_IN_POINTS)
+    if not tables:
+        return None
+    rows = [(label, *row) for label, table in tables.items() for row in table.rows]
+    table = Table.of(["run", *next(iter(tables.values())).columns], rows)
     lead = (
         "The same answers judged in several ways. Calibrated less raw is what omitted imports and constants cost, "
         "robust less parity what the original's sanitizer loses. p (Holm) counts the pairs of one run."
     )
-    return Section("variants", "Variants", lead, Table.of(["run", *_PAIR_COLUMNS], rows)) if rows else None
+    return Section("variants", "Variants", lead, table)
 
 
 def _best_first(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    """By the share of samples that pass."""
-
-    def share(run: ComparedRun) -> float:
-        shares = [task.share for task in run.tasks.values() if task.n_judged]
-        return sum(shares) / len(shares) if shares else 0.0
-
-    return sorted(runs, key=lambda run: (-share(run), run.label))
-
-
-def _score_point(name: str, run: str, score: Score) -> ScorePoint:
-    return score_point(name, run, score.value, score.interval, score.n_tasks)
-
-
-def _pair_rows(pairs: Sequence[Pair], names: Names) -> list[Sequence[Any]]:
-    """Rows of a table of _PAIR_COLUMNS."""
-    return [
-        (
-            pair_name(pair, names),
-            f"pass@{pair.k}",
-            *difference_cells(pair),
-            *behind_cells(pair),
-            *chance_cells(pair),
-            _verdict(pair, names),
-        )
-        for pair in pairs
-    ]
-
-
-def _verdict(pair: Pair, names: Names) -> Cell | str:
-    return Cell(pair_verdict(pair, names), "good") if pair.significant else pair_verdict(pair)
+    """By the mean over tasks of the share of samples that pass."""
+    shares = {run.label: [task.share for task in run.tasks.values() if task.n_judged] for run in runs}
+    return sorted(runs, key=lambda run: (-fmean(shares[run.label] or [0.0]), run.label))
 
 
 def _differences(found: Comparison) -> Section:
     k, names = found.k[0], short_names(found)
     pairs = [pair for pair in found.pairs if pair.k == k]
-    lead = f"{_HOW} {len(found.task_ids):,} common tasks."
+    lead = (
+        "The difference of two runs on the same tasks, with its 95 % interval over tasks. The paired test decides "
+        "whether it is more than chance: a run is better where p (Holm), which counts all pairs, is below 0.05. "
+        f"{len(found.task_ids):,} common tasks."
+    )
     if len(pairs) > MOST_PAIRS and found.ranked:
         pairs = [pair for pair in pairs if found.best in (pair.first, pair.second)]
         lead += f" The chart has the pairs with {found.best}, whose score is the highest; the table has all."
-    table = Table.of(_PAIR_COLUMNS, _pair_rows(found.pairs, names), notes=found.notes)
+    table = pair_table(found.pairs, _PAIR_COLUMNS, names, notes=found.notes, headings=_IN_POINTS)
     chart = _whiskers([(pair_name(pair, names), pair) for pair in pairs], k)
     return Section("differences", "Differences", lead, table, chart)
 
@@ -247,30 +216,18 @@ def _ratings(found: Comparison) -> Iterator[Section]:
 def _slices(found: Comparison) -> Iterator[Section]:
     if not found.slices:
         return
-    names = short_names(found)
-    rows = [
-        (
-            f"{pair.slice_kind}: {pair.slice}",
-            pair_name(pair, names),
-            *difference_cells(pair),
-            *behind_cells(pair),
-            chance_cells(pair)[1],
-            _verdict(pair, names),
-        )
-        for pair in found.slices
-    ]
+    pairs = [replace(pair, slice=f"{pair.slice_kind}: {pair.slice}") for pair in found.slices]
     chart = None
     if len(found.runs) == 2:  # noqa: PLR2004 - the whiskers of several pairs would hide one another
-        large = [pair for pair in found.slices if pair.n_tasks >= min(_FEWEST_TASKS, len(found.task_ids))]
+        large = [pair for pair in pairs if pair.n_tasks >= min(_FEWEST_TASKS, len(found.task_ids))]
         shown = sorted(large, key=lambda pair: -pair.n_tasks)[:_MOST_SLICES]
-        chart = _whiskers([(f"{pair.slice_kind}: {pair.slice}", pair) for pair in large if pair in shown], found.k[0])
+        chart = _whiskers([(pair.slice, pair) for pair in large if pair in shown], found.k[0])
     lead = (
         f"Where the runs differ in pass@{found.k[0]}: by Hard, domain, number of libraries and prompt length, as far "
         "as asked for. Slices may overlap; those with fewer tasks have wider intervals. p (Holm) counts all slices of "
         "a kind."
     )
-    measured = numbers("difference, points", "95 % interval", "tasks", "better on", "p (Holm)")
-    table = Table.of(["slice", "pair", *measured, "verdict"], rows)
+    table = pair_table(pairs, _SLICE_COLUMNS, short_names(found), headings=_IN_POINTS)
     yield Section("differences-by-slice", "Differences by slice", lead, table, chart)
 
 
@@ -301,8 +258,9 @@ def _grid_curve(grid: Grid, k: int) -> Spec | None:
         line = ", ".join(named[:varied] + named[varied + 1 :]) or grid.model
         x = setting.values[varied]
         if isinstance(x, int | float):
-            scores = (_score_point(setting.label, line, score) for score in setting.scores if score.k == k)
-            drawn += [{**score, "x": float(x)} for score in scores]
+            [score] = [score for score in setting.scores if score.k == k]
+            point = score_point(setting.label, line, score.value, score.interval, score.n_tasks)
+            drawn.append({**point, "x": float(x)})
     return charts.curve(drawn, title=f"pass@{k}, %", x_title=grid.parameters[varied].replace("_", " "))
 
 

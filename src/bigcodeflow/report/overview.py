@@ -1,19 +1,23 @@
 """The overview's sections, made of the runs' metrics and of what their tables count."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from urllib.parse import urlencode
 
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.report import charts
-from bigcodeflow.report.charts import ScorePoint
+from bigcodeflow.report.charts import ScorePoint, Spec
 from bigcodeflow.report.runs import ReportedRun
-from bigcodeflow.report.sections import Section, numbers, point_table, samples_link, score_point, slice_chart
 from bigcodeflow.results.formatting import (
     identity,
     interval,
+    kind_of,
     notes,
+    numbers,
     overall,
     percent,
     score_of,
@@ -37,6 +41,45 @@ _USAGE_COLUMNS: tuple[str | Column, ...] = (
     *numbers("answers", "tokens sent", "tokens received", "of these reasoning", "cost, USD", "median answer, s"),
     *numbers("judging, CPU h", "run took"),
 )
+_NO_TABLE = Table((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the overview. The page writes every string as text, never as markup."""
+
+    name: str
+    """Place in the page; letters and hyphens only."""
+    title: str
+    lead: str
+    """A sentence or two that say how to read it."""
+    table: Table = _NO_TABLE
+    """Its notes are warnings, which stand above everything else."""
+    chart: Mapping[str, Any] | None = None
+    """A Vega-Lite specification; the table beneath it then opens on demand."""
+    board: str = ""
+    """Subset and split that it is about, where a report has several."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The section as the page reads it; a cell is text, or text with 'href' (a place in the page) and 'tone'."""
+        columns = [(one.heading, "number" if one.align == "right" else "text") for one in self.table.columns]
+        rows = [
+            [_cell_json(cell, text) for cell, text in zip(cells, texts, strict=True)]
+            for cells, texts in zip(self.table.rows, self.table.texts(), strict=True)
+        ]
+        own = {name: getattr(self, name) for name in ("name", "title", "lead", "chart", "board")}
+        return own | {"columns": columns, "rows": rows, "notes": self.table.notes}
+
+    def of_board(self, board: str) -> Self:
+        """The same section as one of those about a board."""
+        return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
+
+
+def _cell_json(cell: object, text: str) -> str | dict[str, str]:
+    if not isinstance(cell, Cell):
+        return text
+    more = {"text": text, "href": cell.href, "tone": cell.tone}
+    return {name: value for name, value in more.items() if value or name == "text"}
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
@@ -48,7 +91,7 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     ranks = ranked(runs)
     lead = "Share of tasks solved, with its 95 % interval over tasks."
     if len(runs) > 1:
-        lead += " Whether one run is better than another is the word of the paired test, see Differences."
+        lead += " The paired test decides whether one run is better than another, see Differences."
     rows = [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)]
     warnings = []
     for run in runs:
@@ -61,25 +104,18 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
 
 def records(runs: Sequence[ReportedRun]) -> Section:
     """Which record of the store each run is."""
-    rows = [
-        (
-            samples_link(run.label, run=run.recorded.record),
-            ", ".join(f"{variant}, {sanitizer}" for variant, sanitizer in run.kinds),
-            run.recorded.subset,
-            run.recorded.split,
-            f"{run.recorded.started_at:%Y-%m-%d %H:%M}",
-            run.recorded.run,
-            run.recorded.record,
-        )
-        for run in runs
-    ]
+    rows = []
+    for run in runs:
+        of = run.recorded
+        link, kinds = samples_link(run.label, run=of.record), ", ".join(map(", ".join, run.kinds))
+        rows.append((link, kinds, of.subset, of.split, f"{of.started_at:%Y-%m-%d %H:%M}", of.run, of.record))
     headings = ("run", "judged as", "subset", "split", "began, UTC", "name", "record")
     lead = "Where the numbers come from: the records of the store, which every command takes as names of runs."
     return Section("records", "Records", lead, Table.of(headings, rows))
 
 
 def tiles(run: ReportedRun) -> list[dict[str, str]]:
-    """What one run comes down to, as large figures with a line below each."""
+    """The main figures of one run, each with a line below it."""
     found = []
     for row in _lead_scores(run, smallest_k([run])):
         provisional = ", provisional" if _count(run, "infra_error_count", row) else ""
@@ -221,6 +257,33 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
     return Section("usage", "Tokens, cost and time", lead, table, chart)
 
 
+def samples_link(text: str, **filters: str) -> Cell:
+    """A cell that opens the samples that fit the filters: q (words), run, status, kind."""
+    return Cell(text, href=f"#{urlencode({'view': 'samples', **filters})}")
+
+
+def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:
+    """A score, a share in 0..1, for a chart; the ends are those of its 95 % interval, where there is one."""
+    low, high = (None if end is None else 100 * end for end in ends or (None, None))
+    return {"name": name, "run": run, "value": 100 * value, "low": low, "high": high, "tasks": n_tasks}
+
+
+def point_table(points: Sequence[ScorePoint]) -> Table:
+    """The points of a chart as the table beneath it."""
+    rows = []
+    for point in points:
+        ends = "" if point["low"] is None else f"{point['low']:.1f} to {point['high']:.1f}"
+        rows.append((point["name"], point["run"], f"{point['value']:.1f} %", ends, point["tasks"]))
+    return Table.of(["what", "run", *numbers("score", "95 % interval", "tasks")], rows)
+
+
+def slice_chart(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
+    """Scores on slices: dots with whiskers for as many runs as colours can tell apart, a heat map for more."""
+    if len(runs) > charts.MOST_COLOURS:
+        return charts.heat_map(points, title=title, names=names, runs=runs)
+    return charts.intervals(points, title=title, names=names)
+
+
 def smallest_k(runs: Sequence[ReportedRun]) -> int:
     """The k that charts show: of the scores that there are, pass@1 wherever a run has it."""
     return min((row["k"] for run in runs for row in run.of_lead("pass@k")), default=1)
@@ -239,8 +302,7 @@ def _point(name: str, run: str, row: Row) -> ScorePoint:
 
 def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]:
     """The run's pass@k of its first kind; those that no task can give are left out."""
-    rows = run.of_lead("pass@k", slice_kind)
-    return [row for row in rows if row["k"] == k and not math.isnan(row["value"])]
+    return [row for row in run.of_lead("pass@k", slice_kind) if row["k"] == k and not math.isnan(row["value"])]
 
 
 def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
@@ -266,9 +328,8 @@ def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
 
 
 def _count(run: ReportedRun, metric: str, row: Row) -> int:
-    kind = (row["variant"], row["sanitizer"])
-    found = (other for other in overall(run.metrics, metric) if (other["variant"], other["sanitizer"]) == kind)
-    return int(next((other["value"] for other in found), 0))
+    found = (other["value"] for other in overall(run.metrics, metric) if kind_of(other) == kind_of(row))
+    return int(next(found, 0))
 
 
 def _amount(value: float | None, *, shape: str = ",.0f", at_least: bool = False) -> str:

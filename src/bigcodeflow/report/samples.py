@@ -35,10 +35,10 @@ _FACTS = (
 )  # fmt: skip
 _TEXTS = ("prompt", "code_prompt", "canonical_solution", "test")
 
+#: What ``_TEXTS`` names, of one task.
 Texts = list[str | None]
-"""What ``_TEXTS`` names, of one task."""
+#: A task's samples, each with the texts that it was asked and judged with.
 Task = list[tuple[Row, Texts]]
-"""A task's samples, each with the texts that it was asked and judged with."""
 
 
 class TextLimit(NamedTuple):
@@ -111,7 +111,6 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
 def _by_task(
     connection: "DuckDBPyConnection", texts: Mapping[tuple[int, int, str], Texts], step: int
 ) -> Iterator[Task]:
-    """Every so many-th task with its samples."""
     rows = rows_from(connection.execute("SELECT * FROM explored WHERE task_index % $step = 0", {"step": step}))
     unknown: Texts = [None] * len(_TEXTS)
     for task, group in groupby(rows, key=itemgetter("task_index")):

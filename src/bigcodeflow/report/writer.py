@@ -14,10 +14,10 @@ import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.report import comparisons, overview
+from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, opened
 from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples, TextLimit, pack_samples
-from bigcodeflow.report.sections import Section
-from bigcodeflow.results.comparison import Comparison
+from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.models import rows_of
 from bigcodeflow.store import write_atomically
 
@@ -40,7 +40,7 @@ class WrittenReport(NamedTuple):
     text_limit: TextLimit
     """Texts of samples are cut to so many characters."""
     texts_were_cut: bool
-    """The size asked for more cutting than a report without a bound has."""
+    """The bound made them shorter than they are in a report without one."""
 
 
 def write_report(
@@ -48,16 +48,12 @@ def write_report(
     out: Path,
     *,
     comparison: Comparison | None = None,
-    sections: Sequence[Section] = (),
     max_bytes: int = MAX_BYTES,
 ) -> WrittenReport:
     """Write one self-contained HTML file about the runs, whole or not at all.
 
     It loads nothing from anywhere: scripts, styles, charts and every sample are inside. Texts of samples are cut until
     the file has at most ``max_bytes``. Without a comparison of these runs, those of a board are compared here.
-
-    Raises:
-        ArtifactError: no run, an artifact that is gone, or a file that cannot be written.
     """
     if not runs:
         raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
@@ -69,7 +65,7 @@ def write_report(
             "written_at": datetime.now(UTC).isoformat(timespec="minutes"),
             "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
             "runs": [_run(run) for run in runs],
-            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
+            "sections": [section.as_json() for section in _sections(runs, connection, comparison)],
             "tasks": {name: tasks[name] for name in ("task_id", "libs", "domains", "hard")},
             "limit": TEXT_LIMITS[0]._asdict(),
         }

@@ -1,7 +1,7 @@
 """From verdicts to what a run says: metrics, result files, the catalog and the summary."""
 
 from bigcodeflow.results.aggregation import GroundTruthFailure, aggregate, ground_truth_failures
-from bigcodeflow.results.catalog import CATALOG_NAME, rebuild_catalog
+from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
 from bigcodeflow.results.summary import render_summary
 

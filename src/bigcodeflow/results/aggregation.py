@@ -23,7 +23,6 @@ from bigcodeflow.results.statistics import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_SCORE_MODELS = ("task_slices", "task_counts", "task_scores")
 #: Scores of a task, from its samples, its passed samples and k. The thresholds are those of the paper's tables, but for
 #: 1.0, which is pass^k.
 _SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
@@ -79,7 +78,8 @@ def aggregate(
             "CREATE TEMP TABLE requested_k AS SELECT DISTINCT unnest($k::INTEGER[]) AS k", {"k": list(k)}
         )
         _create_quarantine(connection, quarantined, exclude=exclude_quarantined)
-        models.build(connection, _SCORE_MODELS)
+        for model in ("task_slices", "task_counts", "task_scores"):  # a later one reads an earlier one
+            connection.execute(f"CREATE TEMP TABLE {model} AS {models.sql_of(model)}")
         rows = [
             *_ground_truth_rows(connection),
             *(

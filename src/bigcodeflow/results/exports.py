@@ -28,9 +28,6 @@ def write_eval_results(
 
     A sample that was not judged keeps the status ``infra_error``, which the original does not know: written as a fail
     it would be indistinguishable from one.
-
-    Raises:
-        ArtifactError: a table cannot be read, a solution is missing, or there are no verdicts of that kind.
     """
     with models.sources(tasks=tasks, solutions=solutions, verdicts=verdicts) as connection:
         rows = models.rows_of(connection, "executed_samples", {"variant": variant, "sanitizer": sanitizer})
@@ -64,9 +61,6 @@ def write_pass_at_k(
     Keys: ``pass@1`` (and each further k reported), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
     ``failed_tasks``; ``infra_error_count`` only where samples were left unjudged, ``excluded_task_count`` only where
     quarantined tasks were left out of the scores. A score that no task can give is null.
-
-    Raises:
-        ArtifactError: the metrics have no row of that variant and sanitizer, or ground_truth cannot be read.
     """
     overall = [row for row in metrics.to_pylist() if row["slice_kind"] == "all"]
     ours = [row for row in overall if (row["variant"], row["sanitizer"]) == (variant, sanitizer)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.display_text import ELLIPSIS
+from bigcodeflow.core.table import Column
 from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.results.models import Row
 
@@ -119,14 +120,24 @@ def cause_line(trace: str) -> str:
     return exception_line(trace) or next(lines, "")
 
 
+def numbers(*headings: str) -> list[Column]:
+    """Columns that stand at the right."""
+    return [Column(heading, "right") for heading in headings]
+
+
 def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
     """Rows of one metric over all tasks."""
     return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
 
 
-def identity(row: Row) -> tuple[str, str, int]:
+def kind_of(row: Row) -> str:
+    """Variant and sanitizer."""
+    return f"{row['variant']}, {row['sanitizer']}"
+
+
+def identity(row: Row) -> tuple[str, int]:
     """What a score is of: variant, sanitizer and k."""
-    return row["variant"], row["sanitizer"], row["k"]
+    return kind_of(row), row["k"]
 
 
 def several_samples(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
@@ -162,12 +173,12 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
     for metric, counted in (("excluded_task_count", "left out of"), ("quarantined_task_count", "part of")):
         for row in overall(rows, metric):
             tasks = f"{row['value']:,.0f} of {row['n_tasks']:,} tasks {'is' if row['value'] == 1 else 'are'}"
-            scores = f"{counted} every score ({_kind(row)}){_other_score(rows, row)}"
+            scores = f"{counted} every score ({kind_of(row)}){_other_score(rows, row)}"
             yield f"Quarantine: {tasks} not reliable here and {scores}."
     for row in overall(rows, "flaky_count"):
-        again = next(other["value"] for other in overall(rows, "rerun_count") if _kind(other) == _kind(row))
+        again = next(other["value"] for other in overall(rows, "rerun_count") if kind_of(other) == kind_of(row))
         yield (
-            f"Reruns: {again:,.0f} of {row['n_samples']:,} samples ({_kind(row)}) were executed more than once; "
+            f"Reruns: {again:,.0f} of {row['n_samples']:,} samples ({kind_of(row)}) were executed more than once; "
             f"{row['value']:,.0f} of them came out differently and count as flaky."
         )
 
@@ -177,7 +188,7 @@ def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
     for row in overall(rows, "infra_error_count"):
         if row["value"]:
             yield (
-                f"{row['value']:,.0f} of {row['n_samples']:,} samples ({_kind(row)}) were not judged for reasons "
+                f"{row['value']:,.0f} of {row['n_samples']:,} samples ({kind_of(row)}) were not judged for reasons "
                 "outside the samples; the score is provisional: run again to judge them."
             )
 
@@ -191,12 +202,8 @@ def flaky_ground_truths(rows: Sequence[Row]) -> str:
 def _other_score(rows: Sequence[Row], row: Row) -> str:
     """The score that quarantined tasks make different: without them where they count, with them where they do not."""
     for metric, word in (("pass@k_unquarantined", "without"), ("pass@k_with_quarantined", "with")):
-        scores = [other for other in overall(rows, metric) if _kind(other) == _kind(row)]
+        scores = [other for other in overall(rows, metric) if kind_of(other) == kind_of(row)]
         if scores:
             texts = (f"pass@{score['k']} {score_of(score)}" for score in scores)
             return f"; {word} them: {', '.join(texts)}"
     return ""
-
-
-def _kind(row: Row) -> str:
-    return f"{row['variant']}, {row['sanitizer']}"

@@ -1,7 +1,7 @@
 """SQL models over Parquet files: each ``sql/*.sql`` holds one SELECT and becomes a view or table of its file's name."""
 
 import glob
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,12 +50,6 @@ def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
     """An in-memory database with ``views`` over the files; the same errors."""
     with database() as connection, views(connection, **paths):
         yield connection
-
-
-def build(connection: "DuckDBPyConnection", models: Sequence[str]) -> None:
-    """Make each model a table, in the given order, so that a later one can read an earlier one."""
-    for model in models:
-        connection.execute(f'CREATE TEMP TABLE "{model}" AS {sql_of(model)}')
 
 
 def rows_of(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, object] | None = None) -> list[Row]:

@@ -79,7 +79,7 @@ def tasks_needed(question: Question, difference: float, n_samples: float) -> int
 
 
 def samples_needed(question: Question, difference: float, n_tasks: int) -> int | None:
-    """The fewest samples of each of so many tasks; None where even MOST_SAMPLES do not do."""
+    """The fewest samples a task that find the difference on n_tasks tasks; None where MOST_SAMPLES are too few."""
     wanted = range(1, MOST_SAMPLES + 1)
     # More samples need fewer tasks: the numbers of tasks, negated, are in ascending order.
     fewest = bisect.bisect_left(wanted, -n_tasks, key=lambda n: -tasks_needed(question, difference, n))

@@ -9,17 +9,7 @@ from typing import Annotated, Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import (
-    AfterValidator,
-    AliasPath,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.generation import FORMS, template_sha256
@@ -49,7 +39,7 @@ class RecordedRun(BaseModel):
     store: Store
     run: str
     """Name that people gave the run; several records may share it."""
-    model: str = Field("", validate_default=True)
+    model: str
     """The model, as the original's file names state it."""
     started_at: _Utc
     finished_at: _Utc | None = None
@@ -59,13 +49,8 @@ class RecordedRun(BaseModel):
     quarantined: frozenset[str] = Field(frozenset(), validation_alias=AliasPath("quarantine", "tasks"))
     """Ids of its tasks that were known not to judge reliably when it was scored."""
     imported: dict[str, Any] = {}
-    """What an imported run was made of; empty for runs of here. What nobody knows of its evaluation is null in its
-    configuration."""
-
-    @field_validator("model", mode="after")
-    @classmethod
-    def _default_model(cls, model: str, info: ValidationInfo) -> str:
-        return model or str(info.data.get("run"))
+    """What an imported run was made of; empty for runs of this pipeline. What is not known of its evaluation is null in
+    its configuration."""
 
     @property
     def keys(self) -> Mapping[str, str]:
@@ -213,8 +198,10 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
 
 def _read(path: Path, store: Store) -> RecordedRun:
     try:
-        return RecordedRun.model_validate(json.loads(path.read_bytes()) | {"record": path.stem, "store": store})
-    except (OSError, ValueError, TypeError) as error:  # also JSON that is no object
+        content = json.loads(path.read_bytes())
+        own = {"record": path.stem, "store": store, "model": content.get("model") or content.get("run")}
+        return RecordedRun.model_validate(content | own)
+    except (OSError, ValueError, AttributeError) as error:  # also JSON that is no object
         raise ArtifactError(
             f"{path}: is not a run record ({' '.join(str(error).split())}): delete it, or run that run again"
         ) from error

@@ -136,11 +136,6 @@ def standard_error(scores: Sequence[float]) -> float | None:
     return math.sqrt(_squares(scores) / (len(scores) - 1) / len(scores))
 
 
-def normal_interval(mean: float, error: float) -> Interval:
-    """95 % interval mean ± z * error, clipped to 0..1."""
-    return Interval(max(0.0, mean - Z_95 * error), min(1.0, mean + Z_95 * error))
-
-
 def estimate(scores: Sequence[float]) -> Estimate:
     """Mean of per-task scores with its standard error and 95 % interval."""
     if not scores:
@@ -162,7 +157,8 @@ def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
     means = [(passed + 1) / (samples + 2) for samples, passed in counts]
     variances = (mean * (1 - mean) / (samples + 3) for mean, (samples, _) in zip(means, counts, strict=True))
     value, error = math.fsum(means) / len(means), math.sqrt(math.fsum(variances)) / len(means)
-    return Estimate(value, error, normal_interval(value, error), len(means))
+    ends = Interval(max(0.0, value - Z_95 * error), min(1.0, value + Z_95 * error))
+    return Estimate(value, error, ends, len(means))
 
 
 def _mean(scores: Sequence[float]) -> float:
@@ -171,6 +167,5 @@ def _mean(scores: Sequence[float]) -> float:
 
 
 def _squares(scores: Sequence[float]) -> float:
-    """Sum of squared distances from the mean."""
     mean = _mean(scores)
     return math.fsum((score - mean) ** 2 for score in scores)

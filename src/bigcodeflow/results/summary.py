@@ -16,7 +16,9 @@ from bigcodeflow.results.formatting import (
     flaky_ground_truths,
     identity,
     interval,
+    kind_of,
     notes,
+    numbers,
     overall,
     percent,
     score_of,
@@ -56,23 +58,17 @@ def render_summary(
 
 def _scores(rows: Sequence[Row], title: str) -> RenderableType:
     judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
-    provisional = {_kind(row) for row in overall(rows, "infra_error_count") if row["value"]}
+    provisional = {kind_of(row) for row in overall(rows, "infra_error_count") if row["value"]}
     scores = list(overall(rows, "pass@k"))
     if not scores:
         return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
-    cells = [
-        (
-            row["variant"],
-            row["sanitizer"],
-            f"pass@{row['k']}",
-            Cell(percent(row["value"]) + (" (provisional)" if _kind(row) in provisional else ""), "strong"),
-            interval(row),
-            score_of(judgeable.get(identity(row))),
-        )
-        for row in scores
-    ]
+    cells = []
+    for row in scores:
+        value = Cell(percent(row["value"]) + (" (provisional)" if kind_of(row) in provisional else ""), "strong")
+        other = score_of(judgeable.get(identity(row)))
+        cells.append((row["variant"], row["sanitizer"], f"pass@{row['k']}", value, interval(row), other))
     headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
-    headings += [Column(heading, "right") for heading in ("value", "95 % interval", "judgeable")]
+    headings += numbers("value", "95 % interval", "judgeable")
     title = f"{title}: {scores[-1]['n_samples']:,} samples of {scores[-1]['n_tasks']:,} tasks"
     return Table.of(headings, cells, title=title)
 
@@ -81,18 +77,19 @@ def _ground_truths(rate: Row, rows: Sequence[Row], failures: Sequence[GroundTrut
     if math.isnan(rate["value"]):
         return Text("Ground truths: none", style="yellow")
     passed = round(rate["value"] * rate["n_tasks"])
-    line = f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])})"
-    line += flaky_ground_truths(rows)
+    line = (
+        f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])}){flaky_ground_truths(rows)}"
+    )
     if failures:
-        named = [f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_NAMED]]
-        rest = len(failures) - len(named)
-        line += "; not judgeable here: " + ", ".join(named) + (f" and {rest:,} more" if rest else "")
+        named = ", ".join(f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_NAMED])
+        rest = len(failures) - _MOST_NAMED
+        line += f"; not judgeable here: {named}" + (f" and {rest:,} more" if rest > 0 else "")
     return Text(line, style="green" if rate["value"] == 1 else "yellow")
 
 
 def _several_samples(rows: Sequence[Row]) -> Table:
     scores = list(several_samples(rows))
-    cells = {(name, _kind(row)): f"{percent(row['value'])}  {interval(row)}" for name, row in scores}
+    cells = {(name, kind_of(row)): f"{percent(row['value'])}  {interval(row)}" for name, row in scores}
     return _by_kind("Several samples a task", "metric", list(dict.fromkeys(name for name, _ in scores)), cells)
 
 
@@ -100,7 +97,7 @@ def _by_domain(rows: Sequence[Row]) -> Table:
     scores = [row for row in rows if row["slice_kind"] == "domain" and row["metric"] == "pass@k"]
     k = min((row["k"] for row in scores), default=1)
     scores = [row for row in scores if row["k"] == k]
-    cells = {(row["slice"], _kind(row)): f"{percent(row['value'])}  {interval(row)}" for row in scores}
+    cells = {(row["slice"], kind_of(row)): f"{percent(row['value'])}  {interval(row)}" for row in scores}
     n_tasks = {row["slice"]: row["n_tasks"] for row in sorted(scores, key=itemgetter("slice"))}
     table = _by_kind(f"pass@{k} by domain", "domain", list(n_tasks), cells)
     with_tasks = [[*row, number] for row, number in zip(table.rows, n_tasks.values(), strict=True)]
@@ -111,23 +108,18 @@ def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> Table:
     ours = [row for row in rows if row["slice_kind"] == slice_kind]
     totals: Counter[str] = Counter()
     # A kind of sample that never failed so has no row of its own.
-    kinds = {_kind(row) for row in overall(rows, "sample_count")} if ours else set()
+    kinds = {kind_of(row) for row in overall(rows, "sample_count")} if ours else set()
     cells = dict.fromkeys(itertools.product({row["slice"] for row in ours}, kinds), "0")
     for row in ours:
         if row["metric"] == "sample_count":
             totals[row["slice"]] += row["value"]
             share = percent(row["value"] / row["n_samples"])
-            cells[row["slice"], _kind(row)] = f"{row['value']:,.0f}  {share}"
+            cells[row["slice"], kind_of(row)] = f"{row['value']:,.0f}  {share}"
     names = sorted(totals, key=lambda name: (-totals[name], name))
     return _by_kind(title, slice_kind.replace("_", " "), names[:_MOST_NAMED], cells)
 
 
-def _by_kind(title: str, heading: str, names: Sequence[str], cells: dict[tuple[str, tuple[str, str]], str]) -> Table:
-    """One row a name, one column a variant and sanitizer."""
+def _by_kind(title: str, heading: str, names: Sequence[str], cells: dict[tuple[str, str], str]) -> Table:
     kinds = sorted({kind for _, kind in cells})
     rows = [[name.replace("_", " "), *(cells.get((name, kind), "") for kind in kinds)] for name in names]
-    return Table.of((heading, *(Column(", ".join(kind), "right") for kind in kinds)), rows, title=title)
-
-
-def _kind(row: Row) -> tuple[str, str]:
-    return row["variant"], row["sanitizer"]
+    return Table.of((heading, *numbers(*kinds)), rows, title=title)

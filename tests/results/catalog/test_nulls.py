@@ -8,8 +8,9 @@ import pytest
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, SamplesConfig
 from bigcodeflow.generation import load_samples
-from bigcodeflow.results.catalog import rebuild_catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
 from tests.results.catalog.stored import VIEWS, ask, publish, record
+from tests.results.conftest import Tables
 from tests.results.test_importing import TASKS as STARTER_TASKS
 from tests.results.test_importing import entry, scores, take_in, write
 
@@ -24,11 +25,11 @@ def not_numbers(value):
 
 
 @pytest.fixture
-def catalog(store, tmp_path, tables_in):
+def catalog(store, tmp_path):
     """Imported runs with and without ground truths, starter answers, several samples a task, a provisional run of
     which no sample was judged, and verdicts with NaN as an import of an earlier version wrote them."""
     view = {"split": "complete", "subset": "hard"}
-    several, unjudged, older = (tables_in(tmp_path / name) for name in ("several", "unjudged", "older"))
+    several, unjudged, older = (Tables(tmp_path / name) for name in ("several", "unjudged", "older"))
     for index in range(3):
         several.task(f"Demo/{index}", domains=["Math"])
         for sample in range(4):

@@ -5,7 +5,8 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.results.catalog import describe_catalog, rebuild_catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.results.catalog.description import describe_catalog
 from tests.conftest import ROOT
 from tests.results.catalog.stored import VIEWS, ask, publish, record
 
@@ -62,18 +63,13 @@ class TestQuestions:
             ("first", 3, 2, 1, 1, 1, 0.3, None, 12, 2.0, 5, 5.0, 1800.0),
         ]
 
-    def test_answers_and_programs_are_found_by_run(self, catalog):
-        """The texts are read from the files of the run that is asked for."""
+    def test_answers_programs_and_slices_are_found_by_run(self, catalog):
+        """The texts are read from the files of the run; scores by domain are in one view with all the others."""
         assert ask(catalog, "SELECT count(*) FROM samples WHERE run = 'first' AND model = 'first'") == [(3,)]
         assert ask(catalog, "SELECT max(solution) FROM solutions WHERE run = 'first'") == [("solution 3",)]
-
-    def test_metrics_hold_slices(self, catalog):
-        """Scores by domain and library are in one view with all the others."""
-        question = (
-            "SELECT slice, value FROM metrics WHERE run = 'first' AND metric = 'pass@k' AND slice_kind = 'domain'"
-        )
-        [(domain, value)] = ask(catalog, question)
-        assert (domain, value) == ("Math", 2 / 3)
+        wanted = "run = 'first' AND metric = 'pass@k' AND slice_kind = 'domain'"
+        assert ask(catalog, f"SELECT slice, value FROM metrics WHERE {wanted}") == [("Math", 2 / 3)]
+        assert ask(catalog, "SELECT provisional FROM pass_at_k WHERE run = 'first'") == [(True,)]
 
 
 class TestDescriptions:
@@ -90,12 +86,9 @@ class TestDescriptions:
     def test_a_column_means_what_it_means_in_its_own_view(self, store):
         """Columns of one name in two stages are told apart."""
         views = {view.name: view for view in describe_catalog(rebuild_catalog(store.root))[0]}
-        meanings = {
-            name: {column.name: column.meaning for column in views[name].columns}["attempts"]
-            for name in ("samples", "verdicts")
-        }
-        assert meanings["samples"].startswith("requests made")
-        assert meanings["verdicts"].startswith("executions that")
+        for name, beginning in (("samples", "requests made"), ("verdicts", "executions that")):
+            meanings = {column.name: column.meaning for column in views[name].columns}
+            assert meanings["attempts"].startswith(beginning)
 
     def test_the_documentation_names_every_view(self):
         """docs/formats.md has a row for each of them."""

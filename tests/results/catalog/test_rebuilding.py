@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.catalog import LeftOut, describe_catalog, rebuild_catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.results.catalog.description import LeftOut, describe_catalog
 from tests.results.catalog.stored import ask, publish, record
 
 
@@ -40,8 +41,8 @@ def test_rebuilding_at_once_leaves_one_whole_catalog(store, three_tasks):
 def test_what_a_killed_rebuild_left_is_cleared_away(store):
     """The next rebuild removes its database, log and spilled data."""
     store.root.mkdir(parents=True)
-    (store.root / ".results.duckdb.0.tmp").write_bytes(b"half")
-    (store.root / ".results.duckdb.0.tmp.wal").write_bytes(b"half")
+    for name in (".results.duckdb.0.tmp", ".results.duckdb.0.tmp.wal"):
+        (store.root / name).write_bytes(b"half")
     (store.root / ".results.duckdb.0.tmp.spill").mkdir()
     rebuild_catalog(store.root)
     assert not list(store.root.glob("*.tmp*")) + list(store.root.glob(".*.tmp*"))
@@ -60,6 +61,10 @@ def test_a_broken_run_record_is_named(store, content):
     assert catalog.read_bytes() == before
 
 
+def remove_table(folder):
+    (folder / "part-0.parquet").unlink()
+
+
 class TestLeftOut:
     """What is gone or damaged is missed by name, and nothing else suffers."""
 
@@ -67,11 +72,11 @@ class TestLeftOut:
     def two(self, store, three_tasks):
         return {name: publish(store, three_tasks, name) for name in ("first", "second")}
 
-    @pytest.mark.parametrize("stage", ["dataset", "aggregation"])
-    def test_a_run_whose_artifact_is_gone_is_left_out(self, store, two, stage, caplog):
-        """Every view goes on with the other run; a warning says how to find out more, and the table names it."""
+    @pytest.mark.parametrize(("stage", "remove"), [("dataset", shutil.rmtree), ("execution", remove_table)])
+    def test_a_run_whose_artifact_is_gone_is_left_out(self, store, two, stage, remove, caplog):
+        """Also one that was copied in part: every view goes on with the other run, a warning and the table tell of it."""
         key = two["first"][stage]
-        shutil.rmtree(store.folder(stage, key))
+        remove(store.folder(stage, key))
         catalog = rebuild_catalog(store.root)
         for view in ("runs", "pass_at_k", "solve_rate", "verdicts", "solutions", "failures", "metrics", "costs"):
             assert ask(catalog, f"SELECT DISTINCT run FROM {view}") == [("second",)]
@@ -80,11 +85,6 @@ class TestLeftOut:
         assert warned.levelno == logging.WARNING
         assert "leaves out 1 recorded run" in warned.getMessage()
         assert f"bigcodeflow catalog --store {store.root}" in warned.getMessage()
-
-    def test_a_manifest_without_its_table_is_gone(self, store, two):
-        """A folder that was copied in part is no artifact."""
-        (store.folder("execution", two["first"]["execution"]) / "part-0.parquet").unlink()
-        assert ask(rebuild_catalog(store.root), "SELECT run FROM runs") == [("second",)]
 
     @pytest.mark.parametrize("stage", ["sanitizing", "execution"])
     def test_a_run_whose_artifact_is_damaged_is_left_out(self, store, two, stage):
@@ -157,16 +157,10 @@ class TestCarriedOver:
         store.publish("execution", keys["execution"], passing, settings={})
         assert self.counts(store) == [(3, 3)]
 
-    def test_a_new_run_joins_the_others(self, store, three_tasks):
-        """Counts of old and new artifacts stand side by side."""
-        publish(store, three_tasks, "first")
-        self.counts(store)
-        publish(store, three_tasks, "second")
-        assert self.counts(store) == [(4, 6)]
-
-    def test_deleted_artifacts_are_forgotten(self, store, three_tasks):
-        """With its record and its folders a run is gone from the counts."""
+    def test_new_runs_join_and_deleted_artifacts_are_forgotten(self, store, three_tasks):
+        """Counts of old and new artifacts stand side by side; with its record and its folders a run is gone from them."""
         keys = publish(store, three_tasks, "first")
+        assert self.counts(store) == [(2, 3)]
         publish(store, three_tasks, "second")
         assert self.counts(store) == [(4, 6)]
         (store.root / "runs" / "first-20261121.json").unlink()

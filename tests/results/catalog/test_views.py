@@ -7,8 +7,9 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.results.catalog import rebuild_catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
 from tests.results.catalog.stored import VIEWS, ask, publish, record
+from tests.results.conftest import recorded_files
 
 
 def test_an_empty_store_has_an_empty_catalog(store):
@@ -27,16 +28,11 @@ def test_stage_views_hold_every_artifact_with_its_key(store, three_tasks):
     assert sorted(found) == sorted((key["dataset"], 3) for key in keys)
 
 
-def test_lists_and_structs_keep_their_types(store, three_tasks):
-    """Nested columns come through the view as in the Parquet file."""
-    publish(store, three_tasks)
-    [(domains,)] = ask(rebuild_catalog(store.root), "SELECT domains FROM dataset WHERE task_id = 'Demo/10'")
-    assert domains == ["Math", "Network"]
-
-
-def test_unfinished_work_is_not_seen(store, three_tasks):
-    """A folder without a manifest is no artifact."""
+def test_lists_keep_their_types_and_unfinished_work_is_not_seen(store, three_tasks):
+    """Nested columns come through the view as in the Parquet file; a folder without a manifest is no artifact."""
     keys = publish(store, three_tasks)
+    question = "SELECT domains FROM dataset WHERE task_id = 'Demo/10'"
+    assert ask(rebuild_catalog(store.root), question) == [(["Math", "Network"],)]
     (store.folder("dataset", keys["dataset"]) / "manifest.json").unlink()
     assert ask(rebuild_catalog(store.root), "SELECT count(*) FROM dataset") == [(0,)]
 
@@ -46,23 +42,17 @@ def test_an_older_artifact_without_a_column_is_still_read(store, three_tasks):
     publish(store, three_tasks)
     older = three_tasks.table("verdicts").drop_columns(["flaky", "exit"])
     store.publish("execution", "0" * 64, older, settings={})
-    found = ask(
-        rebuild_catalog(store.root), f"SELECT count(*), count(exit) FROM execution WHERE artifact = '{'0' * 64}'"
-    )
-    assert found == [(3, 0)]
+    question = f"SELECT count(*), count(exit) FROM execution WHERE artifact = '{'0' * 64}'"
+    assert ask(rebuild_catalog(store.root), question) == [(3, 0)]
 
 
 def test_runs_have_times_in_utc_and_their_keys(store, three_tasks):
     """A record becomes one row; times are UTC; stages that it did not reach are null."""
     keys = publish(store, three_tasks)
-    [row] = ask(
-        rebuild_catalog(store.root),
-        "SELECT record, run, started_at::VARCHAR, finished_at::VARCHAR, config->>'name', execution_key, generation_key "
-        "FROM runs",
-    )
-    assert row == (
-        "first-20261121", "first", "2026-11-21 09:00:00", "2026-11-21 09:30:00", "first", keys["execution"], None
-    )  # fmt: skip
+    columns = "record, run, started_at::VARCHAR, finished_at::VARCHAR, config->>'name', execution_key, generation_key"
+    times = ("2026-11-21 09:00:00", "2026-11-21 09:30:00")
+    expected = ("first-20261121", "first", *times, "first", keys["execution"], None)
+    assert ask(rebuild_catalog(store.root), f"SELECT {columns} FROM runs") == [expected]
 
 
 def test_verdicts_belong_to_their_run(store, three_tasks):
@@ -110,21 +100,12 @@ def test_pass_at_k_shows_both_scores_and_what_limits_them(store, three_tasks):
     ]
 
 
-def test_a_run_with_unjudged_samples_is_provisional(store, tables):
-    """The view marks a score that lacks samples."""
-    tables.task("Demo/1")
-    tables.sample("Demo/1", "infra_error")
-    publish(store, tables)
-    assert ask(rebuild_catalog(store.root), "SELECT provisional FROM pass_at_k") == [(True,)]
-
-
 @pytest.mark.real_data
 @pytest.mark.parametrize("model", ["gemma-3-4b-it", "qwen2.5-coder-7b-instruct"])
 def test_recorded_results_come_out_to_the_last_digit(reference_data, store, tables, model):
     """pass@k is the recorded one and the metrics table's; solve rates are those of a plain count of the file's rows."""
-    [path] = (reference_data / "samples" / model).glob("*_eval_results.json.gz")
+    path, recorded, _ = recorded_files(reference_data, model)
     results = json.loads(gzip.decompress(path.read_bytes()))["eval"]
-    recorded = json.loads(path.with_name(path.name.replace("eval_results.json.gz", "pass_at_k.json")).read_text())
     for task_id, samples in results.items():
         tables.task(task_id, ground_truth="fail" if task_id in recorded["failed_tasks"] else "pass")
         for index, sample in enumerate(samples):

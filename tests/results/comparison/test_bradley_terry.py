@@ -81,16 +81,14 @@ def test_a_model_that_wins_everything_has_a_finite_rating():
         found = rated([[1.0] * 30, [0.0] * 30, [1.0, 0.0] * 15][:models], ties=ties, rounds=20)
         assert [row.rank for row in found.rows] == [1, models, 2][:models]
         assert all(math.isfinite(end) for row in found.rows for end in (row.rating, *row.interval))
-        assert found.regularised
-        assert found.regularised_rounds
+        assert (found.regularised, found.regularised_rounds) == (True, True)
 
 
 def test_half_ties_link_models_that_never_lost():
     """Between the one that solves all and the one that solves none, a third that ties with both makes ratings finite."""
     found = rated([[1.0] * 30, [0.0] * 30, [1.0, 0.0] * 15], ties="half", rounds=20)
     assert [row.rank for row in found.rows] == [1, 3, 2]
-    assert not found.regularised
-    assert not found.regularised_rounds
+    assert (found.regularised, found.regularised_rounds) == (False, False)
 
 
 def test_equal_models_rate_equally():
@@ -102,19 +100,15 @@ def test_equal_models_rate_equally():
 
 
 def test_ties_are_half_a_win_or_no_match():
-    """60 tasks tied, 30 to 10 for the first: 60 to 40 with ties as half, 30 to 10 without them."""
+    """60 tasks tied, 30 to 10 for the first: 60 to 40 with ties as half, 30 to 10 without; so do shares of samples."""
     first = [1.0] * 60 + [1.0] * 30 + [0.0] * 10
     second = [1.0] * 60 + [0.0] * 30 + [1.0] * 10
     half = rated([first, second], ties="half", rounds=10).rows
     excluded = rated([first, second], ties="excluded", rounds=10).rows
     assert half[0].rating - half[1].rating == pytest.approx(400 * math.log10(60 / 40))
-    assert excluded[0].rating - excluded[1].rating == pytest.approx(400 * math.log10(3))
-
-
-def test_several_samples_count_by_shares():
-    """Shares 0.75 and 0.5 on one task: 0.375 wins, 0.125 losses, half a match tied."""
-    found = rated([[0.75], [0.5]], ties="excluded", rounds=5).rows
-    assert found[0].rating - found[1].rating == pytest.approx(400 * math.log10(3))
+    shares = rated([[0.75], [0.5]], ties="excluded", rounds=5).rows  # 0.375 wins, 0.125 losses, half a match tied
+    for first, second in (excluded, shares):
+        assert first.rating - second.rating == pytest.approx(400 * math.log10(3))
 
 
 def test_intervals_follow_the_number_of_tasks():

@@ -3,32 +3,19 @@
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
-from bigcodeflow.cli.console import out
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.comparison.paired_tests import mcnemar
 
 
 @pytest.fixture
-def call(runs, monkeypatch):
-    """Calls the command on the store; what it prints comes back."""
-    monkeypatch.setattr(out, "width", 220)
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(compare)
-
-    def run(*arguments):
-        done = CliRunner().invoke(app, [*arguments, "--store", str(runs.root), "--rounds", "200"])
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    return run
+def call(command):
+    """Compares runs in a wide terminal."""
+    return partial(command, compare, 220, "--rounds", "200")
 
 
 @pytest.fixture
@@ -43,12 +30,10 @@ def three(runs, outcomes):
 def test_tables_state_intervals_and_plain_words(call, three):
     """Each pair has its difference, interval, p and a verdict in words; three runs also a matrix and ratings."""
     shown = call("good", "fair", "poor", "--all")
-    assert "#1 is better" in shown
-    assert "+100.0 *" in shown
+    ratings = ("Bradley-Terry ratings, ties as half", "Bradley-Terry ratings, ties left out")
+    for text in ("#1 is better", "+100.0 *", "95 % interval", *ratings):
+        assert text in shown
     assert "+50.0 *" not in shown  # p = 0.031 alone, 0.062 among three pairs
-    assert "95 % interval" in shown
-    assert "Bradley-Terry ratings, ties as half" in shown
-    assert "Bradley-Terry ratings, ties left out" in shown
 
 
 def test_pairs_that_chance_explains_are_called_so(call, runs, outcomes):
@@ -64,9 +49,11 @@ def test_temperatures_of_one_model_are_set_beside_scores(call, three):
     assert shown.index("#1") < shown.index("#3") < shown.index("#2")
 
 
-def test_task_lists_come_when_asked_for(call, three):
-    """--tasks lists the ids that only one run solves, and those that none or all do."""
-    assert "Solved by #1, not by #2: 6" in call("good", "fair", "--tasks")
+def test_task_lists_and_slices_come_when_asked_for(call, three):
+    """--tasks lists the ids that only one run solves; each kind of slice, --by may be repeated, is a table of its own."""
+    shown = call("good", "fair", "--tasks", "--by", "subset", "--by", "libraries")
+    for title in ("Solved by #1, not by #2: 6", "pass@1 by subset", "pass@1 by libraries"):
+        assert title in shown
     assert "Solved by #1" not in call("good", "fair")
 
 
@@ -102,13 +89,6 @@ def test_markdown_has_the_notes_and_the_same_tables(call, runs, outcomes):
     assert text.startswith("> Warning: 1 samples of a · full · complete were not judged")
     table = text.partition("### Differences")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
     assert {line.count("|") for line in table} == {6}
-
-
-def test_several_kinds_of_slices_can_be_asked_for(call, three):
-    """--by may be repeated; each kind is a table of its own."""
-    shown = call("good", "poor", "--by", "subset", "--by", "libraries")
-    assert "pass@1 by subset" in shown
-    assert "pass@1 by libraries" in shown
 
 
 @pytest.mark.parametrize("k", ["", "one", "0", "1,-5"])

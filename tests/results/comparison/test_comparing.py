@@ -7,9 +7,12 @@ import math
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.comparison import By, Method, open_runs
+from bigcodeflow.results.comparison.common_tasks import By
 from bigcodeflow.results.comparison.paired_tests import mcnemar, mean_interval, score_interval
+from bigcodeflow.results.comparison.pairs import Method
+from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables
+from tests.results.conftest import recorded_files
 
 QUICK = Method(rounds=200)
 TEN = [f"Demo/{number}" for number in range(10)]
@@ -64,7 +67,7 @@ def test_unjudged_samples_leave_the_pair_and_are_told(runs, outcomes):
 
 def test_runs_are_restricted_to_common_tasks(runs, outcomes):
     """Tasks that one run lacks, and tasks of another test text, are left out, and both is said."""
-    runs.add("a", outcomes("++++"), tests={"Demo/1": "an older test"})
+    runs.add("a", outcomes("++++"), facts={"Demo/1": {"test": "an older test"}})
     runs.add("b", outcomes("---"))
     found = runs.compare("a", "b", method=QUICK)
     assert found.task_ids == ("Demo/0", "Demo/2")
@@ -73,20 +76,16 @@ def test_runs_are_restricted_to_common_tasks(runs, outcomes):
 
 
 @pytest.mark.parametrize(
-    ("statuses", "split", "problem"),
+    ("task_id", "split", "problem"),
     [
-        ({"Other/1": "pass"}, "complete", r"no task in common.*a · full · complete 2, b · full · complete 1"),
-        (
-            {"Demo/0": "pass"},
-            "instruct",
-            "a · full · complete answers complete prompts, b · full · instruct instruct ones",
-        ),
+        ("Other/1", "complete", r"no task in common.*a · full · complete 2, b · full · complete 1"),
+        ("Demo/0", "instruct", "a · full · complete answers complete prompts, b · full · instruct instruct ones"),
     ],
 )
-def test_runs_without_common_tasks_or_of_two_splits_are_refused(runs, outcomes, statuses, split, problem):
+def test_runs_without_common_tasks_or_of_two_splits_are_refused(runs, outcomes, task_id, split, problem):
     """Other tasks, and other prompts, are different questions."""
     runs.add("a", outcomes("++"))
-    runs.add("b", statuses, split=split)
+    runs.add("b", {task_id: "pass"}, split=split)
     with pytest.raises(ArtifactError, match=problem):
         runs.compare("a", "b")
 
@@ -95,27 +94,16 @@ def test_what_else_differs_is_said(runs, outcomes):
     """Another environment, harness or limit may explain a difference, so each is named with both values."""
     runs.add("a", outcomes("+-"), settings={"harness_version": 2, "limits": {"time_seconds": 240.0, "disk_mib": 64}})
     settings = {"harness_version": 1, "limits": {"time_seconds": 10.0, "disk_mib": 64}}
-    runs.add("b", outcomes("-+"), settings=settings, environment="f" * 64)
-    notes = runs.compare("a", "b", method=QUICK).notes
-    assert any(
-        "different environments: a · full · complete: eeeeeeeeeeee; b · full · complete: ffffffffffff" in note
-        for note in notes
-    )
-    assert any("harness versions: a · full · complete: 2; b · full · complete: 1" in note for note in notes)
-    assert any("limits, time_seconds: a · full · complete: 240.0; b · full · complete: 10.0" in note for note in notes)
-    assert not any("disk_mib" in note for note in notes)
-
-
-def test_a_run_without_manifest_is_of_unknown_harness(runs, outcomes):
-    """A manifest that is gone costs a warning, not the comparison."""
-    runs.add("a", outcomes("+-"))
-    runs.add("b", outcomes("-+"))
+    runs.add("b", outcomes("-+"), settings=settings, judged=[{"environment_sha": "f" * 64}] * 2)
+    notes = "".join(runs.compare("a", "b", method=QUICK).notes).replace(" · full · complete", "")
+    assert "different environments: a: eeeeeeeeeeee; b: ffffffffffff" in notes
+    assert "harness versions: a: 2; b: 1" in notes
+    assert "limits, time_seconds: a: 240.0; b: 10.0" in notes
+    assert "disk_mib" not in notes
     [run, _] = open_runs(runs.root, ["b", "a"])
-    run.recorded.path("execution").with_name("manifest.json").unlink()
-    assert any(
-        "harness versions: a · full · complete: 2; b · full · complete: unknown" in note
-        for note in runs.compare("a", "b", method=QUICK).notes
-    )
+    run.recorded.path("execution").with_name("manifest.json").unlink()  # costs a warning, not the comparison
+    [*_, note] = [note for note in runs.compare("a", "b", method=QUICK).notes if "harness versions" in note]
+    assert note.endswith("b · full · complete: unknown.")
 
 
 def test_calibrated_and_raw_of_one_run_can_be_compared(runs, outcomes):
@@ -219,15 +207,12 @@ def test_usage_is_summed_and_unknown_stays_unknown(runs, outcomes):
         {**row, "task_id": "Demo/0", "finish_reason": "refusal", "prompt_tokens": 10, "completion_tokens": 5},
         {**row, "task_id": "Demo/1", "finish_reason": "stop", "prompt_tokens": 20, "cost_usd": 0.25},
     ]
-    runs.add("a", outcomes("+t"), samples=samples)
+    runs.add("a", outcomes("+t"), answers=samples)
     runs.add("b", outcomes("-+"))
-    with_samples, without = runs.compare("a", "b", method=QUICK).rates
-    assert (with_samples.prompt_tokens, with_samples.completion_tokens, with_samples.cost_usd) == (30, 5, 0.25)
-    assert (with_samples.refusal_rate, with_samples.timeout_rate, with_samples.n_cost_known) == (0.5, 0.5, 1)
-    assert with_samples.cpu_seconds == 2.0
-    assert with_samples.truncated_rate == 0.0
-    assert (without.prompt_tokens, without.cost_usd, without.refusal_rate) == (None, None, None)
-    assert without.truncated_rate is None
+    found, without = runs.compare("a", "b", method=QUICK).rates
+    assert (found.prompt_tokens, found.completion_tokens, found.cost_usd, found.n_cost_known) == (30, 5, 0.25, 1)
+    assert (found.refusal_rate, found.timeout_rate, found.truncated_rate, found.cpu_seconds) == (0.5, 0.5, 0.0, 2.0)
+    assert {without.prompt_tokens, without.cost_usd, without.refusal_rate, without.truncated_rate} == {None}
 
 
 def test_a_missing_verdicts_table_names_the_run(runs, outcomes):
@@ -244,12 +229,10 @@ def test_published_verdicts_give_the_published_difference(runs, reference_data):
     """Two models' recorded verdicts on all 1,140 tasks: scores are the published ones, and the smaller model is worse."""
     published = {}
     for name in ("gemma-3-4b-it", "qwen2.5-coder-7b-instruct"):
-        folder = reference_data / "samples" / name
-        [verdicts] = folder.glob("*_eval_results.json.gz")
-        [score] = folder.glob("*_pass_at_k.json")
-        content = json.loads(gzip.decompress(verdicts.read_bytes()))["eval"]
+        results, scores, _ = recorded_files(reference_data, name)
+        content = json.loads(gzip.decompress(results.read_bytes()))["eval"]
         runs.add(name, {task_id: samples[0]["status"] for task_id, samples in sorted(content.items())})
-        published[name] = json.loads(score.read_text())["pass@1"]
+        published[name] = scores["pass@1"]
     found = runs.compare(*published)
     [pair] = found.pairs
     assert [score.value for score in found.scores] == pytest.approx(list(published.values()), abs=5e-4)
@@ -262,8 +245,8 @@ def test_published_verdicts_give_the_published_difference(runs, reference_data):
 
 def test_seconds_that_nobody_measured_are_unknown(runs, outcomes):
     """An imported run has NaN for every sample: no sum, and a dash in the table; one that has some sums those."""
-    runs.add("a", outcomes("+-"), seconds=[math.nan, math.nan])
-    runs.add("b", outcomes("-+"), seconds=[2.0, math.nan])
+    runs.add("a", outcomes("+-"), judged=[{"cpu_seconds": math.nan}] * 2)
+    runs.add("b", outcomes("-+"), judged=[{"cpu_seconds": 2.0}, {"cpu_seconds": math.nan}])
     found = runs.compare("a", "b", method=QUICK)
     assert [rates.cpu_seconds for rates in found.rates] == [None, 2.0]
     [spent] = [table for table in tables(found) if table.title.startswith("What each run took")]
@@ -279,7 +262,7 @@ def test_seconds_that_nobody_measured_are_unknown(runs, outcomes):
 )
 def test_quarantined_tasks_are_left_out_of_all_or_named(runs, outcomes, mode, task_ids, note):
     """What one score leaves out is compared for none; a difference on the others may be chance, as the note says."""
-    runs.add("a", outcomes("+++-"), config={"execution": {"quarantine": mode}}, quarantine=["Demo/0"])
+    runs.add("a", outcomes("+++-"), config={"execution": {"quarantine": mode}}, quarantine={"tasks": ["Demo/0"]})
     runs.add("b", outcomes("-+--"))
     found = runs.compare("a", "b", method=QUICK)
     assert found.task_ids == tuple(task_ids)
@@ -288,7 +271,7 @@ def test_quarantined_tasks_are_left_out_of_all_or_named(runs, outcomes, mode, ta
 
 def test_only_quarantined_tasks_in_common_are_refused(runs, outcomes):
     """Nothing is left to compare, and the error says why."""
-    runs.add("a", outcomes("+"), config={"execution": {"quarantine": "exclude"}}, quarantine=["Demo/0"])
+    runs.add("a", outcomes("+"), config={"execution": {"quarantine": "exclude"}}, quarantine={"tasks": ["Demo/0"]})
     runs.add("b", outcomes("-"))
     with pytest.raises(ArtifactError, match="every task that the runs have in common is in quarantine"):
         runs.compare("a", "b")
@@ -306,8 +289,6 @@ def test_a_grid_has_the_parameters_that_vary(runs, outcomes):
     [grid] = runs.compare("a", "b", "c", "other", method=QUICK).grids
     assert (grid.model, grid.parameters) == ("m", ("top_p",))
     assert [(setting.label, setting.values) for setting in grid.settings] == [
-        ("m · full · complete · top p 0.5", (0.5,)),
-        ("m · full · complete · top p 0.9", (0.9,)),
-        ("m · full · complete · top p default", (None,)),
+        (f"m · full · complete · top p {value or 'default'}", (value,)) for value in (0.5, 0.9, None)
     ]
     assert [score.value for score in grid.settings[0].scores] == [0.5]

@@ -3,34 +3,23 @@
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import compare
-from bigcodeflow.cli.console import out
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.results.comparison import Method, open_runs
+from bigcodeflow.results.comparison.pairs import Method
+from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.runs import find_run
 
 QUICK = Method(rounds=100)
 
 
 @pytest.fixture
-def call(runs, monkeypatch):
-    """Calls the command on the store in a terminal of 120 columns; what it prints comes back."""
-    monkeypatch.setattr(out, "width", 120)
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(compare)
-
-    def run(*arguments):
-        asked = [*arguments, "--store", str(runs.root), "--rounds", "200"]
-        done = CliRunner().invoke(app, asked, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    return run
+def call(command):
+    """Compares runs in a terminal of 120 columns."""
+    return partial(command, compare, 120, "--rounds", "200")
 
 
 def test_a_run_s_own_name_wins_over_a_later_run_s_model(runs, outcomes):
@@ -54,19 +43,14 @@ def test_different_runs_of_a_model_are_listed_and_none_is_taken(runs, outcomes):
     assert find_run(runs.root, first).record == first
 
 
-def test_one_run_name_of_two_boards_is_ambiguous(runs, outcomes):
-    """The run that was called 'run' yesterday answered other prompts than that of today."""
-    runs.add("run", outcomes("+"))
-    runs.add("run", outcomes("+"), split="instruct")
-    with pytest.raises(ArtifactError, match="2 runs fit 'run'"):
-        find_run(runs.root, "run")
-
-
 def test_of_one_run_that_was_repeated_the_latest_counts(runs, outcomes):
-    """The same name, model and board is the same run, done again."""
+    """The same name, model and board is the same run, done again; on another board the name is ambiguous."""
     runs.add("a", outcomes("+"))
     assert find_run(runs.root, "a").record != (again := runs.add("a", outcomes("-")))
     assert find_run(runs.root, "a").record == again
+    runs.add("a", outcomes("+"), split="instruct")
+    with pytest.raises(ArtifactError, match="2 runs fit 'a'"):
+        find_run(runs.root, "a")
 
 
 def test_a_record_is_found_by_its_beginning_and_by_its_elided_form(runs, outcomes):
@@ -80,19 +64,15 @@ def test_a_record_is_found_by_its_beginning_and_by_its_elided_form(runs, outcome
 def six(runs, outcomes):
     """Six runs of models with long names, as imports of the original's files are called."""
     lines = ("+" * 12, "+-" * 6, "-" * 12, "++-" * 4, "+--" * 4, "-+" * 6)
-    stem = "org--a-model-with-a-long-name-{}-Instruct--main"
+    models = [f"org--a-model-with-a-long-name-{number}-Instruct--main" for number in range(len(lines))]
+    stem = "{}--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
     return [
-        runs.add(
-            f"{stem.format(n)}--bigcodebench-complete--vllm-0-1-sanitized_calibrated",
-            outcomes(line),
-            model=stem.format(n),
-        )
-        for n, line in enumerate(lines)
+        runs.add(stem.format(model), outcomes(line), model=model) for model, line in zip(models, lines, strict=True)
     ]
 
 
 def test_six_runs_fit_a_screen(call, six):
-    """No more than 50 lines of 120 columns hold scores, differences, ratings and records, and say how to get more."""
+    """No more than 50 lines of 120 columns hold scores, differences, ratings and records; --all has all 15 pairs."""
     lines = call(*six).splitlines()
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 120
@@ -103,10 +83,6 @@ def test_six_runs_fit_a_screen(call, six):
         assert record[-6:] in shown
     assert "--all" in shown
     assert "--format json" in shown
-
-
-def test_all_prints_every_pair(call, six):
-    """15 pairs with their tests, and both ratings."""
     shown = call(*six, "--all")
     assert shown.count("mcnemar") == 15
     assert "ties left out" in shown
@@ -128,9 +104,8 @@ def test_json_csv_and_markdown_name_records_split_and_subset(call, six):
     for found in (content["pairs"][0], row):
         assert (found["first_record"], found["second_record"]) == (first, second)
         assert (found["split"], found["first_subset"], found["second_subset"]) == ("complete", "full", "full")
-    assert [(one["record"], one["split"], one["subset"]) for one in content["subjects"]] == [
-        (record, "complete", "full") for record in (first, second)
-    ]
+    subjects = [(one["record"], one["split"], one["subset"]) for one in content["subjects"]]
+    assert subjects == [(record, "complete", "full") for record in (first, second)]
     text = call(first, second, "--format", "markdown")
     assert f"| #1 | calibrated | parity | full | complete | 2026-01-01 | {first} |" in text
 

@@ -2,18 +2,16 @@
 
 import json
 import math
+from functools import partial
 from statistics import fmean
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from bigcodeflow.cli.compare import plan
-from bigcodeflow.cli.console import out
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.comparison import open_runs
+from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.planning import (
     MOST_SAMPLES,
     Question,
@@ -25,12 +23,8 @@ from bigcodeflow.results.planning import (
     tasks_needed,
 )
 
-questions = st.builds(
-    Question,
-    st.builds(Variances, st.floats(0, 0.5), st.floats(0, 0.5)),
-    st.floats(0.5, 0.99),
-    st.floats(0.001, 0.2),
-)
+variances = st.builds(Variances, st.floats(0, 0.5), st.floats(0, 0.5))
+questions = st.builds(Question, variances, st.floats(0.5, 0.99), st.floats(0.001, 0.2))
 differences = st.floats(0.005, 0.5)
 TYPICAL = Question(Variances(0.15, 0.125))
 
@@ -79,7 +73,8 @@ def test_runs_that_agree_everywhere_promise_no_miracle(difference):
 def recorded(runs):
     """Runs of 40 tasks with four samples, with one, and with one that agrees everywhere."""
     for name, shift in (("first", 0), ("second", 1)):
-        runs.add(name, {f"Demo/{task}": _statuses((task + shift) % 5, 4) for task in range(40)})
+        passed = {task: (task + shift) % 5 for task in range(40)}
+        runs.add(name, {f"Demo/{task}": ["pass"] * one + ["fail"] * (4 - one) for task, one in passed.items()})
     runs.add("single", {f"Demo/{task}": "pass" if task % 2 else "fail" for task in range(40)})
     runs.add("other", {f"Demo/{task}": "pass" if task % 3 else "fail" for task in range(40)})
     runs.add("tiny", {"Demo/0": ["pass", "fail"]})
@@ -117,8 +112,7 @@ def test_what_runs_do_not_show_is_assumed_and_said(recorded, names, within, assu
 def test_without_runs_the_assumption_is_stated():
     """The assumed variances of one sample make 27.5 % of tasks fall to one model alone."""
     basis = basis_of([])
-    assert sum(basis.variances) == pytest.approx(0.275)
-    assert basis.n_tasks == 0
+    assert (sum(basis.variances), basis.n_tasks) == (pytest.approx(0.275), 0)
     assert basis.notes[0].startswith("Assumed")
 
 
@@ -129,19 +123,9 @@ def test_a_single_common_task_is_refused(recorded):
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch):
-    """Calls the command; what it prints comes back."""
-    monkeypatch.setattr(out, "width", 100)
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(plan)
-
-    def run(*arguments, store=tmp_path / "none"):
-        done = CliRunner().invoke(app, [*arguments, "--store", str(store)])
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return done.stdout
-
-    return run
+def call(command):
+    """Plans a comparison."""
+    return partial(command, plan, 100)
 
 
 def test_what_no_number_of_samples_reaches_is_said(call):
@@ -167,37 +151,24 @@ def test_json_holds_every_figure(call):
 
 def test_without_a_difference_it_tells_the_smallest(call, recorded):
     """Recorded runs and a number of tasks alone give what they can find."""
-    shown = call("first", "second", "--tasks", "40", store=recorded.root)
+    shown = call("first", "second", "--tasks", "40")
     assert "Smallest difference found with power 0.8" in shown
     assert "tasks needed" not in shown
     assert "first · full · complete and second · full · complete, 40 tasks" in shown
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--difference", "0"),
-        ("--difference", "nan"),
-        ("--difference", "100"),
-        ("--power", "0.01"),
-        ("--alpha", "0"),
-        ("--power", "1"),
-        ("--samples", "none"),
-        ("--samples", "0"),
-        ("--samples", "99999999999999999999"),
-    ],
+    ("option", "values"),
+    [("difference", "0 nan 100"), ("power", "0.01 1"), ("alpha", "0"), ("samples", "none 0 99999999999999999999")],
 )
-def test_impossible_questions_are_refused(call, arguments):
+def test_impossible_questions_are_refused(call, option, values):
     """A number that cannot be planned for is named with what it needs."""
-    with pytest.raises(ConfigError, match=f"{arguments[0]} .*needs"):
-        call(*arguments)
+    for value in values.split():
+        with pytest.raises(ConfigError, match=f"--{option} .*needs"):
+            call(f"--{option}", value)
 
 
 def test_three_runs_are_refused(call, recorded):
     """A plan is of two models."""
     with pytest.raises(ConfigError, match="at most two models, got 3"):
-        call("first", "second", "single", store=recorded.root)
-
-
-def _statuses(passed, n_samples):
-    return ["pass"] * passed + ["fail"] * (n_samples - passed)
+        call("first", "second", "single")

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from bigcodeflow.results.comparison.bradley_terry import matches_of, ratings, strengths_of
 from bigcodeflow.results.comparison.paired_tests import holm, mcnemar, mean_interval, sign_flip_p
@@ -23,7 +24,6 @@ def _seeded(examples):
 def test_mcnemar_agrees_with_statsmodels_and_scipy():
     """Exact and mid-p equal statsmodels' on 200 tables; the exact one also SciPy's binomial test."""
     contingency = _package("statsmodels.stats.contingency_tables")
-    stats = _package("scipy.stats")
     for generator in _seeded(200):
         first, second = generator.randint(0, 60), generator.randint(1, 60)
         table = [[10, first], [second, 20]]
@@ -54,7 +54,6 @@ def test_strengths_agree_with_choix():
 
 def test_the_papers_ratings_come_from_a_win_matrix():
     """The logistic regression of the arena's method (base 10, scale 400, from 1000, ties excluded): within 1 point."""
-    optimize = _package("scipy.optimize")
     for generator in _seeded(5):
         skills = [generator.uniform(0.2, 0.7) for _ in range(6)]
         scores = [[float(generator.random() < skill) for _ in range(148)] for skill in skills]
@@ -73,17 +72,11 @@ def test_the_papers_ratings_come_from_a_win_matrix():
 
 def test_intervals_agree_with_scipys_bootstrap():
     """On 500 tasks the interval is SciPy's percentile interval but for the two added tasks: within a tenth of it."""
-    stats = _package("scipy.stats")
     for generator in _seeded(3):
         differences = [generator.choice([-0.4, -0.1, 0.0, 0.0, 0.2, 0.5]) for _ in range(500)]
         ends = mean_interval(differences, seed=1)
-        theirs = stats.bootstrap(
-            (np.array(differences),),
-            np.mean,
-            n_resamples=9999,
-            method="percentile",
-            rng=np.random.default_rng(1),
-        ).confidence_interval
+        how = {"n_resamples": 9999, "method": "percentile", "rng": np.random.default_rng(1)}
+        theirs = stats.bootstrap((np.array(differences),), np.mean, **how).confidence_interval
         width = theirs.high - theirs.low
         assert abs(ends.low - theirs.low) < 0.1 * width
         assert abs(ends.high - theirs.high) < 0.1 * width
@@ -91,14 +84,9 @@ def test_intervals_agree_with_scipys_bootstrap():
 
 def test_sign_flips_agree_with_scipys_permutation_test():
     """The p of shares over 40 tasks equals SciPy's paired permutation test within the noise of both."""
-    stats = _package("scipy.stats")
     for generator in _seeded(3):
         differences = [generator.choice([-0.4, -0.1, 0.0, 0.2, 0.5]) for _ in range(40)]
-        theirs = stats.permutation_test(
-            (np.array(differences), np.zeros(40)),
-            lambda a, b: float(np.mean(a - b)),
-            permutation_type="samples",
-            n_resamples=9999,
-            rng=np.random.default_rng(1),
-        ).pvalue
+        how = {"permutation_type": "samples", "n_resamples": 9999, "rng": np.random.default_rng(1)}
+        both = (np.array(differences), np.zeros(40))
+        theirs = stats.permutation_test(both, lambda a, b: float(np.mean(a - b)), **how).pvalue
         assert sign_flip_p(differences, seed=2) == pytest.approx(theirs, abs=0.025)

@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -31,14 +30,6 @@ def test_sums_have_the_mean_and_spread_of_drawing_with_replacement():
     each = math.fsum((value - 1.0) ** 2 for value in column) / 5
     assert abs(mean - 5.0) < 4 * math.sqrt(5 * each / 20_000)
     assert variance == pytest.approx(5 * each, rel=0.06)
-
-
-def test_every_sequence_of_draws_is_as_likely():
-    """Two rows drawn twice: the four sequences occur equally often (chi-squared of 3 degrees below its 99.99 % point)."""
-    [sums] = bootstrap_sums([[1.0, 10.0]], rounds=40_000, seed=3)
-    seen = Counter(sums)
-    expected = {2.0: 10_000, 11.0: 20_000, 20.0: 10_000}
-    assert sum((seen[total] - count) ** 2 / count for total, count in expected.items()) < 21.1
 
 
 @given(st.integers(0, 2**40), st.integers(1, 9))
@@ -124,8 +115,7 @@ def test_sign_flips_of_one_sample_a_task_agree_with_mcnemar():
 
 def test_p_is_never_zero():
     """However clear the difference, p is at least one round of them all; without any difference it is 1."""
-    assert sign_flip_p([1.0] * 50, rounds=999) == 1 / 1000
-    assert sign_flip_p([0.0] * 50, rounds=999) == 1.0
+    assert [sign_flip_p([value] * 50, rounds=999) for value in (1.0, 0.0)] == [1 / 1000, 1.0]
 
 
 def test_pairs_share_their_draws_and_lose_nothing():

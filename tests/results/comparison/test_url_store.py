@@ -4,7 +4,9 @@ import shlex
 
 import pytest
 
-from bigcodeflow.results.comparison import Method, compare, open_runs
+from bigcodeflow.results.comparison.comparison import compare
+from bigcodeflow.results.comparison.pairs import Method
+from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.inspection.samples import Filters, inspect_run
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store

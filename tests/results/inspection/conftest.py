@@ -1,15 +1,11 @@
 """A recorded run of small real tables, with texts that a hostile model might write."""
 
-import json
-
-import pyarrow as pa
 import pytest
 
-from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import artifact_key, open_store
+from bigcodeflow.store import open_store
+from tests.results.conftest import publish_run
 
-STAGES = {"dataset": "tasks", "sanitizing": "solutions", "execution": "verdicts", "ground_truth": "ground_truth"}
 HOSTILE = "\x1b[2J\x1b]0;owned\x07[red]bold[/red] | <b>`````"
 
 
@@ -18,28 +14,13 @@ def record(tmp_path):
     """Publishes the tables, records a run over them and opens it; artifacts can be left out."""
 
     def recorded(tables, *, answers=(), without=(), split="complete", quarantine=()):
-        store = open_store(tmp_path / "a store")
-        keys = {}
-        for artifact, name in STAGES.items():
-            folder = "execution" if artifact == "ground_truth" else artifact
-            keys[artifact] = artifact_key(folder, 1, {"of": artifact})
-            store.publish(folder, keys[artifact], tables.table(name), settings={})
         samples = [
             {"task_id": task_id, "sample_index": 0, "raw_text": text, "provider": "replay", "attempts": 1}
             for task_id, text in answers
         ]
-        keys["generation"] = artifact_key("generation", 1, {})
-        store.publish("generation", keys["generation"], pa.Table.from_pylist(samples, schema=SAMPLES), settings={})
-        content = {
-            "run": "mine",
-            "started_at": "2026-11-21T10:00:00Z",
-            "config": {"dataset": {"split": split}},
-            "artifacts": {name: key for name, key in keys.items() if name not in without},
-            "quarantine": {"mode": "flag", "tasks": list(quarantine)},
-        }
-        path = store.root / "runs" / "20261121T100000-mine.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content))
+        content = {"config": {"dataset": {"split": split}}, "quarantine": {"tasks": list(quarantine)}}
+        store = open_store(tmp_path / "a store")
+        publish_run(store, tables, "20261121T100000-mine", answers=samples, without=without, run="mine", **content)
         return find_run(store.root, "mine")
 
     return recorded

@@ -93,14 +93,10 @@ def test_tests_are_numbered_as_tracebacks_count(record, failures):
     assert executed[one.first_test_line - 1] == "import unittest"
 
 
-def test_the_prompt_is_that_of_the_split(record, failures):
-    """An Instruct run answered prose."""
-    assert sections_of(record(failures, split="instruct"), "4")["prompt"].text == "Write four."
-
-
-def test_an_unchanged_answer_is_said(record, failures):
-    """Where the sanitizer changed nothing there is no diff to show, and a sentence says so."""
-    parts = sections_of(record(failures, answers=[("Demo/4", "solution 0")]), "4")
+def test_the_prompt_is_that_of_the_split_and_an_unchanged_answer_is_said(record, failures):
+    """An Instruct run answered prose; where the sanitizer changed nothing a sentence says so."""
+    parts = sections_of(record(failures, answers=[("Demo/4", "solution 0")], split="instruct"), "4")
+    assert parts["prompt"].text == "Write four."
     assert parts["answer → solution"].text == "the solution is the answer, unchanged"
 
 

@@ -8,24 +8,23 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, visible
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.inspection import output as inspection
 from bigcodeflow.results.inspection.samples import Filters, inspect_run
-
-
-def printed(renderable):
-    console = Console(file=io.StringIO(), width=160, force_terminal=False)
-    console.print(renderable)
-    return console.file.getvalue()
+from tests.results.conftest import printed
 
 
 def rows_and_details(run):
     with inspect_run(run) as opened:
         rows = opened.samples(Filters())
         return rows, opened.details(rows)
+
+
+def export(run, folder, **filters):
+    with inspect_run(run) as opened:
+        return inspection.export_folder(opened, opened.samples(Filters(**filters)), folder)
 
 
 @given(text=st.text())
@@ -63,8 +62,7 @@ def test_a_hostile_answer_on_the_terminal(record, failures):
     """Neither the list nor the detail holds an escape character, and markup is shown as it was written."""
     rows, details = rows_and_details(record(failures))
     shown = printed(inspection.samples_table(rows)) + "".join(printed(inspection.render_detail(one)) for one in details)
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
+    assert {"\x1b", "\x07"}.isdisjoint(shown)
     assert "\\x1b[2J" in shown
     assert "[red]bold[/red]" in shown
 
@@ -76,10 +74,8 @@ def test_lists_in_three_formats(record, failures):
     assert "\x1b" not in as_json
     assert [row["task_id"] for row in json.loads(as_json)] == ["Demo/1", "Demo/1", "Demo/2", "Demo/3", "Demo/4"]
     cells = list(csv.DictReader(io.StringIO(inspection.samples_csv(rows))))
-    assert [(row["failure_kind"], row["libs"]) for row in cells[2:4]] == [
-        ("wrong_api", "numpy"),
-        ("import", "pandas; numpy"),
-    ]
+    kinds = [(row["failure_kind"], row["libs"]) for row in cells[2:4]]
+    assert kinds == [("wrong_api", "numpy"), ("import", "pandas; numpy")]
     assert cells[2]["reason"] == "TypeError: =Needle()"
     table = inspection.samples_markdown(rows).splitlines()
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {8}
@@ -124,9 +120,7 @@ class TestFolder:
 
     def test_the_originals_layout(self, record, failures, tmp_path):
         """A folder a task with ground truth, tests, programs and traces; the lists beside them."""
-        with inspect_run(record(failures)) as opened:
-            rows = opened.samples(Filters(variants=("calibrated",)))
-            assert inspection.export_folder(opened, rows, tmp_path / "out") == 4
+        assert export(record(failures), tmp_path / "out", variants=("calibrated",)) == 4
         files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
         own = {"ground_truth.py", "test_case.py", "completion_0.py", "complete_0_execution_trace.txt"}
         lists = {"samples.json", "samples.csv", "samples.md"}
@@ -142,8 +136,7 @@ class TestFolder:
             tables.task(task_id)
             tables.sample(task_id, "pass")
         tables.sample("Demo/1", "crash", index=1, kind="crash", exit="signal 11")
-        with inspect_run(record(tables)) as opened:
-            inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "out")
+        export(record(tables), tmp_path / "out")
         folder = tmp_path / "out" / "Demo"
         assert [path.name for path in folder.iterdir()] == ["1"]
         assert (folder / "1" / "complete_0_execution_trace.txt").read_text() == ""
@@ -151,8 +144,7 @@ class TestFolder:
 
     def test_variants_stand_apart(self, record, failures, tmp_path):
         """Two variants of one sample do not overwrite one another."""
-        with inspect_run(record(failures)) as opened:
-            inspection.export_folder(opened, opened.samples(Filters(task="1")), tmp_path / "out")
+        export(record(failures), tmp_path / "out", task="1")
         programs = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("completion*"))
         assert programs == ["calibrated-parity/Demo/1/completion_0.py", "raw-parity/Demo/1/completion_0.py"]
 
@@ -161,8 +153,7 @@ class TestFolder:
         """Whatever a task file calls its tasks, the export stays where it belongs."""
         tables.task(task_id)
         tables.sample(task_id, "fail")
-        with inspect_run(record(tables)) as opened:
-            inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "in" / "out")
+        export(record(tables), tmp_path / "in" / "out")
         assert len(list((tmp_path / "in" / "out").rglob("completion_0.py"))) == 1
         assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
 
@@ -170,6 +161,6 @@ class TestFolder:
         """An export into another one would mix two runs: it is refused, and nothing is written."""
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "notes.txt").write_text("mine")
-        with inspect_run(record(failures)) as opened, pytest.raises(ConfigError, match="not empty"):
-            inspection.export_folder(opened, opened.samples(Filters()), tmp_path / "out")
+        with pytest.raises(ConfigError, match="not empty"):
+            export(record(failures), tmp_path / "out")
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes.txt"]

@@ -7,7 +7,6 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,7 +44,7 @@ _OWNED = (
 _OWNER = ("record", "run", "model", "split", "subset")
 #: Grain: one row a recorded run and artifact of it.
 _RUN_FILES = dict.fromkeys((*_OWNER, "artifact", "key", "file"), "VARCHAR")
-#: Columns whose files say 'unknown' where nobody knows.
+#: Columns whose files say 'unknown' where the value is not known.
 _UNKNOWN_IN = ("sanitizer", "environment_sha")
 #: Columns in which an import puts what its tables need, such as the program for an answer that nobody kept.
 _STAND_INS = ("raw_text", "attempts")
@@ -72,14 +71,6 @@ class StoredArtifact(NamedTuple):
     """Size and time of the Parquet file: another one means that it is read again."""
 
 
-@dataclass(slots=True)
-class _Contents:
-    """The artifacts that are in the catalog, and why others cannot be; both by stage and key."""
-
-    intact: dict[tuple[str, str], StoredArtifact] = field(default_factory=dict)
-    damaged: dict[tuple[str, str], str] = field(default_factory=dict)
-
-
 def rebuild_catalog(location: Path | str) -> Path:
     """Build ``results.duckdb`` in the store's folder anew over what the store holds now, and return its path.
 
@@ -95,18 +86,15 @@ def rebuild_catalog(location: Path | str) -> Path:
     store.root.mkdir(parents=True, exist_ok=True)
     target = store.root / CATALOG_NAME
     aside = target.with_name(f".{CATALOG_NAME}.{uuid.uuid4().hex}.tmp")
-    limits: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": _MEMORY_LIMIT,
-        "temp_directory": str(aside.with_name(f"{aside.name}.spill")),
-        # Kept order costs memory for every row group that is read ahead of its turn.
-        "preserve_insertion_order": False,
-    }
+    spill = str(aside.with_name(f"{aside.name}.spill"))
+    # Kept order costs memory for every row group that is read ahead of its turn.
+    config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT, "temp_directory": spill, "preserve_insertion_order": False}
     # Without the lock a slow rebuild could replace a newer catalog by one that lacks the newest run.
     with (store.root / f".{CATALOG_NAME}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            with duckdb.connect(aside, config=limits) as connection:
-                _fill(connection, store, target)
+            with duckdb.connect(aside, config=config) as connection:
+                _Rebuild(connection, store).fill(target)
             aside.replace(target)
         except duckdb.Error as error:
             raise ArtifactError(
@@ -114,7 +102,7 @@ def rebuild_catalog(location: Path | str) -> Path:
                 f"artifact folder that is named here; then run `bigcodeflow catalog --store {store.location}`"
             ) from error
         finally:
-            # What this rebuild left, and any that was killed: under the lock nobody else has one under way.
+            # What this rebuild left, and any that was killed: under the lock no other one is running.
             for path in store.root.glob(f".{CATALOG_NAME}.*.tmp*"):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
@@ -123,71 +111,127 @@ def rebuild_catalog(location: Path | str) -> Path:
     return target
 
 
-def _fill(connection: "DuckDBPyConnection", store: Store, former: Path) -> None:
-    # Before the artifacts: a run that is recorded meanwhile would else seem to lack its own.
-    recorded = recorded_runs(store.location)
-    known = _attach(connection, former)
-    contents = _Contents()
-    views = {}
-    for table in STAGE_TABLES:
-        found = list(_artifacts_of(store, table.stage))
-        _collect(connection, table, found, known, contents)
-        intact = [one for one in found if one[:2] in contents.intact]
-        if table.stage not in VIEWS:
-            views[table.stage] = _rows_sql(table.schema, intact)
-    # What can fail for the data's sake is in temporary tables by now. One transaction is one write to disk.
-    connection.begin()
-    connection.execute("CREATE SCHEMA stored")
-    connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
-    for table in STAGE_TABLES:
-        connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM {_new_table(table)}')
-    # Grain: one row an artifact that the views read.
-    columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
-    _create(connection, "stored.artifacts", columns, [one._asdict() for one in contents.intact.values()])
-    runs, left_out = _complete_runs(recorded, contents)
-    templates = dict(connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
-    _create(connection, "runs", _types_of(RUNS), [_run_row(run, templates) for run in runs])
-    _create(connection, "left_out", _types_of(LEFT_OUT), left_out)
-    run_files = [
-        {**_owner(run), "artifact": name, "key": key, "file": contents.intact[STAGE_FOLDERS[name], key].file}
-        for run in runs
-        for name, key in _keys_of(run).items()
-    ]
-    _create(connection, "stored.run_files", _RUN_FILES, run_files)
-    connection.execute(f"CREATE TABLE stored.owners AS {models.sql_of('catalog/stored/owners')}")
-    _create_views(connection, views)
-    comment_on(connection)
-    connection.commit()
-    if left_out:
-        # One line for all of them: a store with a lost folder would else fill the end of every run.
-        first, lost = left_out[0], {row["record"] for row in left_out} - {None}
-        logger.warning(
-            "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s "
-            "%s): `bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
-            store.location, f"{len(lost):,}", first["artifact"], first["key"], first["reason"], store.location,
-        )  # fmt: skip
+class _Rebuild:
+    """The new database, the artifacts that are in it, and why others cannot be; both by stage and key."""
 
+    def __init__(self, connection: "DuckDBPyConnection", store: Store) -> None:
+        self.connection, self.store = connection, store
+        self.intact: dict[tuple[str, str], StoredArtifact] = {}
+        self.damaged: dict[tuple[str, str], str] = {}
 
-def _create_views(connection: "DuckDBPyConnection", stages: Mapping[str, str]) -> None:
-    """Views over the files by stage, and the models over these."""
-    schemas = {table.stage: table.schema for table in STAGE_TABLES}
-    # DuckDB opens every file for each view that it creates over them, so the models are created over empty ones.
-    for stage in stages:
-        connection.execute(f'CREATE VIEW stored."{stage}" AS {_rows_sql(schemas[stage], [])}')
-        connection.execute(f'CREATE VIEW "{stage}" AS {_OWNED.format(stage=stage)}')
-    for view in VIEWS:
-        connection.execute(f'CREATE VIEW "{view}" AS {models.sql_of(f"catalog/{view}")}')
-    for stage, sql in stages.items():
-        connection.execute(f'CREATE OR REPLACE VIEW stored."{stage}" AS {sql}')
+    def fill(self, former: Path) -> None:
+        """Make every table and view, from the former catalog as far as it knows the artifacts."""
+        # Before the artifacts: a run that is recorded meanwhile would else seem to lack its own.
+        recorded = recorded_runs(self.store.location)
+        known = _attach(self.connection, former)
+        for table in STAGE_TABLES:
+            self._collect(table, list(_artifacts_of(self.store, table.stage)), known)
+        # What can fail for the data's sake is in temporary tables by now. One transaction is one write to disk.
+        self.connection.begin()
+        self.connection.execute("CREATE SCHEMA stored")
+        self.connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
+        for table in STAGE_TABLES:
+            self.connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM "read_{table.kept}"')
+        # Grain: one row an artifact that the views read.
+        columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
+        self._create("stored.artifacts", columns, [one._asdict() for one in self.intact.values()])
+        runs, left_out = self._complete_runs(recorded)
+        templates = dict(self.connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
+        self._create("runs", _types_of(RUNS), [_run_row(run, templates) for run in runs])
+        self._create("left_out", _types_of(LEFT_OUT), left_out)
+        run_files = [
+            {**_owner(run), "artifact": name, "key": place[1], "file": self.intact[place].file}
+            for run in runs
+            for name, place in _artifacts_of_run(run).items()
+        ]
+        self._create("stored.run_files", _RUN_FILES, run_files)
+        self.connection.execute(f"CREATE TABLE stored.owners AS {models.sql_of('catalog/stored/owners')}")
+        self._create_views()
+        comment_on(self.connection)
+        self.connection.commit()
+        if left_out:
+            # One line for all of them: a store with a lost folder would else fill the end of every run.
+            first, lost = left_out[0], {row["record"] for row in left_out} - {None}
+            logger.warning(
+                "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s "
+                "%s): `bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
+                self.store.location, f"{len(lost):,}", first["artifact"], first["key"], first["reason"],
+                self.store.location,
+            )  # fmt: skip
+
+    def _collect(
+        self, table: StageTable, found: Sequence[StoredArtifact], known: Mapping[tuple[str, str], str]
+    ) -> None:
+        """Make the stage's table: from the former catalog what is unchanged, the rest from the files."""
+        model = models.sql_of(f"catalog/stored/{table.kept}")
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
+        self.connection.execute(f'CREATE TEMP TABLE "read_{table.kept}" AS {model}')
+        if carried := [one.artifact for one in found if known.get(one[:2]) == one.stamp]:
+            source = f'former.stored."{table.kept}" SEMI JOIN unnest($keys) AS carried(artifact) USING (artifact)'
+            self.connection.execute(f'INSERT INTO "read_{table.kept}" FROM {source}', {"keys": carried})
+        self._read(table, model, [one for one in found if known.get(one[:2]) != one.stamp])
+        self.intact |= {one[:2]: one for one in found if one[:2] not in self.damaged}
+
+    def _read(self, table: StageTable, model: str, artifacts: Sequence[StoredArtifact]) -> None:
+        """Read all artifacts at once; where that fails each by itself, to find those that are damaged."""
+        import duckdb
+
+        if not artifacts:
+            return
+        try:
+            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, artifacts)}")
+            self.connection.execute(f'INSERT INTO "read_{table.kept}" {model}')
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            if len(artifacts) == 1:
+                self.damaged[artifacts[0][:2]] = " ".join(str(error).split())
+                return
+            for artifact in artifacts:
+                self._read(table, model, [artifact])
+
+    def _create(self, name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+        """A table of the rows, given as one JSON text: DuckDB takes values from Python one statement a row."""
+        select = "SELECT unnest(from_json($rows, $structure), recursive := true)"
+        parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
+        self.connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
+
+    def _complete_runs(self, recorded: Sequence[RecordedRun]) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
+        """Runs whose artifacts are all there, in the order of time; and rows of ``left_out`` about the others."""
+        runs, left_out = [], []
+        unreadable = {place: f"cannot be read: {reason}" for place, reason in self.damaged.items()}
+        unowned = dict(unreadable)
+        for run in sorted(recorded, key=lambda run: (run.started_at, run.record)):
+            lacking = {name: place for name, place in _artifacts_of_run(run).items() if place not in self.intact}
+            if not lacking:
+                runs.append(run)
+            for name, place in lacking.items():
+                unowned.pop(place, None)
+                reason = unreadable.get(place, "is gone")
+                left_out.append({**_owner(run), "artifact": name, "key": place[1], "reason": reason})
+        no_run = dict.fromkeys(_OWNER)
+        left_out += [{**no_run, "artifact": place[0], "key": place[1], "reason": unowned[place]} for place in unowned]
+        return runs, left_out
+
+    def _create_views(self) -> None:
+        """Views over the files by stage, and the models over these."""
+        stages = [table for table in STAGE_TABLES if table.stage not in VIEWS]
+        # DuckDB opens every file for each view that it creates over them, so the models are created over empty ones.
+        for stage, schema, _ in stages:
+            self.connection.execute(f'CREATE VIEW stored."{stage}" AS {_rows_sql(schema, [])}')
+            self.connection.execute(f'CREATE VIEW "{stage}" AS {_OWNED.format(stage=stage)}')
+        for view in VIEWS:
+            self.connection.execute(f'CREATE VIEW "{view}" AS {models.sql_of(f"catalog/{view}")}')
+        for stage, schema, _ in stages:
+            rows = _rows_sql(schema, [one for one in self.intact.values() if one.stage == stage])
+            self.connection.execute(f'CREATE OR REPLACE VIEW stored."{stage}" AS {rows}')
 
 
 def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, str], str]:
     """Attach the former catalog as ``former`` and return the stamps of what it holds; empty: there is none to use."""
     import duckdb
 
-    if not former.is_file():
-        return {}
-    # Of another version, damaged, or opened for writing by somebody: all of it can be had from the store.
+    # Absent, of another version, damaged, or opened for writing by somebody: all of it can be had from the store.
     with suppress(duckdb.Error):
         connection.execute(f"ATTACH {quoted(str(former))} AS former (READ_ONLY)")
         [(version,)] = connection.execute("FROM former.stored.version").fetchall()
@@ -198,7 +242,6 @@ def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, s
 
 
 def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
-    """Every finished artifact of a stage whose Parquet file is there."""
     for path in store.published(stage):
         try:
             status = path.stat()
@@ -207,91 +250,12 @@ def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
         yield StoredArtifact(stage, path.parent.name, str(path), f"{status.st_size}-{status.st_mtime_ns}")
 
 
-def _collect(
-    connection: "DuckDBPyConnection",
-    table: StageTable,
-    found: Sequence[StoredArtifact],
-    known: dict[tuple[str, str], str],
-    contents: _Contents,
-) -> None:
-    """Make the stage's table: from the former catalog what is unchanged, the rest from the files."""
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
-    connection.execute(f"CREATE TEMP TABLE {_new_table(table)} AS {models.sql_of(f'catalog/stored/{table.kept}')}")
-    carried = [one.artifact for one in found if known.get(one[:2]) == one.stamp]
-    if carried:
-        source = f'former.stored."{table.kept}" SEMI JOIN unnest($keys) AS carried(artifact) USING (artifact)'
-        connection.execute(f"INSERT INTO {_new_table(table)} FROM {source}", {"keys": carried})
-    damaged = _read(connection, table, [one for one in found if known.get(one[:2]) != one.stamp])
-    contents.damaged |= damaged
-    contents.intact |= {one[:2]: one for one in found if one[:2] not in damaged}
-
-
-def _new_table(table: StageTable) -> str:
-    return f'"read_{table.kept}"'
-
-
-def _read(
-    connection: "DuckDBPyConnection", table: StageTable, artifacts: Sequence[StoredArtifact]
-) -> dict[tuple[str, str], str]:
-    """Read all artifacts at once; where that fails each by itself, and return why which of them cannot be read."""
-    import duckdb
-
-    if not artifacts:
-        return {}
-    try:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, artifacts)}")
-        model = models.sql_of(f"catalog/stored/{table.kept}")
-        connection.execute(f"INSERT INTO {_new_table(table)} {model}")
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error as error:
-        if len(artifacts) == 1:
-            return {artifacts[0][:2]: " ".join(str(error).split())}
-        parts = (_read(connection, table, [artifact]) for artifact in artifacts)
-        return {place: reason for part in parts for place, reason in part.items()}
-    return {}
-
-
-def _create(
-    connection: "DuckDBPyConnection", name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """A table of the rows, given as one JSON text: DuckDB takes values from Python one statement a row."""
-    select = "SELECT unnest(from_json($rows, $structure), recursive := true)"
-    parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
-    connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
-
-
-def _complete_runs(
-    recorded: Sequence[RecordedRun], contents: _Contents
-) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
-    """Runs whose artifacts are all there, in the order of time; and rows of ``left_out`` about the others."""
-    runs, left_out = [], []
-    unowned = dict(contents.damaged)
-    for run in sorted(recorded, key=lambda run: (run.started_at, run.record)):
-        lacking = [
-            place for place in _keys_of(run).items() if (STAGE_FOLDERS[place[0]], place[1]) not in contents.intact
-        ]
-        if not lacking:
-            runs.append(run)
-        for name, key in lacking:
-            place = (STAGE_FOLDERS[name], key)
-            unowned.pop(place, None)
-            reason = f"cannot be read: {contents.damaged[place]}" if place in contents.damaged else "is gone"
-            left_out.append({**_owner(run), "artifact": name, "key": key, "reason": reason})
-    left_out += [
-        {**dict.fromkeys(_OWNER), "artifact": stage, "key": key, "reason": f"cannot be read: {reason}"}
-        for (stage, key), reason in unowned.items()
-    ]
-    return runs, left_out
-
-
-def _keys_of(run: RecordedRun) -> dict[str, str]:
-    """Keys by artifact, without those that only another version knows."""
-    return {name: run.keys[name] for name in STAGE_FOLDERS if name in run.keys}
+def _artifacts_of_run(run: RecordedRun) -> dict[str, tuple[str, str]]:
+    """Stage and key by artifact, without those that only another version knows."""
+    return {name: (folder, run.keys[name]) for name, folder in STAGE_FOLDERS.items() if name in run.keys}
 
 
 def _owner(run: RecordedRun) -> dict[str, str | None]:
-    """What every view says of a run; null where its record does not state it."""
     return dict(zip(_OWNER, (run.record, run.run, run.model, run.split or None, run.subset or None), strict=True))
 
 
@@ -315,7 +279,7 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
     """SELECT of all rows of the artifacts, with ``artifact`` (the key) and ``file`` in front of the columns.
 
     The empty side keeps today's columns there even where every artifact was written by a version that lacked one.
-    What the files cannot leave empty although nobody knows it, and every NaN, is null.
+    Every NaN, and every value that stands in a file only because the column must not be empty, becomes null.
     """
     columns = {"artifact": "VARCHAR", "file": "VARCHAR"} | _types_of(schema)
     typed = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
@@ -323,7 +287,7 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
     if not artifacts:
         return nothing
     files = ", ".join(quoted(models.pattern_of(artifact.file)) for artifact in artifacts)
-    # DuckDB could be told the columns instead of opening every file for them, but then it also guesses the number of
+    # DuckDB could take the columns as given instead of opening every file, but then it also guesses the number of
     # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
     read = f"read_parquet([{files}], union_by_name = true, filename = true)"
     key = "split_part(filename, '/', -2) AS artifact, filename AS file"

@@ -36,7 +36,7 @@ STAGE_TABLES = (
 
 
 def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
-    """A schema of columns, each a name, a type and a meaning."""
+    """Of each column a name, a type and a meaning."""
     return pa.schema([pa.field(name, kind, metadata={"meaning": meaning}) for name, kind, meaning in columns])
 
 

@@ -1,16 +1,15 @@
 """Bradley-Terry ratings: one number a model, such that differences say how often one beats the other."""
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bigcodeflow.results.comparison.paired_tests import bootstrap_sums
 from bigcodeflow.results.statistics import Interval
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 #: Half of a tie goes to each model, or ties do not count, as in the paper of the benchmark.
 Ties = Literal["half", "excluded"]
@@ -52,21 +51,19 @@ class Matches(NamedTuple):
     """Outcomes of all pairs, one row for the tasks as they are, then one for the tasks of each bootstrap round."""
 
     n_tasks: int
-    passed: "Array"
+    passed: Array
     """Sums over tasks of the share p that each model passes, of shape (1 + rounds, models)."""
-    both: "Array"
+    both: Array
     """Sums over tasks of p q for each pair of models, of shape (1 + rounds, models, models)."""
 
 
-def matches_of(scores: "ArrayLike", *, rounds: int = BOOTSTRAP_ROUNDS, seed: int = 0) -> Matches:
+def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int = 0) -> Matches:
     """Each task as a match of every pair of models, and the same for tasks drawn with replacement.
 
     With several samples a task counts by shares: a model that passes in share p wins against one of share q by
     p (1 - q), loses by q (1 - p) and ties else, which is the mean over all pairs of samples. Scores have a row a model
     and a column a task: the share of samples that pass, in 0..1.
     """
-    import numpy as np
-
     shares = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = shares.shape
     first, second = np.tril_indices(n_models, -1)
@@ -77,10 +74,8 @@ def matches_of(scores: "ArrayLike", *, rounds: int = BOOTSTRAP_ROUNDS, seed: int
     return Matches(n_tasks, sums[:, :n_models], both)
 
 
-def win_matrices(matches: Matches, ties: Ties) -> "Array":
+def win_matrices(matches: Matches, ties: Ties) -> Array:
     """How often the model of the row beat that of the column, of shape (1 + rounds, models, models)."""
-    import numpy as np
-
     # What rounding leaves of 0 wins must be 0: a win of 1e-16 would be a finite but absurd rating.
     won = _cleared(matches.passed[:, :, np.newaxis] - matches.both)
     if ties == "half":
@@ -94,8 +89,6 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
     A finite maximum of the likelihood exists only if no group of models never lost to the others (Ford 1957); where one
     did, a tie is added to each pair. Source: Bradley and Terry 1952; ties as half a win as in Elo's scheme.
     """
-    import numpy as np
-
     wins = win_matrices(matches, ties)
     finite = have_maximum(wins)
     # One rule holds for all rounds: were the tie added only to those that need it, these would lie nearer to the mean
@@ -119,10 +112,8 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
     return Ratings(rows, regularised, regularised_rounds, len(strengths))
 
 
-def have_maximum(wins: "Array") -> "NDArray[np.bool_]":
+def have_maximum(wins: Array) -> NDArray[np.bool_]:
     """Whether each matrix's likelihood has a finite maximum: chains of wins lead from each model to each other one."""
-    import numpy as np
-
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):  # each step doubles the length of the chains
@@ -130,13 +121,12 @@ def have_maximum(wins: "Array") -> "NDArray[np.bool_]":
     return np.asarray(reached.all(axis=(-2, -1)))
 
 
-def strengths_of(wins: "Array") -> "Array":
+def strengths_of(wins: Array) -> Array:
     """Strengths s that make the wins of each matrix most likely: P(i beats j) = 1 / (1 + exp(s_j - s_i)); of mean 0.
 
     Newton's method on the concave log-likelihood, the sum over i, j of wins[i][j] log P(i beats j), for all matrices at
     once; each must have a finite maximum. Wins are of shape (matrices, models, models); the diagonals do not count.
     """
-    import numpy as np
     from scipy.special import expit
 
     played = wins + wins.swapaxes(1, 2)
@@ -157,13 +147,11 @@ def strengths_of(wins: "Array") -> "Array":
     return np.asarray(strengths - strengths.mean(axis=1, keepdims=True))
 
 
-def _ranks(strengths: "Array") -> "NDArray[np.intp]":
+def _ranks(strengths: Array) -> NDArray[np.intp]:
     """One more than there are stronger models, of shape (matrices, models)."""
-    import numpy as np
-
     stronger = strengths[:, np.newaxis, :] > strengths[:, :, np.newaxis] + _SAME_STRENGTH
     return np.asarray(1 + stronger.sum(axis=2))
 
 
-def _cleared(counts: "Array") -> "Array":
+def _cleared(counts: Array) -> Array:
     return counts * (counts > _NOTHING)

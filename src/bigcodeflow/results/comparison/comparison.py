@@ -78,10 +78,7 @@ def compare(
 ) -> Comparison:
     """Compare two or more runs on the tasks that they share, and on the slices of the kinds ``by``.
 
-    A k of pass@k that some run lacks samples for is left out.
-
-    Raises:
-        ArtifactError: runs that cannot be compared, no k that all have samples for, or a table that cannot be read.
+    A k of pass@k that some run lacks samples for is left out; there must be one that all have.
     """
     method = method or Method()
     common = common_tasks(runs)
@@ -172,7 +169,6 @@ def _run_row(run: ComparedRun) -> dict[str, Any]:
 
 
 def _pair_rows(comparison: Comparison, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The pairs with the records, split and subsets of both."""
     runs = {run.label: run.recorded for run in comparison.runs}
     rows = []
     for pair in pairs:

@@ -1,22 +1,19 @@
 """Paired tests and intervals of differences: McNemar and Tango for one sample a task, resampling for several; Holm.
 
-Random numbers are words of Python's Mersenne Twister, which gives the same ones for a seed on every machine and in
-every version of every library.
+Random numbers are words of Python's Mersenne Twister, the same for a seed on every machine and in every version.
 """
 
 import math
 import random
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bigcodeflow.results.statistics import Z_95, Interval, student_quantile
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 #: A result that chance gives less often than this is called significant.
 SIGNIFICANCE_LEVEL = 0.05
@@ -97,14 +94,12 @@ def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
     return high
 
 
-def bootstrap_sums(columns: "ArrayLike", *, rounds: int, seed: int) -> "Array":
+def bootstrap_sums(columns: ArrayLike, *, rounds: int, seed: int) -> Array:
     """Sums of each column over as many rows drawn with replacement; of shape (columns, rounds).
 
     A row is a task, and a round draws the same tasks in every column, so that sums of a round can be set against each
     other. A word w of 32 bits draws row floor(w n / 2^32), which prefers no row by more than n / 2^32.
     """
-    import numpy as np
-
     values = np.asarray(columns, dtype=np.float64)
     n_rows = values.shape[1]
     generator = random.Random(seed)  # noqa: S311 - statistics, no secrets
@@ -117,11 +112,11 @@ def bootstrap_sums(columns: "ArrayLike", *, rounds: int, seed: int) -> "Array":
 
 
 def difference_intervals(
-    scores: "ArrayLike", pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
+    scores: ArrayLike, pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
 ) -> list[Interval]:
     """95 % intervals of mean differences of per-task scores in 0..1, by the bootstrap over tasks.
 
-    Two tasks that speak against each other are added to each pair: one for the first model and one for the second, as
+    Two tasks with opposite outcomes are added to each pair: one for the first model and one for the second, as
     large as the root mean square of the differences that are not 0. Without them, four tasks that all favour one model
     would give an interval that excludes 0, where McNemar's p is 0.125, and no such task an interval without width.
     Source of the two tasks, for differences of 0 and 1: Bonett and Price 2012, "Adjusted Wald Confidence Interval for
@@ -132,8 +127,6 @@ def difference_intervals(
 
     Scores have a row a model and a column a task; a pair is the rows of the first and the second model.
     """
-    import numpy as np
-
     values = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = values.shape
     # All pairs share the draws, and a sum of differences is the difference of sums: 20 models cost 20 columns, not 190.
@@ -155,7 +148,7 @@ def difference_intervals(
 
 
 def sign_flip_ps(
-    scores: "ArrayLike", pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
+    scores: ArrayLike, pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
 ) -> list[float]:
     """Two-sided p of the paired permutation test for each pair: were the two models exchanged on each task by a coin.
 
@@ -164,8 +157,6 @@ def sign_flip_ps(
     Source: Fisher 1935, The Design of Experiments, section 21; Phipson and Smyth 2010 for the added round.
     Scores and pairs are those of :func:`difference_intervals`.
     """
-    import numpy as np
-
     values = np.asarray(scores, dtype=np.float64)
     n_tasks = values.shape[1]
     generator = random.Random(seed)  # noqa: S311 - statistics, no secrets

@@ -21,15 +21,13 @@ from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """How differences are tested; the same seed gives the same digits."""
 
     seed: int = 0
     rounds: int = ROUNDS
     """Of the bootstrap and of the sign-flip test, which both are for several samples a task."""
     mid_p: bool = False
-    """Take McNemar's mid-p."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,7 @@ class Pair:
         return self.p_holm is not None and self.p_holm < SIGNIFICANCE_LEVEL
 
 
-@dataclass(frozen=True, slots=True)
-class Discordant:
+class Discordant(NamedTuple):
     """Tasks that one of two runs solves in at least one judged sample, and the other in none."""
 
     first: str
@@ -109,6 +106,10 @@ def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Di
     return [Discordant(a.label, b.label, only(a, b), only(b, a)) for a, b in combinations(runs, 2)]
 
 
+#: Interval and p, from resampling.
+_Drawn = tuple[Interval, float]
+
+
 class _TaskScores(NamedTuple):
     """pass@k of one run on each task of a slice that has k judged samples in all runs it is paired with."""
 
@@ -146,7 +147,7 @@ def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScor
 
 def _resampled(
     rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
-) -> dict[tuple[int, int], tuple[Interval, float]]:
+) -> dict[tuple[int, int], _Drawn]:
     """Interval and p of each pair, by the places of its runs; none where no task is left."""
     scores = [row.scores for row in rows.values()]
     if not pairs or not scores[0]:
@@ -159,18 +160,14 @@ def _resampled(
 
 
 def _tested(
-    first: _TaskScores,
-    second: _TaskScores,
-    resampled: tuple[Interval, float] | None,
-    method: Method,
-    make: Callable[..., Pair],
+    first: _TaskScores, second: _TaskScores, drawn: _Drawn | None, method: Method, make: Callable[..., Pair]
 ) -> Pair:
     """What the tasks show: McNemar's test and Tango's interval where both runs have one sample of each task."""
     n_tasks = len(first.scores)
     # Shares of different n that are equal may differ in the last digit, and would count as a task that decides.
     moved = [a - b for a, b in zip(first.scores, second.scores, strict=True) if not math.isclose(a, b, abs_tol=1e-12)]
     better = sum(value > 0 for value in moved)
-    interval, p = resampled or (None, None)
+    interval, p = drawn or (None, None)
     test = "sign flip"
     if first.single and second.single:
         test = "mcnemar mid-p" if method.mid_p else "mcnemar"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import named_model
@@ -13,8 +13,7 @@ from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
 _LONGEST_VALUE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """pass@k of one run over the compared tasks that have k judged samples of it."""
 
     label: str
@@ -49,8 +48,7 @@ class Rates:
     """Of judging, over all samples that were executed here; None for imported ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class SolveRate:
+class SolveRate(NamedTuple):
     """Mean over the runs of a task's share of samples that pass, of the runs that have a judged sample."""
 
     task_id: str
@@ -94,8 +92,7 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class GridRun:
+class GridRun(NamedTuple):
     """One run of a grid."""
 
     label: str
@@ -105,8 +102,7 @@ class GridRun:
     """One for each k."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """The runs of one model, by the parameters in which they differ."""
 
     model: str

@@ -15,14 +15,11 @@ from bigcodeflow.results.runs import RecordedRun, find_run, titles
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_VARIANTS = get_args(Variant)
-_SANITIZERS = get_args(Sanitizer)
 #: Counts of a task without a verdict.
 _NOTHING = {"n_given": 0, "n_judged": 0, "n_passed": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCounts:
+class TaskCounts(NamedTuple):
     """One task of a run: what it is, and how many of its samples were given, judged and passed."""
 
     task_id: str
@@ -81,23 +78,19 @@ def open_runs(
     """The runs that a user names, each perhaps followed by variant, sanitizer or both, as in ``gpt-4o@raw@robust``.
 
     The variant and sanitizer given here are those of the other runs; no sanitizer takes what the run was judged with.
-
-    Raises:
-        ConfigError: fewer names than asked for, or two that mean the same.
-        ArtifactError: a run that does not exist, was not judged so, or whose artifacts are gone.
     """
     if len(names) < fewest:
         raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
     runs = load_runs([_run_ref(store_root, name, variant, sanitizer) for name in names])
-    meant: dict[tuple[str, str, str], str] = {}
+    seen: dict[tuple[str, str, str], str] = {}
     for name, run in zip(names, runs, strict=True):
         identity = run.recorded.record, run.variant, run.sanitizer
-        if identity in meant:
+        if identity in seen:
             raise ConfigError(
-                f"compare: {meant[identity]} and {name} are the same run {run.recorded.record} ({run.variant}, "
+                f"compare: {seen[identity]} and {name} are the same run {run.recorded.record} ({run.variant}, "
                 f"{run.sanitizer}): name different runs, records (as in runs/RECORD.json), or variants as in RUN@raw"
             )
-        meant[identity] = name
+        seen[identity] = name
     kinds = [[run.variant for run in runs], [run.sanitizer for run in runs], [", ".join(run.backends) for run in runs]]
     labels = titles([run.recorded for run in runs], *kinds)
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
@@ -142,9 +135,9 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
 def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) -> RunRef:
     """The run and its choices; an @ before anything else belongs to the run's name, as a model's revision may."""
     head, separator, last = name.rpartition("@")
-    if separator and last in _VARIANTS:
+    if separator and last in get_args(Variant):
         return _run_ref(store_root, head, last, sanitizer)
-    if separator and last in _SANITIZERS:
+    if separator and last in get_args(Sanitizer):
         return _run_ref(store_root, head, variant, last)
     run = find_run(store_root, name)
     return RunRef(run, run.title, variant, sanitizer)

@@ -1,20 +1,24 @@
 """A comparison as tables of words, for the terminal and for Markdown; shares in percent, differences in points."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from bigcodeflow.core.display_text import markdown_text
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Alignment, Cell, Column, Table
 from bigcodeflow.results.comparison.bradley_terry import Ratings
 from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
 from bigcodeflow.results.comparison.run_metrics import Grid, Rates, Score
 from bigcodeflow.results.comparison.run_selection import ComparedRun
-from bigcodeflow.results.formatting import percent, percent_range, without_board
+from bigcodeflow.results.formatting import numbers, percent, percent_range, without_board
 
 _SMALL_P = 0.001
 #: A matrix of more runs is wider than a terminal.
 _MOST_COLUMNS = 8
+_DIFFERENCES = "Differences, first minus second, in points"
+_DIFFERENCE_COLUMNS = ("pair", "score", "difference", "95 % interval", "verdict")
+_TEST_COLUMNS = ("pair", "score", "tasks", "better on", "test", "p", "p (Holm)")
 
 #: What runs are called in a table, by their labels; those that are not in it go by their labels.
 Names = Mapping[str, str]
@@ -22,9 +26,7 @@ _OWN: Names = {}
 
 # Numbers tell the rows apart where a name has to be cut.
 _RUN = Column("run", wrap="elide")
-_RECORD = Column("record", wrap="elide")
-_SCORED = (Column("score"), Column("value", "right"), Column("95 % interval", "right"), Column("tasks", "right"))
-_DIFFERENCE = (Column("difference", "right"), Column("95 % interval", "right"))
+_SCORED = (Column("score"), *numbers("value", "95 % interval", "tasks"))
 
 
 def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) -> list[Table]:
@@ -39,10 +41,12 @@ def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) 
     records = _records(comparison.runs, names)
     rated, sliced = list(_ratings(comparison, names)), list(_by_slice(comparison, names))
     if brief:
-        differences = matrix if matrix and len(names) <= _MOST_COLUMNS else [_brief_pairs(comparison, names)]
-        found = [_brief_scores(comparison, names), *differences, *rated[:1], *sliced, records]
+        pairs = matrix if matrix and len(names) <= _MOST_COLUMNS else [_brief_pairs(comparison, names)]
+        found = [_brief_scores(comparison, names), *pairs, *rated[:1], *sliced, records]
     else:
-        found = [records, _scores(comparison, names), *_pairs(comparison, names), *matrix, *rated, *sliced]
+        differences = pair_table(comparison.pairs, _DIFFERENCE_COLUMNS, names, title=_DIFFERENCES)
+        tests = pair_table(comparison.pairs, _TEST_COLUMNS, names, title="Could it be chance?")
+        found = [records, _scores(comparison, names), differences, tests, *matrix, *rated, *sliced]
         found += [*(grid_table(grid, names) for grid in comparison.grids), _solving(comparison, names)]
         found += [rates_table(comparison.rates, names), _usage(comparison.rates, names)]
     if tasks:
@@ -74,23 +78,19 @@ def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
             cells[pair.first, pair.second] = points(pair.difference) + star
             cells[pair.second, pair.first] = points(-pair.difference) + star
     rows = [(_numbered(one, names), *(cells.get((one, other), "") for other in labels)) for one in labels]
-    headings = (_RUN, *(Column(names.get(label, label), "right") for label in labels))
+    headings = (_RUN, *numbers(*(names.get(label, label) for label in labels)))
     return Table.of(headings, rows, title=f"pass@{k}, row minus column, in points; * significant after Holm")
 
 
 def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
     """What became of each run's samples."""
-    rows = [
-        (
-            _numbered(row.label, names),
-            row.n_samples,
-            *("-" if share is None else percent(share) for share in (row.truncated_rate, row.refusal_rate)),
-            *(percent(share) for share in (row.timeout_rate, row.tampered_rate, row.infra_error_rate)),
-        )
-        for row in rates
-    ]
+    rows = []
+    for row in rates:
+        answers = ("-" if share is None else percent(share) for share in (row.truncated_rate, row.refusal_rate))
+        judged = map(percent, (row.timeout_rate, row.tampered_rate, row.infra_error_rate))
+        rows.append((_numbered(row.label, names), row.n_samples, *answers, *judged))
     counted = ("samples", "truncated", "refused", "timeout", "tampered", "not judged")
-    headings = (_RUN, *(Column(heading, "right") for heading in counted))
+    headings = (_RUN, *numbers(*counted))
     return Table.of(headings, rows, title="Samples of each run, over all its tasks; - is not known")
 
 
@@ -99,20 +99,19 @@ def pair_name(pair: Pair, names: Names = _OWN) -> str:
     return f"{names.get(pair.first, pair.first)} vs {names.get(pair.second, pair.second)}"
 
 
-def difference_cells(pair: Pair) -> tuple[str, str]:
-    """The difference and its interval, in points."""
-    ends = pair.interval
-    return points(pair.difference), f"{points(ends.low)} to {points(ends.high)}" if ends else ""
-
-
-def behind_cells(pair: Pair) -> tuple[str, str]:
-    """Tasks, and on how many of them each is better."""
-    return f"{pair.n_tasks:,}", f"{pair.n_first_better:,} : {pair.n_second_better:,}"
-
-
-def chance_cells(pair: Pair) -> tuple[str, str]:
-    """p, alone and adjusted."""
-    return _p(pair.p), _p(pair.p_holm)
+def pair_table(
+    pairs: Sequence[Pair],
+    columns: Sequence[str],
+    names: Names = _OWN,
+    *,
+    title: str = "",
+    notes: Sequence[str] = (),
+    headings: Names = _OWN,
+) -> Table:
+    """One row a pair, with columns of ``_PAIR_CELLS`` under their own names or the given headings."""
+    shown = [Column(headings.get(name, name), _PAIR_CELLS[name][0]) for name in columns]
+    rows = [[_PAIR_CELLS[name][1](pair, names) for name in columns] for pair in pairs]
+    return Table.of(shown, rows, title=title, notes=notes)
 
 
 def points(difference: float) -> str:
@@ -158,7 +157,7 @@ def grid_table(grid: Grid, names: Names = _OWN) -> Table:
 
 
 def _records(runs: Sequence[ComparedRun], names: Names) -> Table:
-    headings = (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), _RECORD)
+    headings = (_RUN, "variant", "sanitizer", "subset", "split", Column("day", "right"), Column("record", wrap="elide"))
     rows = []
     for run in runs:
         of = run.recorded
@@ -168,7 +167,6 @@ def _records(runs: Sequence[ComparedRun], names: Names) -> Table:
 
 
 def _brief_scores(comparison: Comparison, names: Names) -> Table:
-    """One row a run, one column a k."""
     found = {(score.label, score.k): score for score in comparison.scores}
     rows = []
     for run in comparison.runs:
@@ -176,7 +174,7 @@ def _brief_scores(comparison: Comparison, names: Names) -> Table:
         values = (f"{value} ({ends})" if ends else value for value, ends, _ in cells)
         rows.append((_numbered(run.label, names), *values))
     boards = " and ".join(dict.fromkeys(run.recorded.board for run in comparison.runs))
-    headings = (_RUN, *(Column(f"pass@{k}", "right") for k in comparison.k))
+    headings = (_RUN, *numbers(*(f"pass@{k}" for k in comparison.k)))
     title = f"Scores on {len(comparison.task_ids):,} common tasks of {boards}, with 95 % intervals"
     return Table.of(headings, rows, title=title)
 
@@ -184,17 +182,13 @@ def _brief_scores(comparison: Comparison, names: Names) -> Table:
 def _brief_pairs(comparison: Comparison, names: Names) -> Table:
     """Each pair in one row; of many runs those with the best one, or with the first where they are not ranked."""
     pairs, k = comparison.pairs, comparison.k[0]
-    title = "Differences, first minus second, in points"
+    title = _DIFFERENCES
     if len(comparison.runs) > _MOST_COLUMNS:
         lead = comparison.best or comparison.runs[0].label
         pairs = tuple(pair for pair in pairs if pair.k == k and lead in (pair.first, pair.second))
         title = f"Differences from {names[lead]} in pass@{k}, first minus second, in points"
-    rows = [
-        (*_compared(pair, names), behind_cells(pair)[1], chance_cells(pair)[1], pair_verdict(pair, names))
-        for pair in pairs
-    ]
-    behind = (Column("better on tasks", "right"), Column("p (Holm)", "right"))
-    return Table.of(("pair", "score", *_DIFFERENCE, *behind, "verdict"), rows, title=title)
+    columns = ("pair", "score", "difference", "95 % interval", "better on", "p (Holm)", "verdict")
+    return pair_table(pairs, columns, names, title=title, headings={"better on": "better on tasks"})
 
 
 def _scores(comparison: Comparison, names: Names) -> Table:
@@ -207,47 +201,25 @@ def _scores(comparison: Comparison, names: Names) -> Table:
     return Table.of((_RUN, "variant", "sanitizer", *_SCORED), rows, title=title)
 
 
-def _pairs(comparison: Comparison, names: Names) -> Iterator[Table]:
-    pairs = comparison.pairs
-    rows = [(*_compared(pair, names), pair_verdict(pair, names)) for pair in pairs]
-    title = "Differences, first minus second, in points"
-    yield Table.of(("pair", "score", *_DIFFERENCE, "verdict"), rows, title=title)
-    tests = [(*_compared(pair, names)[:2], *behind_cells(pair), pair.test, *chance_cells(pair)) for pair in pairs]
-    behind = (Column("tasks", "right"), Column("better on", "right"))
-    chance = ("test", Column("p", "right"), Column("p (Holm)", "right"))
-    yield Table.of(("pair", "score", *behind, *chance), tests, title="Could it be chance?")
-
-
 def _ratings(comparison: Comparison, names: Names) -> Iterator[Table]:
     labels = [_numbered(run.label, names) for run in comparison.runs]
     for ties, found in (("as half", comparison.ratings), ("left out", comparison.ratings_without_ties)):
         if found:
             title = "; ".join(filter(None, (f"Bradley-Terry ratings, ties {ties}", added_ties(found))))
             rows = [(row.rank, labels[place], *rating_cells(found, place)) for place, row in enumerate(found.rows)]
-            headings = (Column("rating", "right"), Column("95 % interval", "right"), Column("ranks", "right"))
+            headings = numbers("rating", "95 % interval", "ranks")
             yield Table.of(("rank", _RUN, *headings), sorted(rows), title=title)
 
 
 def _by_slice(comparison: Comparison, names: Names) -> Iterator[Table]:
+    columns = ("slice", "pair", "difference", "95 % interval", "tasks", "p (Holm)", "verdict")
     for kind in comparison.by:
-        rows = [
-            (
-                pair.slice,
-                pair_name(pair, names),
-                *difference_cells(pair),
-                pair.n_tasks,
-                chance_cells(pair)[1],
-                pair_verdict(pair, names),
-            )
-            for pair in comparison.slices
-            if pair.slice_kind == kind
-        ]
-        behind = (Column("tasks", "right"), Column("p (Holm)", "right"))
+        pairs = [pair for pair in comparison.slices if pair.slice_kind == kind]
         title = (
             f"pass@{comparison.k[0]} by {kind.value}, first minus second, in points; slices with fewer tasks have "
             "wider intervals; slices may overlap"
         )
-        yield Table.of((kind.value, "pair", *_DIFFERENCE, *behind, "verdict"), rows, title=title)
+        yield pair_table(pairs, columns, names, title=title, headings={"slice": kind.value})
 
 
 def _solving(comparison: Comparison, names: Names) -> Table:
@@ -256,8 +228,7 @@ def _solving(comparison: Comparison, names: Names) -> Table:
         ("solved by all runs", len(comparison.solved_by_all)),
         ("solved by no run", len(comparison.unsolved_by_all)),
         ("mean solve rate", percent(math.fsum(rates) / len(rates)) if rates else ""),
-        *((f"only {names[one.first]}, not {names[one.second]}", len(one.only_first)) for one in comparison.discordant),
-        *((f"only {names[one.second]}, not {names[one.first]}", len(one.only_second)) for one in comparison.discordant),
+        *((f"only {one}, not {other}", len(ids)) for one, other, ids in _solved_by_one(comparison, names)),
     ]
     return Table.of(("tasks", Column("count", "right")), rows, title="Tasks solved, in at least one sample")
 
@@ -271,18 +242,22 @@ def _usage(rates: Sequence[Rates], names: Names) -> Table:
         seconds = (_known(row.median_latency_seconds, ".1f"), _known(row.cpu_seconds, ",.0f"))
         rows.append((_numbered(row.label, names), *(_known(count, ",d") for count in tokens), cost, *seconds))
     spent = ("tokens in", "out", "of these reasoning", "cost USD", "median answer s", "judging CPU s")
-    headings = (_RUN, *(Column(heading, "right") for heading in spent))
+    headings = (_RUN, *numbers(*spent))
     return Table.of(headings, rows, title="What each run took; - is not known")
 
 
 def _tasks(comparison: Comparison, names: Names) -> Iterator[Table]:
-    lists = []
-    for one in comparison.discordant:
-        lists.append((f"Solved by {names[one.first]}, not by {names[one.second]}", one.only_first))
-        lists.append((f"Solved by {names[one.second]}, not by {names[one.first]}", one.only_second))
+    lists = [(f"Solved by {one}, not by {other}", ids) for one, other, ids in _solved_by_one(comparison, names)]
     lists += [("Solved by all runs", comparison.solved_by_all), ("Solved by no run", comparison.unsolved_by_all)]
     for title, ids in lists:
         yield Table.of(("task",), [(one,) for one in ids], title=f"{title}: {len(ids):,}")
+
+
+def _solved_by_one(comparison: Comparison, names: Names) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """For each pair and direction: who solves the tasks, who does not, and their ids."""
+    for one in comparison.discordant:
+        yield names[one.first], names[one.second], one.only_first
+        yield names[one.second], names[one.first], one.only_second
 
 
 def _numbered(label: str, names: Names) -> str:
@@ -293,10 +268,6 @@ def _value(score: Score) -> tuple[str, str, str]:
     return percent(score.value), percent_range(score.interval), f"{score.n_tasks:,}"
 
 
-def _compared(pair: Pair, names: Names) -> tuple[str, ...]:
-    return pair_name(pair, names), f"pass@{pair.k}", *difference_cells(pair)
-
-
 def _p(value: float | None) -> str:
     if value is None:
         return ""
@@ -305,3 +276,27 @@ def _p(value: float | None) -> str:
 
 def _known(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
+
+
+def _interval(pair: Pair) -> str:
+    return f"{points(pair.interval.low)} to {points(pair.interval.high)}" if pair.interval else ""
+
+
+def _verdict(pair: Pair, names: Names) -> Cell | str:
+    return Cell(pair_verdict(pair, names), "good") if pair.significant else pair_verdict(pair)
+
+
+#: What a row about a pair may say: where it stands in its column, and the cell.
+_PAIR_CELLS: Mapping[str, tuple[Alignment, Callable[[Pair, Names], Any]]] = {
+    "slice": ("left", lambda pair, _: pair.slice),
+    "pair": ("left", pair_name),
+    "score": ("left", lambda pair, _: f"pass@{pair.k}"),
+    "difference": ("right", lambda pair, _: points(pair.difference)),
+    "95 % interval": ("right", lambda pair, _: _interval(pair)),
+    "tasks": ("right", lambda pair, _: pair.n_tasks),
+    "better on": ("right", lambda pair, _: f"{pair.n_first_better:,} : {pair.n_second_better:,}"),
+    "test": ("left", lambda pair, _: pair.test),
+    "p": ("right", lambda pair, _: _p(pair.p)),
+    "p (Holm)": ("right", lambda pair, _: _p(pair.p_holm)),
+    "verdict": ("left", _verdict),
+}

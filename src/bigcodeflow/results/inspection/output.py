@@ -7,9 +7,13 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.rule import Rule
+from rich.text import Text
 
 from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, one_line, visible
 from bigcodeflow.core.errors import ConfigError
@@ -27,10 +31,6 @@ from bigcodeflow.results.inspection.samples import (
 )
 from bigcodeflow.results.models import Row
 from bigcodeflow.store import write_atomically
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.rule import Rule
 
 _CSV_COLUMNS = (
     *("task_id", "sample_index", "variant", "sanitizer", "status", "failure_kind", "flaky", "quarantined", "hard"),
@@ -98,10 +98,8 @@ def detail_markdown(detail: SampleDetail) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def render_detail(detail: SampleDetail) -> "RenderableType":
+def render_detail(detail: SampleDetail) -> RenderableType:
     """One sample for the terminal, one heading a section."""
-    from rich.console import Group
-
     return Group(*(part for section in sections(detail) for part in _rendered(detail, section)))
 
 
@@ -110,17 +108,12 @@ def reruns_json(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> str:
     return json_text({"recorded": recorded, "again": again}) + "\n"
 
 
-def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> "RenderableType":
+def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> RenderableType:
     """The recorded and the new verdict of one sample side by side, then why the new one failed."""
-    from rich.console import Group
-    from rich.text import Text
-
+    facts: dict[str, Callable[[Any], str]] = dict.fromkeys(("status", "failure_kind", "exit", "backend"), str)
+    facts |= dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), _number)
     rows: list[tuple[Any, ...]] = [
-        (name.replace("_", " "), recorded[name], again[name]) for name in ("status", "failure_kind", "exit", "backend")
-    ]
-    rows += [
-        (name.replace("_", " "), _number(recorded[name]), _number(again[name]))
-        for name in ("wall_seconds", "cpu_seconds", "max_rss_mib")
+        (name.replace("_", " "), shown(recorded[name]), shown(again[name])) for name, shown in facts.items()
     ]
     rows.append(("environment", recorded["environment_sha"][:12], again["environment_sha"][:12]))
     before, after = ({test["name"]: test["outcome"] for test in one["tests"] or ()} for one in (recorded, again))
@@ -170,9 +163,8 @@ def _files(detail: SampleDetail) -> Iterator[tuple[str, str]]:
     yield f"complete_{detail.sample_index}_execution_trace.txt", traces
 
 
-def _rendered(detail: SampleDetail, section: DetailSection) -> Iterator["RenderableType"]:
-    from rich.syntax import Syntax
-    from rich.text import Text
+def _rendered(detail: SampleDetail, section: DetailSection) -> Iterator[RenderableType]:
+    from rich.syntax import Syntax  # imports Pygments
 
     yield _rule(f"{detail.title}: {section.title}")
     text = visible(section.text).rstrip("\n")
@@ -188,15 +180,11 @@ def _rendered(detail: SampleDetail, section: DetailSection) -> Iterator["Rendera
         yield Text(text, style="bold" if section.form == "sentence" else "")
 
 
-def _rule(title: str) -> "Rule":
-    from rich.rule import Rule
-    from rich.text import Text
-
+def _rule(title: str) -> Rule:
     return Rule(Text(one_line(title), overflow="ellipsis", no_wrap=True), align="left")
 
 
 def _reason_of(row: Row) -> str:
-    """Why the sample of a row did not pass, in one line; empty for a pass."""
     return "" if row["status"] == "pass" else reason(row["first_trace"], row["exit"])
 
 

@@ -41,8 +41,7 @@ _VERDICT_COLUMNS = (
 _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodeflow import` was given --samples"
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(NamedTuple):
     """Which samples are wanted; what is empty or None wants all."""
 
     statuses: tuple[str, ...] = ()
@@ -211,7 +210,6 @@ class InspectedRun:
         )
 
     def _known(self, facet: str, wanted: Sequence[str]) -> list[str]:
-        """The values as the run writes them."""
         there = {value.casefold(): value for value in self._facets.get(facet, [])}
         unknown = [value for value in wanted if value.casefold() not in there]
         if unknown:
@@ -283,7 +281,6 @@ def sections(detail: SampleDetail) -> Iterator[DetailSection]:
 
 
 def _verdict_line(detail: SampleDetail) -> str:
-    """Status, kind, counts, and what limits them, as one sentence."""
     verdict = detail.verdict
     kind = verdict["failure_kind"].replace("_", " ")
     parts = [f"{verdict['status']} ({kind})" if kind else verdict["status"]]
