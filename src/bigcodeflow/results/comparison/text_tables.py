@@ -127,7 +127,7 @@ def added_ties(found: Ratings) -> str:
     if found.regularised:
         return "no finite rating fits a model that never lost, so one tie was added to each pair"
     if found.regularised_rounds:
-        return f"in all {found.rounds:,} bootstrap rounds one tie was added to each pair"
+        return f"in all {found.rounds:,} bootstrap rounds one tie was added to each pair, as some had no finite rating"
     return ""
 
 
