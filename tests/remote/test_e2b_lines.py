@@ -74,5 +74,14 @@ def _transport(send_stdin: Callable[[bytes], None]) -> E2BTransport:
 def test_a_price_is_the_list_s_or_the_configured_one(usd_per_hour: float, usd: float) -> None:
     """A thousand seconds of two cores and 4 GiB."""
     config = E2BConfig(usd_per_hour=usd_per_hour)
-    record = TemplateRecord("t", "b-1", "starter", "sha", "lock", (), 2, 4096)
+    record = TemplateRecord(
+        template_id="t",
+        build_id="b-1",
+        environment="starter",
+        environment_sha="sha",
+        lock_sha256="lock",
+        missing_data=(),
+        cores=2,
+        memory_mib=4096,
+    )
     assert estimate(config, 1000.0, record) == pytest.approx(usd)

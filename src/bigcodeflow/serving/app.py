@@ -1,4 +1,4 @@
-"""The addresses of a service: what is answered at each, and who may ask how much at a time."""
+"""The addresses of a service: the response of each, who may send requests, and of what size."""
 
 import asyncio
 import hashlib
@@ -22,24 +22,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bigcodeflow
 from bigcodeflow.execution.remote.http_client import is_loopback
-from bigcodeflow.execution.remote.protocol import (
-    ApiModel,
-    BatchRequest,
-    Info,
-    Prepared,
-    PrepareRequest,
-    Result,
-)
+from bigcodeflow.execution.remote.protocol import ApiModel, BatchRequest, Info, Prepared, PrepareRequest, Result
 from bigcodeflow.serving.request_parsing import RequestRefusedError
 from bigcodeflow.serving.service import Service
 
-_TITLE = "bigcodeflow"
-_DESCRIPTION = "Executes programs against their tests, each in a sandbox of its own."
-#: A client that takes nothing for so long is taken for gone.
+#: A client that reads nothing for so long is taken for gone.
 _STALLED_SECONDS = 60.0
 #: How long a request may take to arrive.
 _BODY_SECONDS = 120.0
-#: What is left of a body that is not read must not be taken for the next request.
+#: The rest of a body that was not read must not be taken for the next request.
 _CLOSE = {"Connection": "close"}
 
 
@@ -57,7 +48,7 @@ class Problem(ApiModel):
 
 
 class LineStream(StreamingResponse):
-    """Sends lines as they come, until its client goes; whatever ends it, ``on_end`` is called."""
+    """Sends lines as they come, until its client is gone; whatever ends it, ``on_end`` is called."""
 
     media_type = "application/x-ndjson"
 
@@ -78,17 +69,16 @@ class LineStream(StreamingResponse):
             self._on_end()
 
 
-def service_of(request: Request) -> Service:
-    """The service that an application was made for."""
+def _service_of(request: Request) -> Service:
     return cast("Service", request.app.state.service)
 
 
-_Own = Annotated[Service, Depends(service_of)]
+_Own = Annotated[Service, Depends(_service_of)]
 _bearer = HTTPBearer(auto_error=False, description="The service's key.")
 
 
 async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)], service: _Own) -> None:
-    """Refuse who does not know the key; how long that takes tells nothing of it."""
+    """Refuse a request without the key, in constant time."""
     sent = given.credentials.encode("utf-8", "surrogateescape") if given else b""
     mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
@@ -101,7 +91,7 @@ async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Dep
 
 
 async def _require_own_name(request: Request) -> None:
-    """Refuse a request that a foreign page made a browser on this machine send; for services without a key."""
+    """Refuse a request that a page of another site had a browser on this machine send; for services without a key."""
     if not is_own_name(request.headers.get("host", "")):
         raise RequestRefusedError(
             HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
@@ -109,7 +99,7 @@ async def _require_own_name(request: Request) -> None:
 
 
 def is_own_name(host: str) -> bool:
-    """Whether a Host header names this machine, as it does from nowhere else."""
+    """Whether a Host header names this machine by a name that no other machine has."""
     try:
         return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:  # brackets without an address in them
@@ -117,17 +107,16 @@ def is_own_name(host: str) -> bool:
 
 
 class OneLength:
-    """Refuses a request that states its length twice, in two ways: a proxy before the service may believe the other.
+    """Refuses a request that states its length twice, in two ways: a proxy before the service may use the other one.
 
     What it takes for the rest of the body would then be read here as a request of its own.
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stands before everything of the app."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass it on."""
+        """Refuse one request, or pass it on."""
         app = self._app
         if {name for name, _ in scope.get("headers", ())} >= {b"content-length", b"transfer-encoding"}:
             reason = "the request has both Content-Length and Transfer-Encoding: send one of them"
@@ -178,7 +167,7 @@ async def health(service: _Own) -> Response:
 
 @_description_router.get("/openapi.json")
 async def openapi(request: Request) -> Response:
-    """What this service answers, as OpenAPI has it; asks for the key as all but /health does."""
+    """The OpenAPI description; asks for the key as all but /health does."""
     return _json(cast("FastAPI", request.app).openapi())
 
 
@@ -207,11 +196,7 @@ async def batches(request: Request, service: _Own) -> Response:
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    """The whole body, whose bytes count as held until the stack is closed.
-
-    Raises:
-        RequestRefusedError: it is no JSON by its own word, too large, takes too long, or there is no room for it.
-    """
+    """The whole body, whose bytes count as held until the stack is closed; refused where it is too large or slow."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # a browser asks before it sends this to another site
         raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
@@ -221,8 +206,8 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
         async with asyncio.timeout(_BODY_SECONDS):
             async for chunk in request.stream():
                 size_bytes += len(chunk)
-                # The rest of one that is too large comes and goes: a client that is cut off while it sends would not
-                # hear why.
+                # The rest of one that is too large is read and dropped: a client that is cut off while it sends would
+                # not see the reason.
                 if size_bytes > 2 * most_bytes:
                     break
                 if size_bytes > most_bytes:
@@ -241,7 +226,7 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
 
 
 def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """In ASCII: what a client sent, such as a lone surrogate, may be part of a message."""
+    """In ASCII: a message may hold what a client sent, such as a lone surrogate."""
     return Response(json.dumps(content), status, headers, "application/json")
 
 
@@ -255,18 +240,19 @@ async def _answer_unknown(_request: Request, error: Exception) -> Response:
     return _json({"detail": [str(found.detail)]}, found.status_code, dict(found.headers or {}))
 
 
-async def _answer_nobody(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=HTTPStatus.BAD_REQUEST)  # whoever sent half a body does not read it
+async def _answer_disconnected(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=HTTPStatus.BAD_REQUEST)  # a client that sent half a body does not read it
 
 
 def make_app(service: Service) -> FastAPI:
     """The application of a service; its description names every answer that it gives."""
-    app = FastAPI(title=_TITLE, description=_DESCRIPTION, version=bigcodeflow.__version__, openapi_url=None)
+    description = "Executes programs against their tests, each in a sandbox of its own."
+    app = FastAPI(title="bigcodeflow", description=description, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
     app.add_middleware(OneLength)
     app.add_exception_handler(RequestRefusedError, _answer_refusal)
     app.add_exception_handler(HTTPException, _answer_unknown)
-    app.add_exception_handler(ClientDisconnect, _answer_nobody)
+    app.add_exception_handler(ClientDisconnect, _answer_disconnected)
     guard = Depends(_require_key if service.settings.key else _require_own_name)
     refusals: dict[int | str, dict[str, Any]] = _AMBIGUOUS | (
         {401: {"model": Problem, "description": "The key is missing or wrong."}}
@@ -281,7 +267,7 @@ def make_app(service: Service) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """What FastAPI derives, and the models of bodies that are read by hand: for their size is counted on the way."""
+    """What FastAPI derives, and the models of bodies, which are read by hand so that their size is counted."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
         [(BatchRequest, "validation"), (PrepareRequest, "validation"), (Result, "validation")],

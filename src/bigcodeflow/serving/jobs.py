@@ -1,6 +1,6 @@
-"""The queue of a service: equal work is executed once, batches have turns, what nobody waits for is taken back.
+"""The queue of a service: equal items are executed once, batches take turns, items without a client are withdrawn.
 
-Everything here happens in one event loop; only the executions themselves run in the pool's threads.
+All of it runs in one event loop; only the executions run in the pool's threads.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from bigcodeflow.execution.remote.protocol import ALIVE_SECONDS
 from bigcodeflow.execution.verdicts import worth_repeating
 from bigcodeflow.serving.request_parsing import busy
 
-#: How long what ended is kept for a client that lost its connection and asks again, and how much of it.
+#: How long, and how much, finished work is kept for a client that lost its connection and asks again.
 _KEPT_SECONDS = 600.0
 _KEPT_BYTES = 256 << 20
 #: Different limits and starts of all open batches: each keeps a warm sandbox of its own.
 _MAX_MODES = 8
-#: Executions after which a kill from nowhere is taken for the program's own doing.
+#: After so many executions a kill from outside is taken for the program's own doing.
 ATTEMPTS = 5
 
 
@@ -34,7 +34,7 @@ class FinishedExecution(NamedTuple):
 
 
 class _Job:
-    """One execution, which one or several batches wait for."""
+    """One execution, which one or more batches wait for."""
 
     def __init__(self, item: WorkItem, mode: ExecutionMode, attempts: int) -> None:
         self.item, self.mode, self.attempts = item, mode, attempts
@@ -56,7 +56,7 @@ class Reservation:
         self.jobs: list[_Job] = []
 
     async def results(self) -> AsyncIterator[tuple[str, FinishedExecution] | None]:
-        """Each item's name and end, as they come; None is a sign of life. What was taken back is left out."""
+        """Name and end of each item as they come, without withdrawn ones; None is a sign of life."""
         left = len(self.jobs)
         while left:
             try:
@@ -75,12 +75,7 @@ class JobQueue:
     """All work of a service."""
 
     def __init__(self, pool: ExecutorPool, *, max_queue: int) -> None:
-        """Nothing is begun yet.
-
-        Args:
-            pool: where items are executed.
-            max_queue: items that wait or run at the same time.
-        """
+        """Begin nothing yet; ``max_queue`` bounds the items that wait or run at the same time."""
         self._pool, self._max_queue = pool, max_queue
         self._jobs: dict[str, _Job] = {}
         self._ended: OrderedDict[str, _Job] = OrderedDict()
@@ -93,11 +88,7 @@ class JobQueue:
         self.stopping = False
 
     def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
-        """Places for so many items; to be given back with ``release``.
-
-        Raises:
-            RequestRefusedError: the service ends, or there are not so many places left.
-        """
+        """Places for so many items, to be given back with ``release``; refused where there are not so many left."""
         if self.stopping:
             stopping = "the service is stopping: send the batch again when it is back"
             raise busy(stopping, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -110,7 +101,7 @@ class JobQueue:
         return Reservation(count, mode)
 
     def begin(self, reservation: Reservation, items: Sequence[tuple[str, WorkItem]], attempts: int) -> None:
-        """Queue what is new of a batch, and have it receive the end of each.
+        """Queue what is new of a batch, and have the reservation receive the end of each item.
 
         Args:
             reservation: whose places they take.
@@ -138,7 +129,7 @@ class JobQueue:
         self._begin_waiting()
 
     def release(self, reservation: Reservation) -> None:
-        """Give the places back; what has not begun and nobody else waits for is not begun any more."""
+        """Give the places back; withdraws what has not begun and no other batch waits for."""
         self.open_items -= reservation.count
         self._modes -= Counter([reservation.mode])
         for job in reservation.jobs:
@@ -148,7 +139,7 @@ class JobQueue:
                 self._withdraw(job)
 
     def drain(self) -> None:
-        """Begin nothing any more; what runs may end."""
+        """Begin nothing more; let running items end."""
         self.stopping = True
         for job in [job for queue in self._queues for job in queue if not job.withdrawn]:
             self._withdraw(job)
@@ -162,7 +153,7 @@ class JobQueue:
             del self._jobs[job.item.verdict_key]
 
     def _begin_waiting(self) -> None:
-        """Begin what there are slots for, one of each batch in turn: a small one does not wait for a large."""
+        """Begin what there are slots for, one of each batch in turn: a small one does not wait for a large one."""
         while len(self._tasks) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
@@ -185,13 +176,13 @@ class JobQueue:
             done = asyncio.wrap_future(self._pool.submit(job.item, job.mode))
             await asyncio.wait([done])
             error = done.exception()
-            # Whatever this machine lacks, such as descriptors, the program did not cause it and must not fail for it.
+            # The program did not cause it, such as a lack of file descriptors, and must not fail for it.
             lacking = f"{NOT_STARTED}the service met {error!r}: see its log"
             outcome = Outcome(exit=lacking) if error else done.result()
             job.finished = FinishedExecution(outcome, attempt)
             if self.stopping or not worth_repeating(outcome):
                 break
-        if worth_repeating(outcome):  # it says nothing of the program, and is not kept for who asks again
+        if worth_repeating(outcome):  # it says nothing of the program, and is not kept
             del self._jobs[job.item.verdict_key]
         else:
             job.ended_at = time.monotonic()

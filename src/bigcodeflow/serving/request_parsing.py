@@ -1,4 +1,4 @@
-"""Reads a request as work: its form, what it asks for, and the tests of each item."""
+"""Parses requests: their form, what they ask for, and the tests of each item."""
 
 import hashlib
 import json
@@ -13,24 +13,27 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, REFUSALS
 from bigcodeflow.datasets.test_ids import expected_test_ids
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.environment_check import absent_modules
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode
 from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareRequest, RequestedLimits
+from bigcodeflow.execution.worker_preflight import code_version
 from bigcodeflow.execution.zygote_plan import imported_modules
 
 _MAX_LINES = 20
-#: When a client may try again that found no room.
+#: Retry-After of a request that there was no room for.
 _RETRY_SECONDS = 2
-#: Bodies that may be held at the same time, in times of the largest one.
+#: Bodies of the largest size that may be held at the same time.
 _BODIES = 8
-#: Keys and elements of a request; each may be wrong, which takes a kilobyte to say.
+#: Keys and elements of a request; the message about one that is wrong takes a kilobyte.
 _MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
 
 
 class RequestRefusedError(BigCodeFlowError):
-    """A request that is not answered: its status, and a line for each reason."""
+    """A request that is refused: the status, and a line for each reason."""
 
     def __init__(self, status: HTTPStatus, *lines: str, headers: dict[str, str] | None = None) -> None:
         super().__init__("; ".join(lines))
@@ -38,7 +41,7 @@ class RequestRefusedError(BigCodeFlowError):
 
 
 def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestRefusedError:
-    """The refusal of what will be welcome later."""
+    """The refusal of a request that may be sent again later."""
     return RequestRefusedError(status, line, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
@@ -59,7 +62,7 @@ class ServingSettings:
     max_queue: int = 4000
     """Items that wait or run at the same time, those of all clients together."""
     key: str = ""
-    """What a client has to know; empty asks for nothing, which only loopback may."""
+    """What a client has to know; empty for none, on loopback only."""
 
     @property
     def upper_limits(self) -> LimitsConfig:
@@ -80,36 +83,22 @@ class ServingSettings:
 class ParsedItem(NamedTuple):
     """One item of a batch."""
 
-    id: str
-    item: WorkItem
-    """Its ``verdict_key`` is the identity of the execution: equal ones are one."""
-    planned: bool
-    """Whether the client said how it starts."""
-    reference: str | None
-    """The task's own solution, with which a pass is checked."""
-    entry_point: str
+    request: Item
+    work: WorkItem
+    """Items with the same ``verdict_key`` share one execution."""
 
 
 class ParsedBatch(NamedTuple):
-    """A batch's work."""
+    """A batch and its work."""
 
-    items: list[ParsedItem]
+    request: BatchRequest
+    items: dict[str, ParsedItem]
+    """By the ids that the client gave them."""
     mode: ExecutionMode
-    judged_here: bool
-    """Whether verdicts are asked for; what disturbed an execution is then found here too."""
 
 
 def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
-    """The request that a body holds.
-
-    Args:
-        body: JSON.
-        model: its form.
-        max_batch: elements that a list of items may have; 0 takes any number.
-
-    Raises:
-        RequestRefusedError: it is no JSON, has another form, or too many parts.
-    """
+    """The request that a body of JSON holds, with at most ``max_batch`` items; 0 takes any number."""
     try:
         # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
@@ -125,11 +114,12 @@ def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Re
         ) from None
 
 
-def parse_batch(body: bytes, settings: ServingSettings, environment_sha: str) -> tuple[BatchRequest, ParsedBatch]:
+def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
     """A batch and its work.
 
     Raises:
-        RequestRefusedError: it has another form, asks for more than the service allows, or holds a test that is none.
+        RequestRefusedError: it has another form, asks for more than the service allows, holds a test that is none, or
+            was planned for another version or environment.
     """
     request = _validated(body, BatchRequest, max_batch=settings.max_batch)
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
@@ -141,18 +131,28 @@ def parse_batch(body: bytes, settings: ServingSettings, environment_sha: str) ->
         wrong.append(f"items: the id {twice!r} occurs more than once")
     if wrong:
         raise _refusal(wrong)
-    context = [mode.limits.model_dump(), mode.start, request.detail, environment_sha]
-    judged_here = request.detail == "verdict"
-    items = [_parsed_item(item, settings, context, judged_here=judged_here) for item in request.items]
-    return request, ParsedBatch(items, mode, judged_here)
+    own = (code_version(), environment.environment_sha)
+    wanted = (request.code_version or own[0], request.environment_sha or own[1])
+    if own != wanted:  # planned for another service, such as this address's former one
+        raise RequestRefusedError(
+            HTTPStatus.CONFLICT,
+            f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
+            f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
+        )
+    context = [mode.limits.model_dump(), mode.start, request.detail, environment.environment_sha]
+    works = [_work_of(item, request, settings, context) for item in request.items]
+    # What the environment lacks of the modules that a task needs: no program may say so itself.
+    named = frozenset().union(*(work.missing_imports for work in works))
+    absent = named and absent_modules(environment, named)
+    items = {
+        item.id: ParsedItem(item, replace(work, missing_imports=work.missing_imports & absent))
+        for item, work in zip(request.items, works, strict=True)
+    }
+    return ParsedBatch(request, items, mode)
 
 
 def parse_programs(body: bytes) -> list[tuple[str, str]]:
-    """Each program with its test.
-
-    Raises:
-        RequestRefusedError: it has another form.
-    """
+    """Each program of a PrepareRequest with its test, or a RequestRefusedError."""
     request = _validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
     try:
@@ -166,7 +166,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Makes the objects of a request, until there are too many values; asked before each is looked at for mistakes."""
+    """A hook that makes the objects of a request, and refuses too many values before any is validated."""
     left = _MAX_VALUES
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
 
 
 def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
-    """Refuse tests that would take seconds and gigabytes to read; each with its place."""
+    """Refuse tests, each given with its place, that would take seconds and gigabytes to parse."""
     large = [
         f"{place}: {len(test):,} characters, and a test may have {MOST_TEST_CHARACTERS:,}: shorten it"
         for place, test in tests
@@ -204,7 +204,7 @@ def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE
 
 
 def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
-    """The service's own limits, changed to what a batch asks for."""
+    """The service's own limits, with those that a batch asks for."""
     wanted, upper = asked.model_dump(exclude_none=True), settings.upper_limits
     above = [name for name, value in wanted.items() if value > getattr(upper, name)]
     if above:
@@ -217,7 +217,7 @@ def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
 
 
 def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
-    """What an item asks for that cannot be done."""
+    """A line for each thing that an item asks for and cannot have."""
     most = settings.most_seconds
     if item.time_seconds and item.time_seconds > most:
         yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's {most:g}: ask for less"
@@ -234,15 +234,13 @@ def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
     yield f"items.{number}.test: {reason}"
 
 
-def _parsed_item(item: Item, settings: ServingSettings, context: list[Any], *, judged_here: bool) -> ParsedItem:
+def _work_of(item: Item, request: BatchRequest, settings: ServingSettings, context: list[Any]) -> WorkItem:
     work = protocol.work_item_of(item, settings.limits.time_seconds)
-    if judged_here:  # a client that judges itself knows these itself
+    if request.detail == "verdict":  # a client that judges itself knows these itself
         expected = expected_test_ids(item.test) or () if item.expected_tests is None else item.expected_tests
         modules = imported_modules(item.test) if item.task_modules is None else item.task_modules
         work = replace(work, expected_tests=tuple(expected), missing_imports=frozenset(modules))
     content = [work.program, work.test, work.expected_tests, sorted(work.missing_imports)]
     identity = [content, work.time_seconds, work.preload, [item.key, item.stop_after, item.separate, *context]]
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).hexdigest()
-    return ParsedItem(
-        item.id, replace(work, verdict_key=key), item.preload is not None, item.reference, item.entry_point
-    )
+    return replace(work, verdict_key=key)

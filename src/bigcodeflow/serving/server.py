@@ -1,4 +1,4 @@
-"""The process of a service: listens, serves until it is told to stop, and leaves nothing behind."""
+"""The process of a service: listens, serves until it is stopped, and leaves nothing behind."""
 
 import signal
 import socket
@@ -17,9 +17,9 @@ from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.service import Service
 
-#: How long items that run may go on when the service is told to stop.
+#: How long running items may go on when the service is stopped.
 _GRACE_SECONDS = 30
-#: Longer than a client keeps a connection, so that no request meets one that is being closed.
+#: Longer than a client keeps a connection, so that no request is sent on one that is being closed.
 _IDLE_SECONDS = 75
 _BACKLOG = 1024
 
@@ -36,7 +36,7 @@ def serve(
     application: Callable[[Service], FastAPI] = make_app,
     **options: Any,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then items that run may end, and all others are left to their clients.
+    """Serve until SIGTERM or SIGINT; then running items may end, and all others are left to their clients.
 
     Args:
         environment: where items run.
@@ -45,13 +45,9 @@ def serve(
         port: 0 takes a free one.
         cores: cores that items may keep busy; 0 takes all.
         slots_per_core: items in flight for each.
-        ready: called with the address and how many items run at once, when requests are answered.
-        application: makes what answers.
-        options: of ``uvicorn.Config`` beside the server's own.
-
-    Raises:
-        ConfigError: the address cannot be had.
-        SandboxUnavailableError: this machine gives no sandbox.
+        ready: called with the address and the number of slots, when requests are answered.
+        application: makes the ASGI application.
+        options: of ``uvicorn.Config``, beside or instead of the server's own.
     """
     with (
         listening(host, port) as listener,
@@ -64,12 +60,11 @@ def serve(
 
 
 class ServiceServer(uvicorn.Server):
-    """Uvicorn's server of one service: from the first word of its end nothing is begun any more."""
+    """Uvicorn's server of one service, which begins no item once the server shuts down."""
 
     def __init__(
         self, app: FastAPI, service: Service, ready: Callable[[], object] = lambda: None, **options: Any
     ) -> None:
-        """Nothing is served yet; ``options`` are those of ``uvicorn.Config`` beside its own."""
         self._service, self._ready = service, ready
         own: dict[str, Any] = {
             "http": "h11",
@@ -92,22 +87,13 @@ class ServiceServer(uvicorn.Server):
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let what runs end."""
+        """Let running items end."""
         self._service.jobs.drain()
         await super().shutdown(sockets)
 
 
 def usable_key(key: str, host: str, variable: str) -> str:
-    """The key that clients have to know; empty where none is needed.
-
-    Args:
-        key: what the environment holds.
-        host: address that the service listens on.
-        variable: where the key is taken from.
-
-    Raises:
-        ConfigError: others reach the address and there is no key, or a header cannot carry it.
-    """
+    """The key that clients have to know, which may be empty on loopback only, and which a header can carry."""
     if not key and not is_loopback(host):
         raise ConfigError(
             f"whoever reaches {host} could execute programs here: set {variable} to a key that clients have to know, "
@@ -120,11 +106,7 @@ def usable_key(key: str, host: str, variable: str) -> str:
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket at an address; taken first, since a check of the sandbox is in vain where the port is another's.
-
-    Raises:
-        ConfigError: it is none, or another program has it.
-    """
+    """A socket at an address; taken first, since a check of the sandbox would be in vain if the port is another's."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
@@ -138,7 +120,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def quiet_signals() -> Iterator[None]:
-    """Uvicorn repeats the signal that ended it, for whoever had a handler before; here nothing more is to be done."""
+    """Ignore the signal that ended Uvicorn, which raises it again for an earlier handler."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
@@ -149,5 +131,5 @@ def quiet_signals() -> Iterator[None]:
 
 
 def shown_host(host: str) -> str:
-    """A host as an address has it."""
+    """A host as it stands in a URL."""
     return f"[{host}]" if ":" in host else host

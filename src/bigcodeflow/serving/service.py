@@ -1,27 +1,24 @@
-"""What stands behind the addresses of a service: batches are read, planned, queued, executed and judged."""
+"""A service without its addresses: batches are read, planned, queued, executed and judged."""
 
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from http import HTTPStatus
 from typing import Any
 
 from bigcodeflow.core.calibration import stub_program
-from bigcodeflow.execution.backends.base import Capabilities
-from bigcodeflow.execution.environment_check import absent_modules
+from bigcodeflow.execution.backends.base import Capabilities, Outcome
 from bigcodeflow.execution.integrity.checks import UNCHECKED, CheckResult, Pass, applied, check_passes
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.execution.verdicts import verdict
-from bigcodeflow.serving.jobs import ATTEMPTS, FinishedExecution, JobQueue, Reservation
+from bigcodeflow.serving.jobs import ATTEMPTS, JobQueue, Reservation
 from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
     ParsedItem,
-    RequestRefusedError,
     ServingSettings,
     busy,
     parse_batch,
@@ -39,11 +36,7 @@ class ByteBudget:
         self._left = most_bytes
 
     def take(self, count: int) -> None:
-        """Count bytes that arrived.
-
-        Raises:
-            RequestRefusedError: there are too many of them already.
-        """
+        """Count bytes that arrived, or refuse the request where there are too many already."""
         if count > self._left:
             raise busy("the requests under way fill the memory that they may have: send this one again later")
         self._left -= count
@@ -57,13 +50,7 @@ class Service:
     """Executes batches in one environment."""
 
     def __init__(self, pool: ExecutorPool, capabilities: Capabilities, settings: ServingSettings) -> None:
-        """Nothing is executed yet.
-
-        Args:
-            pool: where items are executed.
-            capabilities: what a check of it found.
-            settings: what the service allows.
-        """
+        """Execute nothing yet; ``capabilities`` are what a check of the pool found."""
         self.settings, self.pool = settings, pool
         self.jobs = JobQueue(pool, max_queue=settings.max_queue)
         self.budget = ByteBudget(settings.max_held_bytes)
@@ -83,31 +70,12 @@ class Service:
         return self._description | {"limits": settings.upper_limits.model_dump()} | bounds | counts
 
     async def read(self, body: bytes) -> ParsedBatch:
-        """The work of a batch.
-
-        Raises:
-            RequestRefusedError: it cannot be done here.
-        """
+        """The work of a batch, or a RequestRefusedError."""
         loop = asyncio.get_running_loop()
-        request, batch = await loop.run_in_executor(
-            self._reading, parse_batch, body, self.settings, self._environment_sha
-        )
-        own = (self._description["code_version"], self._environment_sha)
-        wanted = (request.code_version or own[0], request.environment_sha or own[1])
-        if own != wanted:  # planned for another service, such as this address's former one
-            raise RequestRefusedError(
-                HTTPStatus.CONFLICT,
-                f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
-                f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
-            )
-        return await loop.run_in_executor(self._reading, self._with_absent_imports, batch)
+        return await loop.run_in_executor(self._reading, parse_batch, body, self.settings, self.pool.environment)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
-        """How each program of a request starts.
-
-        Raises:
-            RequestRefusedError: the request has another form.
-        """
+        """How each program of a request starts, or a RequestRefusedError."""
         loop = asyncio.get_running_loop()
         texts = await loop.run_in_executor(self._reading, parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
@@ -118,23 +86,22 @@ class Service:
         while not (await asyncio.wait([planning], timeout=protocol.ALIVE_SECONDS))[0]:
             yield b"\n"
         items = planning.result()
-        names = [one.id for one in batch.items]
-        attempts = ATTEMPTS if batch.judged_here else 1
-        self.jobs.begin(reservation, list(zip(names, items, strict=True)), attempts)
-        by_name = dict(zip(names, zip(batch.items, items, strict=True), strict=True))
+        # A client that judges outcomes itself repeats itself what was disturbed.
+        attempts = ATTEMPTS if batch.request.detail == "verdict" else 1
+        self.jobs.begin(reservation, [(name, one.work) for name, one in items.items()], attempts)
         checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]] = {}
         async for result in reservation.results():
             if result is None:
                 yield b"\n"
                 continue
             name, finished = result
-            if not batch.judged_here:
+            if batch.request.detail == "outcome":
                 yield protocol.line({"id": name, "outcome": asdict(finished.outcome)})
                 continue
-            parsed, item = by_name[name]
-            row = self._verdict(finished, item)
-            if row["status"] == "pass" and parsed.reference is not None:
-                check = asyncio.wrap_future(self._checking.submit(self._check, parsed, item, batch.mode))
+            row = self._verdict(items[name].work, finished.outcome, finished.attempts)
+            row["integrity"] = UNCHECKED if row["status"] == "pass" else None
+            if row["status"] == "pass" and items[name].request.reference is not None:
+                check = asyncio.wrap_future(self._checking.submit(self._check, items[name], batch.mode))
                 checks[check] = (name, row)
             else:
                 yield _verdict_line(name, row)
@@ -142,50 +109,33 @@ class Service:
             yield line
 
     def close(self) -> None:
-        """Read, plan and check nothing any more."""
+        """Stop reading, planning and checking."""
         for pool in (self._reading, self._planning, self._checking):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _with_absent_imports(self, batch: ParsedBatch) -> ParsedBatch:
-        """The batch with what this environment lacks of what each item names: no program may say so itself."""
-        if not batch.judged_here:
-            return batch
-        named = frozenset().union(*(one.item.missing_imports for one in batch.items))
-        absent = absent_modules(self.pool.environment, named)
-        items = [
-            one._replace(item=replace(one.item, missing_imports=one.item.missing_imports & absent))
-            for one in batch.items
-        ]
-        return batch._replace(items=items)
-
-    async def _planned(self, batch: ParsedBatch) -> list[WorkItem]:
-        items = [one.item for one in batch.items]
-        if batch.mode.start == "cold" or all(one.planned for one in batch.items):
+    async def _planned(self, batch: ParsedBatch) -> dict[str, ParsedItem]:
+        """The items with a planned start where the client did not give one."""
+        items = batch.items
+        if batch.mode.start == "cold" or all(one.request.preload is not None for one in items.values()):
             return items
-        texts = [(item.program, item.test) for item in items]
+        texts = [(one.work.program, one.work.test) for one in items.values()]
         starts = await asyncio.get_running_loop().run_in_executor(self._planning, self.pool.prepare, texts)
-        return [
-            one.item if one.planned else replace(one.item, preload=start["preload"], zygote=start["zygote"])
-            for one, start in zip(batch.items, starts, strict=True)
-        ]
+        return {
+            name: one._replace(work=replace(one.work, **start)) if one.request.preload is None else one
+            for (name, one), start in zip(items.items(), starts, strict=True)
+        }
 
-    def _verdict(self, finished: FinishedExecution, item: WorkItem) -> dict[str, Any]:
-        row = verdict(
-            item,
-            finished.outcome,
-            backend="local",
-            environment_sha=self._environment_sha,
-            attempts=finished.attempts,
-        )
-        return row | {"integrity": UNCHECKED if row["status"] == "pass" else None}
+    def _verdict(self, item: WorkItem, outcome: Outcome, attempts: int = 1) -> dict[str, Any]:
+        return verdict(item, outcome, backend="local", environment_sha=self._environment_sha, attempts=attempts)
 
-    def _check(self, parsed: ParsedItem, item: WorkItem, mode: ExecutionMode) -> CheckResult:
+    def _check(self, parsed: ParsedItem, mode: ExecutionMode) -> CheckResult:
         """Execute a program that passed against contradictions of its test; what is learned of the test is kept."""
+        item, entry_point = parsed.work, parsed.request.entry_point
         task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
-        task |= {"test": item.test, "entry_point": parsed.entry_point, "expected_tests": item.expected_tests}
+        task |= {"test": item.test, "entry_point": entry_point, "expected_tests": item.expected_tests}
 
         def item_of(program: str | None, test: str) -> WorkItem:
-            text = parsed.reference or "" if program is None else program
+            text = parsed.request.reference or "" if program is None else program
             preload, zygote = (item.preload, item.zygote) if program == item.program else ((), ())
             identity = repr([text, test, item.time_seconds, item.expected_tests, mode]).encode("utf-8", "surrogatepass")
             key = hashlib.sha256(identity).hexdigest()
@@ -194,11 +144,10 @@ class Service:
         def execute(items: Sequence[WorkItem]) -> dict[str, dict[str, Any]]:
             running = [self.pool.submit(one, mode) for one in items]
             return {
-                one.verdict_key: verdict(one, future.result(), backend="local", environment_sha=self._environment_sha)
-                for one, future in zip(items, running, strict=True)
+                one.verdict_key: self._verdict(one, future.result()) for one, future in zip(items, running, strict=True)
             }
 
-        reference = Reference(task, item_of, stub_program(f"def {parsed.entry_point}(*args, **kwargs):"))
+        reference = Reference(task, item_of, stub_program(f"def {entry_point}(*args, **kwargs):"))
         [finding] = check_passes([Pass(item, reference)], self._contradictions, execute).values()
         return finding
 
@@ -208,7 +157,7 @@ def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
 
 
 async def _checked_lines(checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]]) -> AsyncIterator[bytes]:
-    """The lines of passes as their checks end."""
+    """The verdicts of passes, as their checks end."""
     while checks:
         ended, _ = await asyncio.wait(checks, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         for check in ended:

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
 _STOP_SECONDS = 5
 _EVENTS_AT_ONCE = 256
-#: What an item may ask for, but for its memory, which the space bounds itself.
+#: What an item may ask for, but for its memory, which has an option.
 _MOST = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
 
 
@@ -44,7 +44,7 @@ def _option(default: Any, description: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SpaceSettings:
-    """What one space is and allows: the options of its command line."""
+    """The options of the command line."""
 
     environment: str = _option("bigcodebench", "sandbox environment that programs run in")
     host: str = _option("127.0.0.1", "address to listen on; beyond loopback a key is needed")
@@ -62,12 +62,12 @@ class SpaceSettings:
 
     @property
     def key(self) -> str:
-        """The key itself, empty where none is asked for."""
+        """The key itself, empty for none."""
         return os.environ.get(self.key_variable, "")
 
     @property
     def url(self) -> str:
-        """The space's address, as this machine sees it."""
+        """The space's address on this machine."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
         return f"http://{shown_host(host)}:{self.port}"
 
@@ -85,17 +85,16 @@ class SpaceSettings:
 
 
 class Gate:
-    """Lets in who has the key, as Bearer or as a browser's password, and no body that is too large.
+    """Passes on requests with the key, as Bearer or as a browser's password, and with no body that is too large.
 
-    Without a key it lets in who names this machine: a page of another site can have its own name resolve to loopback.
+    Without a key it asks for this machine's name: a page of another site can have its own name resolve to loopback.
     """
 
     def __init__(self, app: ASGIApp, *, key: str, most_bytes: int) -> None:
-        """Stands before everything of the app, uploads included."""
         self._app, self._key, self._most_bytes = app, key.encode(), most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass it on."""
+        """Refuse one request, or pass it on."""
         kind = scope["type"]
         # The HTTP API has guards of its own, which answer its clients in JSON.
         if kind == "lifespan" or (kind == "http" and scope["path"].startswith("/v1/")):
@@ -136,11 +135,7 @@ def _sent_key(authorization: bytes) -> bytes:
 
 
 def require_key_or_loopback(settings: SpaceSettings) -> None:
-    """Refuse a space that strangers could use.
-
-    Raises:
-        ConfigError: it would listen beyond loopback without a key.
-    """
+    """Refuse to listen beyond loopback without a key."""
     if not is_loopback(settings.host) and not settings.key:
         raise ConfigError(
             f"a space on {settings.host} executes programs for everybody who finds it: put a key into "
@@ -149,7 +144,7 @@ def require_key_or_loopback(settings: SpaceSettings) -> None:
 
 
 def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
-    """The HTTP API with the page beside it, and the gate before both."""
+    """The HTTP API and the page, with the gate before both."""
     os.environ.update(_QUIET)
     import gradio
 
@@ -161,7 +156,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     with gradio.Blocks(title="bigcodeflow", analytics_enabled=False, delete_cache=(3600, 86_400)) as blocks:
         add_page(evaluations, environment)
         add_predict(evaluations, fitting_dataset(environment))
-    # Its queue holds one place for each event that is being answered.
+    # Gradio's queue holds one place for each event that is being answered.
     blocks.max_threads = _EVENTS_AT_ONCE
     blocks.queue(max_size=settings.queue, api_open=False)
     app = make_app(service)
@@ -184,7 +179,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
 
 
 def main() -> int:
-    """Serve as the command line says; 1 where that cannot be."""
+    """Serve as the command line says; the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     parser = argparse.ArgumentParser(prog="python -m bigcodeflow.serving.space", description=__doc__)
     for option in fields(SpaceSettings):

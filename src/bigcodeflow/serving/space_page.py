@@ -1,6 +1,6 @@
 """The space's page for people, and the original evaluator's endpoint /predict: a sample file in, results out.
 
-Both evaluate a sample file as a run whose samples execute where those of machines do: in the space itself.
+Both evaluate a sample file as a run with the space itself as its backend.
 """
 
 import asyncio
@@ -8,10 +8,10 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -25,6 +25,7 @@ from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.remote.original_space import SpaceQuestion
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.store import ArtifactRef, open_store
 
@@ -37,24 +38,7 @@ _ABOUT = """# bigcodeflow
 Judges sample files of BigCodeBench: upload one, say what it answers, and take the results home. Programs run in this
 machine's sandboxes, in the environment {name} (sha {sha})."""
 
-#: Parameters in the original's order and with its defaults.
-_PREDICT_DEFAULTS: dict[str, Any] = {
-    "split": "complete",
-    "subset": "hard",
-    "samples": None,
-    "pass_k": "1,5,10",
-    "parallel": -1,
-    "min_time_limit": 1,
-    "max_as_limit": 30 * 1024,
-    "max_data_limit": 30 * 1024,
-    "max_stack_limit": 10,
-    "calibrated": True,
-    "check_gt_only": False,
-    "no_gt": False,
-    "selective_evaluate": "",
-}
-
-#: Data sets that may be chosen; a path would open this machine's files to who asks.
+#: Data sets that may be chosen; a path would open this machine's files to clients.
 DATASETS = ("starter", "bigcode/bigcodebench")
 _NAME_LENGTH = 120
 _SUMMARY_COLUMNS = 100
@@ -63,22 +47,8 @@ _SUMMARY_COLUMNS = 100
 _Shown = tuple[Any, Any, Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationRequest:
-    """What is to be evaluated, and against what."""
-
-    samples: Path
-    dataset: str = "starter"
-    split: str = "complete"
-    subset: str = "full"
-    ids: str = ""
-    calibrated: bool = True
-    k: tuple[int, ...] = (1, 5, 10)
-    limits: Mapping[str, Any] = field(default_factory=dict)
-
-
 class EvaluationResult(NamedTuple):
-    """What an evaluation left."""
+    """Scores, verdicts and result files of one evaluation."""
 
     summary: str
     verdicts: pa.Table
@@ -87,7 +57,7 @@ class EvaluationResult(NamedTuple):
 
 
 class RunProgress:
-    """How far an evaluation is; written by its thread, read by the page."""
+    """Progress of an evaluation, a listener of its stages; written by its thread, read by the page."""
 
     def __init__(self) -> None:
         self.stages: dict[str, str] = {}
@@ -108,59 +78,51 @@ class RunProgress:
 
 
 class Evaluations:
-    """Evaluations, one after the other; one that nobody waits for goes on, and is there when it is asked for again."""
+    """Evaluations, one after the other; one whose client is gone goes on, for when the same is asked again.
+
+    ``store`` keeps artifacts; ``service`` is ``execution.service`` of the space itself, so that all share its cores.
+    """
 
     def __init__(self, environment: str, store: str, service: Mapping[str, Any]) -> None:
-        """Nothing is started before the first one.
-
-        Args:
-            environment: name of the space's environment.
-            store: where artifacts are kept.
-            service: ``execution.service`` of the space itself, so that all share its cores.
-        """
         self._environment, self._store, self._service = environment, store, dict(service)
         self._pool = ThreadPoolExecutor(1, "evaluate")
 
     @contextmanager
-    def begun(self, request: EvaluationRequest, progress: RunProgress) -> Iterator["Future[EvaluationResult]"]:
-        """An evaluation that begins as soon as the one before it has ended; its files last as long as the block.
-
-        Raises:
-            ConfigError: it cannot be made from these choices.
-        """
-        folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
-        running: Future[EvaluationResult] | None = None
-        try:
-            running = self._pool.submit(_evaluate, self._config(request, folder), progress)
-            yield running
-        finally:
-            if running is None:
-                shutil.rmtree(folder)
-            else:  # one that goes on without anybody still writes there
-                running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
-
-    def _config(self, request: EvaluationRequest, folder: Path) -> RunConfig:
-        if request.dataset not in DATASETS:
-            raise ConfigError(f"dataset {request.dataset!r} is none of {', '.join(DATASETS)}")
-        stem = request.samples.name.partition(".jsonl")[0]
-        dataset = {"source": request.dataset, "split": request.split, "subset": request.subset, "ids": request.ids}
+    def begun(
+        self,
+        samples: Path,
+        dataset: Mapping[str, str],
+        progress: RunProgress,
+        *,
+        calibrated: bool,
+        k: Sequence[int] = (1, 5, 10),
+        limits: Mapping[str, int] | None = None,
+    ) -> Iterator["Future[EvaluationResult]"]:
+        """An evaluation that begins once the one before it has ended; its files last as long as the block."""
+        if dataset["source"] not in DATASETS:
+            raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
         given: dict[str, Any] = {
-            "name": re.sub(r"[^\w.\-+]", "-", stem)[:_NAME_LENGTH] or "space",
+            "name": re.sub(r"[^\w.\-+]", "-", samples.name.partition(".jsonl")[0])[:_NAME_LENGTH] or "space",
             "store": self._store,
-            "out": str(folder),
-            "dataset": dataset,
-            "samples": {"source": str(request.samples)},
+            "dataset": dict(dataset),
+            "samples": {"source": str(samples)},
             "sanitizing": {"mode": "none"},
             "execution": {
                 "backend": "gradio",
                 "service": self._service,
                 "environment": self._environment,
-                "variants": ["calibrated" if request.calibrated else "raw"],
-                "limits": dict(request.limits),
+                "variants": ["calibrated" if calibrated else "raw"],
+                "limits": dict(limits or {}),
             },
-            "aggregation": {"k": list(request.k)},
+            "aggregation": {"k": list(k)},
         }
-        return load_settings(given, "space")
+        config = load_settings(given, "space")
+        folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
+        running = self._pool.submit(_evaluate, config.model_copy(update={"out": str(folder)}), progress)
+        try:
+            yield running
+        finally:  # not at once: an evaluation whose client is gone still writes there
+            running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
 
 
 def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
@@ -178,12 +140,12 @@ def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
 
 
 def theme() -> gradio.themes.Default:
-    """Fonts that every machine has: a page that fetches none works without the internet."""
+    """Fonts that every machine has, so that the page works without the internet."""
     return gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
 
 
 def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> None:
-    """Put the page into the blocks that are being made."""
+    """Add the page to the current blocks."""
     gradio.Markdown(_ABOUT.format(name=environment.name, sha=environment.environment_sha[:12]))
     with gradio.Row():
         with gradio.Column(scale=1):
@@ -214,30 +176,28 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
 
 
 def fitting_dataset(environment: InstalledEnvironment) -> str:
-    """The tasks that an environment is made for."""
+    """The data set that an environment is made for."""
     return "starter" if environment.name == "starter" else "bigcode/bigcodebench"
 
 
 async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: Any) -> AsyncIterator[_Shown]:
-    """What is to be shown while a sample file is evaluated, and when it is."""
+    """What the page shows while a sample file is evaluated, and in the end."""
     if not samples:
         raise gradio.Error("choose a sample file first", print_exception=False)
-    dataset, _, split, subset, ids, calibrated = chosen
-    progress = RunProgress()
-    request = EvaluationRequest(
-        uploaded(samples), dataset, split=split, subset=subset, ids=ids.strip(), calibrated=calibrated
-    )
+    source, _, split, subset, ids, calibrated = chosen
+    dataset = {"source": source, "split": split, "subset": subset, "ids": ids.strip()}
+    progress, file = RunProgress(), uploaded(samples)
     try:
-        with evaluations.begun(request, progress) as begun:
+        with evaluations.begun(file, dataset, progress, calibrated=calibrated) as begun:
             running = asyncio.wrap_future(begun)
             while not running.done():
                 yield _progress_text(progress), "", None, None
                 await asyncio.wait([running], timeout=_REFRESH_SECONDS)
             done = running.result()
-            files = [str(file) for file in done.files]
+            files = [str(path) for path in done.files]
             yield _progress_text(progress), f"```text\n{done.summary}\n```", _rows(done.verdicts), files
     except BigCodeFlowError as error:
-        reason = str(error).replace(f"{request.samples.parent}/", "")
+        reason = str(error).replace(f"{file.parent}/", "")
         raise gradio.Error(reason, print_exception=False, duration=None) from error
 
 
@@ -247,7 +207,7 @@ def _progress_text(progress: RunProgress) -> str:
 
 
 def _rows(verdicts: pa.Table) -> list[list[Any]]:
-    """What did not pass stands first."""
+    """Rows of the table; what did not pass comes first."""
     columns = ["task_id", "sample_index", "status", "failure_kind", "tests", "wall_seconds"]
     rows = verdicts.select(columns).to_pylist()
     rows.sort(key=lambda row: row["status"] == "pass")
@@ -260,7 +220,7 @@ def _rows(verdicts: pa.Table) -> list[list[Any]]:
 
 
 def add_predict(evaluations: Evaluations, dataset: str) -> None:
-    """Put the endpoint of ``bigcodebench.evaluate --execution gradio`` into the blocks that are being made."""
+    """Add the endpoint of ``bigcodebench.evaluate --execution gradio`` to the current blocks."""
 
     # Gradio takes the names of parameters from the function, and clients of the original say these.
     async def predict(  # noqa: PLR0917
@@ -282,29 +242,25 @@ def add_predict(evaluations: Evaluations, dataset: str) -> None:
             raise gradio.Error("give a sample file; ground truths alone are not checked here", print_exception=False)
         if not re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", str(pass_k)):
             raise gradio.Error(f"pass_k {pass_k!r} is no list of numbers such as 1,5,10", print_exception=False)
-        request = EvaluationRequest(
-            uploaded(samples),
-            dataset,
-            split=split,
-            subset=subset,
-            ids=selective_evaluate or "",
-            calibrated=calibrated,
-            k=tuple(int(part) for part in str(pass_k).split(",")),
-            limits={"address_space_mib": int(max_as_limit)},
-        )
+        view = {"source": dataset, "split": split, "subset": subset, "ids": selective_evaluate or ""}
+        k = [int(part) for part in str(pass_k).split(",")]
+        limits = {"address_space_mib": int(max_as_limit)}
         try:
-            with evaluations.begun(request, RunProgress()) as begun:
-                done = await asyncio.wrap_future(begun)
-                texts = {file.name: file.read_text() for file in done.files if file.suffix == ".json"}
+            with evaluations.begun(
+                uploaded(samples), view, RunProgress(), calibrated=calibrated, k=k, limits=limits
+            ) as begun:
+                files = (await asyncio.wrap_future(begun)).files
+                eval_results, pass_at_k = (
+                    next(json.loads(file.read_text()) for file in files if file.name.endswith(ending))
+                    for ending in ("_eval_results.json", "_pass_at_k.json")
+                )
         except BigCodeFlowError as error:
             raise gradio.Error(str(error), print_exception=False) from error
-        return (
-            next(json.loads(text) for name, text in texts.items() if name.endswith("_eval_results.json")),
-            next(json.loads(text) for name, text in texts.items() if name.endswith("_pass_at_k.json")),
-        )
+        return eval_results, pass_at_k
 
     with gradio.Row(visible=False):
-        inputs = [_input(name, value) for name, value in _PREDICT_DEFAULTS.items()]
+        inputs = [_input(name, value) for name, value in asdict(SpaceQuestion(subset="hard")).items()]
+        inputs.insert(2, upload_field("samples"))  # where the original has it
         answers = [gradio.JSON(label="results"), gradio.JSON(label="pass_at_k")]
         gradio.Button("predict").click(
             predict,
@@ -317,8 +273,6 @@ def add_predict(evaluations: Evaluations, dataset: str) -> None:
 
 
 def _input(name: str, value: Any) -> Any:
-    if value is None:
-        return upload_field(name)
     if isinstance(value, bool):
         return gradio.Checkbox(value=value, label=name)
     return gradio.Textbox(value, label=name) if isinstance(value, str) else gradio.Number(value, label=name)
@@ -327,8 +281,8 @@ def _input(name: str, value: Any) -> Any:
 def upload_field(label: str, **options: Any) -> gradio.File:
     """A field for one file, which takes uploads only.
 
-    Gradio copies what a call names into its upload folder before the call is answered: any file that this process can
-    read, or the content of an address. A mounted app is not asked where the file lies, so it is asked here.
+    Before Gradio answers a call it copies what the call names into its upload folder: any file that this process can
+    read, or the content of an address. It does not check the place for a mounted app, so it is checked here.
     """
     field = gradio.File(label=label, type="filepath", **options)
     move = field.async_move_resource_to_block_cache
@@ -341,11 +295,9 @@ def upload_field(label: str, **options: Any) -> gradio.File:
 
 
 def uploaded(path: str | Path) -> Path:
-    """The file at a path, once links are followed.
+    """The file at a path, refused unless it is in the upload folder once links are followed.
 
-    Raises:
-        gradio.Error: it is none of the upload folder's files; also for what a call names as a stream, which Gradio
-            passes on as it is.
+    Needed for what a call names as a stream too, which Gradio passes on as it is.
     """
     folder, file = Path(get_upload_folder()).resolve(), Path(path).resolve()
     if not (file.is_relative_to(folder) and file.is_file()):

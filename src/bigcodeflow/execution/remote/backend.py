@@ -48,30 +48,24 @@ class RemoteBackend:
         start: Start,
         remove_orphans: Callable[[], object] = lambda: None,
     ) -> None:
-        """Nothing is started before it is needed.
+        """Start nothing yet.
 
         Args:
             name: of the backend, as verdicts state it.
             open_transport: starts a host; raises HostLostError where that fails for now, with what to do.
             hosts: how many there may be at the same time.
-            limits: what each item may use.
-            start: warm or cold.
             remove_orphans: ends the hosts that killed runs of this machine left behind; raises as open_transport does.
         """
         self.name = name
-        self._remove_orphans = remove_orphans
-        self._open_transport, self._limits, self._start = open_transport, limits, start
+        self._open_transport, self._remove_orphans = open_transport, remove_orphans
+        self._limits, self._start = limits, start
         self._hosts = [_HostSlot() for _ in range(hosts)]
         self._choosing = threading.Lock()
         self._down_until, self._down_for = 0.0, ""
         self._closed = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Remove what killed runs left, and start one host, which starts one empty sandbox.
-
-        Raises:
-            SandboxUnavailableError: no host can be had, or it has no isolation and that is not allowed.
-        """
+        """Remove what killed runs left, and start one host, which starts one empty sandbox."""
         try:
             self._remove_orphans()
             found = self._connected(self._hosts[0]).info.capabilities
@@ -82,16 +76,14 @@ class RemoteBackend:
                 f"backend {self.name}: its hosts do not isolate samples from one another: pass --allow-unisolated if "
                 "that is meant"
             )
-        return Capabilities(isolated=found.isolated, layers=found.layers, warm=found.warm)
+        return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what a warm start needs, as a host plans it; as they are where that cannot be asked."""
         if self._start == "cold":
             return items
         try:
-            connection = self._connected(self._hosts[0])
-            responses = [connection.prepare(request) for request in protocol.prepare_requests(items)]
-            return protocol.with_starts(items, responses)
+            return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
         except (HostLostError, HostRefusedError, protocol.ProtocolError) as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
@@ -158,29 +150,19 @@ class _HostSlot:
 
 
 class FailoverBackend:
-    """Executes in the first backend, and in the second what the first has no place for.
+    """Executes in the first backend, and in the second what the first could not start.
 
-    Only what was never started goes to the second: an outcome, whatever it is, is the first one's and stands.
+    An outcome of the first, whatever it is, stands.
     """
 
     def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
-        """Neither is started before it is needed.
-
-        Args:
-            first: the one that the configuration names.
-            second: its fallback.
-            environment: the second one's, which its verdicts name.
-        """
+        """Start nothing yet; ``environment`` is the second one's, which its verdicts name."""
         self.name = first.name
         self._first, self._second, self._environment = first, second, environment
         self._warned = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """What the first can promise, or the second where the first is not to be had.
-
-        Raises:
-            SandboxUnavailableError: neither is.
-        """
+        """Capabilities of the first, or of the second where the first is unavailable."""
         try:
             return self._first.check(allow_unisolated=allow_unisolated)
         except SandboxUnavailableError as error:
@@ -188,11 +170,11 @@ class FailoverBackend:
             return self._second.check(allow_unisolated=allow_unisolated)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """As the first prepares them; libraries are the same in both, and with them what an item preloads."""
+        """As the first prepares them: the libraries are the same in both, and so is what an item preloads."""
         return self._first.prepare(items)
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item where it can be run."""
+        """Run one item where it can be started."""
         outcome = self._first.execute(item)
         if not outcome.not_started:
             return outcome

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 import docker  # type: ignore[import-untyped]
@@ -54,7 +55,7 @@ _KILLED = "137"
 
 
 class Share(NamedTuple):
-    """What one container of several may use."""
+    """Cores and memory of each container."""
 
     cores: float
     memory_mib: int
@@ -69,7 +70,7 @@ class DockerEngine:
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """Reach the engine at an address; empty takes DOCKER_HOST, or Docker's own socket.
+        """Connect to the engine at an address; empty takes DOCKER_HOST, or Docker's own socket.
 
         Raises:
             HostLostError: nothing answers there.
@@ -99,17 +100,13 @@ class DockerEngine:
         )
 
     def image(self, name: str) -> Mapping[str, Any] | None:
-        """What the engine says of an image; None where it has none of that name or id."""
+        """The engine's description of an image; None where it has none of that name or id."""
         with engine_errors("inspect the image"), suppress(NotFound):
             return cast("Mapping[str, Any]", self.client.inspect_image(name))
         return None
 
     def info(self, *, runtime: str) -> Mapping[str, Any]:
-        """What the engine says of itself and its machine.
-
-        Raises:
-            HostRefusedError: it does not know the runtime; an empty one is its own.
-        """
+        """The engine's description of itself and its machine; refuses a runtime, if one is named, that it lacks."""
         with engine_errors("describe itself"):
             found: Mapping[str, Any] = self.client.info()
         known = sorted(found.get("Runtimes") or {})
@@ -130,13 +127,13 @@ class DockerEngine:
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:
-        """End and remove a container; quiet where it has gone already, or the engine has."""
+        """End and remove a container; no error where it is gone already, or the engine is."""
         with suppress(DockerException, requests.RequestException, OSError):
             _probe(self._url)
             self.client.remove_container(container, force=True)
 
     def exit_code(self, container: str) -> str:
-        """How a container ended that the engine has removed since, from its events; empty where it does not say."""
+        """Exit code of a container that the engine has removed since, from its events; empty where they lack it."""
         with suppress(DockerException, requests.RequestException, OSError, ValueError, KeyError):
             _probe(self._url)
             until = int(time.time() + _SECONDS_TO_DIE)
@@ -146,12 +143,12 @@ class DockerEngine:
         return ""
 
     def close(self) -> None:
-        """Give its connections back."""
+        """Close its connections."""
         self.client.close()
 
 
 def _probe(url: str) -> None:
-    """Connect once to a socket of this machine; Docker's client leaves its own open where that fails."""
+    """Connect once to a socket of this machine: Docker's client would leave its own open where that fails."""
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as tried:
             tried.settimeout(_CALL_SECONDS)
@@ -160,12 +157,7 @@ def _probe(url: str) -> None:
 
 @contextmanager
 def engine_errors(action: str) -> Iterator[None]:
-    """Turn the errors of Docker's client into ours.
-
-    Raises:
-        HostLostError: the engine does not answer.
-        HostRefusedError: it answers with an error.
-    """
+    """Raise errors of Docker's client as HostLostError, or as HostRefusedError where the engine answers with one."""
     try:
         yield
     except DockerException as error:
@@ -175,12 +167,11 @@ def engine_errors(action: str) -> Iterator[None]:
 
 
 def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> Share:
-    """Cores and memory of each container.
+    """What each container may use.
 
     Args:
-        config: how many there are.
-        cores: what all of them may keep busy.
-        info: what the engine says of its machine, which need not be this one.
+        cores: what all containers together may keep busy.
+        info: of the engine and its machine, which need not be this one.
 
     Raises:
         HostRefusedError: a container would have less memory than one sample may use, and end what the limits allow.
@@ -199,11 +190,7 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
 def container_settings(
     engine: DockerEngine, config: ExecutionConfig, *, image: str, environment: str, cores: float
 ) -> dict[str, Any]:
-    """What a host's container is created with, as Docker's API words it.
-
-    Raises:
-        HostRefusedError: the engine lacks the runtime, or its machine the memory.
-    """
+    """What a host's container is created with, as Docker's API words it."""
     info = engine.info(runtime=config.docker.runtime)
     share = share_of(config, cores, info)
     host = ["python", "-m", "bigcodeflow.execution.remote.host", "--environment", environment]
@@ -256,37 +243,35 @@ class ContainerTransport:
     """One container with a host; ended by closing it, by the engine, or by the end of this process."""
 
     def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
-        """Create, attach and start; the engine's connection belongs to the transport from here on.
-
-        Raises:
-            HostLostError: the engine could not do that.
-        """
+        """Create, attach and start, or raise HostLostError; closing the transport closes the engine's connection."""
         self._engine, client = engine, engine.client
         self._sending = threading.Lock()
         self._stderr = b""
         self._closed = False
-        self._id = self.label = ""
-        self._socket: socket.socket | None = None
+        self._opened = ExitStack()
+        self._opened.callback(engine.close)
         try:
             with engine_errors("create a container"):
                 self._id = str(client.create_container_from_config(dict(settings))["Id"])
+            self._opened.callback(engine.remove, self._id)
             self.label = f"container {self._id[:12]}"
             with engine_errors("start a container"):
                 streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-                self._attached = client.attach_socket(self._id, params=streams)  # kept: its end would close the stream
-                stream: socket.socket = getattr(self._attached, "_sock", self._attached)
-                stream.settimeout(_SILENCE_SECONDS)
-                self._incoming: BinaryIO = stream.makefile("rb")
-                self._socket = stream
+                attached = client.attach_socket(self._id, params=streams)
+                self._socket: socket.socket = getattr(attached, "_sock", attached)
+                self._socket.settimeout(_SILENCE_SECONDS)
+                self._incoming: BinaryIO = self._socket.makefile("rb")
+                wake_reader = partial(self._socket.shutdown, socket.SHUT_RDWR)
+                for close in (self._socket.close, attached.close, self._incoming.close, wake_reader):
+                    self._opened.enter_context(suppress(OSError))  # gone already
+                    self._opened.callback(close)
                 client.start(self._id)
         except (HostLostError, HostRefusedError) as error:
             self.close()
             raise HostLostError(str(error)) from error
 
     def send(self, data: bytes) -> None:
-        """Hand over whole lines."""
-        if self._socket is None:
-            raise HostLostError(f"{self.label} was never attached to")
+        """Send whole lines."""
         try:
             with self._sending:
                 self._socket.sendall(data)
@@ -321,24 +306,11 @@ class ContainerTransport:
     def close(self) -> None:
         """End the container and all in it."""
         self._closed = True
-        if self._socket:
-            with suppress(OSError):  # gone already
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads
-            for stream in (self._incoming, self._attached, self._socket):
-                with suppress(OSError):
-                    stream.close()
-        if self._id:
-            self._engine.remove(self._id)
-        self._engine.close()
+        self._opened.close()
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment in the configured image, after a look at the engine and its runtime; changes nothing there.
-
-    Raises:
-        SandboxUnavailableError: no engine answers, or it lacks the runtime.
-        EnvironmentUnusableError: it lacks the image, or that holds another environment.
-    """
+    """The environment in the configured image; checks the engine and its runtime, and changes nothing there."""
     name = config.docker.image or image_tag(config.environment)
     try:
         with closing(DockerEngine.connect(config.docker.url)) as engine:
@@ -355,7 +327,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 
 
 def backend(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
-    """Containers for a worker that may keep so many cores busy."""
+    """Containers that may keep so many cores busy together."""
     del isolated  # a host isolates, or refuses
     image = cast("RemoteEnvironment", environment).reference
 
@@ -366,7 +338,7 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
             if engine.image(image) is None:  # another machine's engine may have had it
                 raise HostRefusedError(f"the engine has no image {image}: build it there, or push and pull it")
             transport = ContainerTransport(engine, settings)
-            stack.pop_all()  # from here on the transport's
+            stack.pop_all()  # the transport closes the engine from here on
         return transport
 
     def remove_orphans() -> None:

@@ -56,10 +56,10 @@ _MACHINE, _OWNER, _RUN, _HOST = "bigcodeflow_machine", "bigcodeflow_owner", "big
 HOST_PYTHON = "/opt/bigcodeflow/bin/python"
 #: A template's ENV holds while it is built only.
 _VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
-#: One call takes 64 MiB, but whoever stands between need not; a plan of many programs is larger than this.
+#: E2B takes 64 MiB in one call, a proxy before it may take less; a plan of many programs is larger than this.
 _BYTES_PER_CALL = 1 << 20
 _STDERR_TAIL = 400
-#: What the SDK raises for what E2B and the way there do; ValueError and KeyError for answers that are not E2B's.
+#: What the SDK raises for faults of E2B and of the network; ValueError and KeyError for answers that are not E2B's.
 SDK_ERRORS = (
     SandboxException,
     AuthenticationException,
@@ -84,7 +84,7 @@ _repeat_rate_limited = Retrying(
 
 
 class TemplateAbsentError(HostRefusedError):
-    """There is no such template, or not for this key."""
+    """There is no such template, or this key may not use it."""
 
 
 def _one_line(error: Exception) -> str:
@@ -92,7 +92,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _meaning_of(error: Exception, template: str) -> ExecutionError:
-    """What an error of the SDK means: HostLostError may be mended by another try, HostRefusedError is not."""
+    """What an error of the SDK means: a HostLostError where another attempt may succeed, else a HostRefusedError."""
     text, status = _one_line(error), getattr(error, "status_code", None)
     if isinstance(error, AuthenticationException):
         return HostRefusedError(
@@ -113,8 +113,8 @@ def _meaning_of(error: Exception, template: str) -> ExecutionError:
 
 
 @contextmanager
-def _translated(*, template: str = "") -> Iterator[None]:
-    """Turns what the SDK raises into HostLostError or HostRefusedError."""
+def _sdk_errors(*, template: str = "") -> Iterator[None]:
+    """Raise errors of the SDK as HostLostError or HostRefusedError."""
     try:
         yield
     except SDK_ERRORS as error:
@@ -127,16 +127,13 @@ class E2BTransport:
     def __init__(
         self, sandbox: Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
     ) -> None:
-        """Start the host; the sandbox is killed where that fails.
+        """Start the host; where that fails the sandbox is killed.
 
         Args:
             sandbox: a new one.
             environment: name of the environment in it.
             timeout_seconds: after which E2B kills it, unless it is extended.
             ended: called once with the seconds that it was held.
-
-        Raises:
-            HostLostError: the host does not start.
         """
         self.label = f"E2B sandbox {sandbox.sandbox_id}"
         self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
@@ -147,7 +144,7 @@ class E2BTransport:
         self._stderr = ""
         command = f"exec {HOST_PYTHON} -m bigcodeflow.execution.remote.host --environment {shlex.quote(environment)}"
         try:
-            with _translated():
+            with _sdk_errors():
                 self._host = _repeat_rate_limited(
                     lambda: sandbox.commands.run(
                         command,
@@ -165,15 +162,10 @@ class E2BTransport:
         threading.Thread(target=self._extend, name=f"extend-{sandbox.sandbox_id}", daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        """Hand over whole lines; what several threads send at the same time goes in one call.
-
-        Raises:
-            HostLostError: the sandbox or its host is gone.
-        """
+        """Send whole lines; what several threads send at the same time goes in one call."""
         self._unsent.append(data)
         with self._sending:
-            # Empty where the lines went along with another thread's; if that call failed, the connection is broken
-            # for all who wait for a response.
+            # Empty where another thread has sent the lines; if its call failed, the connection is broken for all.
             batch = b"".join(self._unsent.popleft() for _ in range(len(self._unsent)))
             try:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
@@ -182,11 +174,7 @@ class E2BTransport:
                 raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
 
     def lines(self) -> Iterator[bytes]:
-        """The host's lines.
-
-        Raises:
-            HostLostError: at the end; its text says how that came.
-        """
+        """The host's lines, until it ends; then a HostLostError says why it did."""
         try:
             yield from whole_lines(self._output())
         except SDK_ERRORS as error:
@@ -215,7 +203,7 @@ class E2BTransport:
                 yield out.encode()
 
     def _extend(self) -> None:
-        """Keep the sandbox; three tries fit into its time-out."""
+        """Extend the sandbox; three attempts fit into its time-out."""
         while not self._closed.wait(self._timeout_seconds / 3):
             try:
                 self.sandbox.set_timeout(self._timeout_seconds)
@@ -232,7 +220,7 @@ def _open_transport(
 ) -> E2BTransport:
     """A new sandbox of a build, with its host."""
     timeout_seconds = config.e2b.timeout_seconds
-    with _translated(template=environment.reference):
+    with _sdk_errors(template=environment.reference):
         sandbox = Sandbox.create(
             template=environment.reference,
             timeout=timeout_seconds,
@@ -248,7 +236,7 @@ class E2BBackend(RemoteBackend):
     """Runs items in sandboxes of one build, which are created when they are needed and killed at the end."""
 
     def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment) -> None:
-        """Nothing is created before it is needed."""
+        """Create nothing yet."""
         metadata = own_metadata()
         super().__init__(
             "e2b",
@@ -273,12 +261,7 @@ class E2BBackend(RemoteBackend):
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment in the template's build; a build that nobody asked yet is asked, in one sandbox.
-
-    Raises:
-        EnvironmentUnusableError: there is no such template, or a sample may use more memory than its sandboxes have.
-        SandboxUnavailableError: E2B cannot be reached, does not accept the key, or gives no sandbox.
-    """
+    """The environment in the template's build; the host of a build without a record is asked, in one sandbox."""
     template = config.e2b.template or template_name(config.environment)
     try:
         reference = _pinned(template)
@@ -306,14 +289,14 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 
 
 def _pinned(template: str) -> str:
-    """The build that a template's name stands for now, as TEMPLATE:BUILD; it stays what it is when another is built."""
+    """The build that a template's name stands for now, as TEMPLATE:BUILD, which no later build changes."""
     name, _, tag = template.partition(":")
     try:
         if str(uuid.UUID(tag)) == tag:
             return template
     except ValueError:
         tag = tag or "default"
-    with _translated(template=template):
+    with _sdk_errors(template=template):
         builds = {one.tag: one.build_id for one in Template.get_tags(name)}
     if not builds.get(tag):
         known = ", ".join(sorted(builds)) or "none: its build has not ended"
@@ -326,11 +309,11 @@ def _build_id(reference: str) -> str:
 
 
 def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
-    """What the build's own host says, kept for the next time: a build never changes."""
+    """The build's record, by its own host; written for the next time, as a build never changes."""
     asked = RemoteEnvironment(config.environment, "", reference=reference)
     transport = _open_transport(config, asked, own_metadata(), lambda _seconds: None)
     try:
-        with _translated():
+        with _sdk_errors():
             size = transport.sandbox.get_info()
         found = Connection(transport, config.limits, config.start).info.environment
     finally:
@@ -350,13 +333,7 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
 
 
 def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = None) -> float:
-    """USD for sandboxes that were held for so many seconds, all of them together.
-
-    Args:
-        config: its usd_per_hour is the price of one sandbox, where it is not 0.
-        seconds: sum over all sandboxes.
-        record: with the size of each; without it, as on a worker elsewhere, two cores and 8 GiB.
-    """
+    """USD for seconds of sandboxes, summed over all of them; without a record, as elsewhere, of two cores and 8 GiB."""
     if config.usd_per_hour:
         return seconds / _SECONDS_PER_HOUR * config.usd_per_hour
     cores, memory_mib = (record.cores, record.memory_mib) if record else (2, 8192)
@@ -364,23 +341,16 @@ def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = 
 
 
 def own_metadata() -> dict[str, str]:
-    """What the sandboxes of this process are known by."""
+    """Metadata of the sandboxes of this process."""
     return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
 
 
 def remove_orphans() -> int:
-    """Kill the sandboxes of this machine's processes that are gone; those of other machines end by their time-out.
-
-    Returns:
-        How many there were.
-
-    Raises:
-        HostRefusedError: the key is not accepted.
-    """
+    """Kill the sandboxes of this machine's processes that are gone, and count them; other machines' time out."""
     removed, machine, found = 0, machine_id(), []
     try:
         pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: machine}))
-        while pages.has_next:  # running and paused ones; all are known before one goes: a page counts from the first
+        while pages.has_next:  # running and paused ones; all are listed before one is killed, which moves the pages
             found += pages.next_items()
         for sandbox in found:
             if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):

@@ -1,7 +1,8 @@
-"""Executes for others in this machine's sandboxes, for hosts on standard streams, the HTTP service and the space."""
+"""Executes items in this machine's sandboxes, for the host program and the HTTP service."""
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -30,7 +31,7 @@ class ExecutorPool:
     """Runs as many items at once as there are slots; used by several threads at once."""
 
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
-        """Nothing is started before the first item.
+        """Start nothing yet.
 
         Args:
             environment: where items run.
@@ -43,30 +44,21 @@ class ExecutorPool:
         self._admission = Admission(self.cores)
         self._threads = ThreadPoolExecutor(self.slots, "execute")
         self._backends: dict[ExecutionMode, Backend] = {}
-        self._users: dict[ExecutionMode, int] = {}
+        self._users: Counter[ExecutionMode] = Counter()
         self._lock = threading.Lock()
         self._preparing = threading.Lock()
 
     def check(self, mode: ExecutionMode) -> Capabilities:
-        """Start one empty sandbox and say which layers hold.
-
-        Raises:
-            SandboxUnavailableError: none can be had here.
-        """
+        """Start one empty sandbox and say which layers hold, or raise SandboxUnavailableError."""
         with closing(self._make_backend(mode)) as backend:
             return backend.check()
 
     def description(self, capabilities: Capabilities) -> dict[str, Any]:
         """The fields of ``protocol.HostInfo``."""
-        own = self.environment
+        names = ("name", "environment_sha", "missing_data", "lock_sha256")
         return {
             "code_version": code_version(),
-            "environment": {
-                "name": own.name,
-                "environment_sha": own.environment_sha,
-                "missing_data": list(own.missing_data),
-                "lock_sha256": own.lock_sha256,
-            },
+            "environment": {name: getattr(self.environment, name) for name in names},
             "capabilities": asdict(capabilities),
             "cores": self.cores,
             "slots": self.slots,
@@ -94,8 +86,8 @@ class ExecutorPool:
         with self._lock:
             backend = self._backends.pop(mode, None) or self._make_backend(mode)
             self._backends[mode] = backend  # the one used last stands last
-            self._users[mode] = self._users.get(mode, 0) + 1
-            idle = [one for one in self._backends if not self._users.get(one)]
+            self._users[mode] += 1
+            idle = [one for one in self._backends if not self._users[one]]
             ended = [self._backends.pop(one) for one in idle[: max(0, len(self._backends) - _MAX_BACKENDS)]]
         try:
             for one in ended:

@@ -1,4 +1,4 @@
-"""The program at the far end of a transport: items in on standard input, outcomes out on standard output.
+"""The host program, at the far end of a transport: items in on standard input, outcomes out on standard output.
 
     python -m bigcodeflow.execution.remote.host --environment NAME
 
@@ -26,7 +26,7 @@ from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPo
 
 
 class Host:
-    """One client's host: takes its messages and answers them in any order."""
+    """Answers the messages of one client, in any order."""
 
     def __init__(self, pool: ExecutorPool, output: BinaryIO) -> None:
         self._pool, self._output = pool, output
@@ -35,7 +35,7 @@ class Host:
         self._mode = ExecutionMode(LimitsConfig())
 
     def serve(self, messages: Iterable[bytes]) -> int:
-        """Answer until the input ends; the exit code is 0 unless the client was refused."""
+        """Answer until the input ends; exit code 1 if the client was refused."""
         threading.Thread(target=self._send_alive, name="alive", daemon=True).start()
         try:
             for line in messages:

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import httpx2
@@ -43,18 +44,18 @@ logger = logging.getLogger(__name__)
 
 #: How long a service may be away, such as for a restart, before its items are given up.
 _AWAY_SECONDS = 60.0
-#: After that, how long nobody asks again: a thousand items must not each wait for it.
+#: After that, how long it is not asked again: a thousand items must not each wait for it.
 _DOWN_SECONDS = 15.0
-#: Answers to one item that broke off or made no sense.
+#: Responses to one item that broke off or made no sense.
 _MAX_LOSSES = 8
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
-#: An outage that nobody has noticed anything of for so long is over.
+#: An outage is over once no call has failed for so long.
 _FORGOTTEN_SECONDS = 180.0
-#: A service that asks for more patience is asked again all the same; its answer may have become another.
+#: The longest Retry-After that is followed; the service may be free sooner than it says.
 _LONGEST_AFTER_SECONDS = 120.0
-#: What a plan's request holds beside its texts.
+#: Room in the request of a plan for what it holds beside its texts.
 _SPARE_BYTES = 1 << 16
-#: What starts the far end.
+#: Commands that start a service, for messages.
 _COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.serving.space"}
 
 
@@ -62,14 +63,9 @@ class HttpBackend:
     """Runs items at a service. Each call of ``execute`` is one execution there, however often it has to be asked."""
 
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
-        """Nothing is asked yet.
-
-        Args:
-            config: backend, service, limits and start.
-            environment: where the service executed when the work was planned.
-        """
+        """Send nothing yet; ``environment`` is where the service executed when the work was planned."""
         self.name: str = config.backend
-        self._config, self._service = config, config.service
+        self._config = config
         self._limits = config.limits.model_dump(exclude={"time_seconds"})
         self._client = _client(config, address=getattr(environment, "reference", ""))
         self._batch = {
@@ -84,11 +80,7 @@ class HttpBackend:
         self._late: dict[str, float] = {}
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Ask the service what it can promise.
-
-        Raises:
-            SandboxUnavailableError: it does not answer, allows less than is wanted, or does not isolate samples.
-        """
+        """The service's capabilities; refuses one that allows less than the run wants."""
         info = _info(self._client, self._config)
         allowed = info.limits.model_dump()
         prefix = "--most-" if self.name == "gradio" else "--"
@@ -104,7 +96,7 @@ class HttpBackend:
             raise SandboxUnavailableError(
                 f"the service at {self._client.url} does not isolate samples: pass --allow-unisolated if that is meant"
             )
-        return Capabilities(isolated=found.isolated, layers=found.layers, warm=found.warm)
+        return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what a warm start needs, as the service plans it; as they are where that cannot be asked."""
@@ -112,8 +104,7 @@ class HttpBackend:
             return items
         try:
             max_bytes = (_info(self._client, self._config).max_body_mib << 20) - _SPARE_BYTES
-            responses = [self._client.prepare(one) for one in protocol.prepare_requests(items, max_bytes)]
-            return protocol.with_starts(items, responses)
+            return protocol.with_starts(items, self._client.prepare, max_bytes)
         except BigCodeFlowError as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
@@ -124,7 +115,7 @@ class HttpBackend:
             return self._unplaced(DeadlinePassedError("it did not end the item in time"))
         with self._room:
             fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
-            deadline = time.monotonic() + self._service.timeout_seconds
+            deadline = time.monotonic() + self._config.service.timeout_seconds
             losses = 0
 
             def gives_up(state: RetryCallState) -> bool:
@@ -134,7 +125,7 @@ class HttpBackend:
                 if self._outage.given_up or losses >= _MAX_LOSSES or self._is_hopeless(error):
                     return True
                 late = isinstance(error, DeadlinePassedError) or time.monotonic() + state.upcoming_sleep > deadline
-                if late:  # whoever executes it again at once, as one without an end, need not wait
+                if late:  # the engine executes it again at once, and should not wait as long once more
                     self._late[item.verdict_key] = time.monotonic() + _AWAY_SECONDS
                 return late
 
@@ -152,7 +143,7 @@ class HttpBackend:
                 return self._unplaced(error)
 
     def close(self) -> None:
-        """Ask nothing any more; items under way come back not started."""
+        """Send nothing any more; items under way return as not started."""
         self._closed.set()
         self._client.close()
 
@@ -160,15 +151,15 @@ class HttpBackend:
         if self._outage.given_up:
             raise ServiceUnreachableError(self._outage.reason)
         outcome = self._client.execute(self._batch, fields, deadline)
-        self._outage.over()
+        self._outage.end()
         return outcome
 
     def _is_hopeless(self, error: ServiceCallError) -> bool:
-        """Whether nothing is gained by asking again; an outage is shared with all other items."""
+        """Whether another attempt is useless; an outage is shared with all other items."""
         if isinstance(error, ServiceUnreachableError):
-            return self._outage.lasts(error)
+            return self._outage.lasts_too_long(error)
         if isinstance(error, ServiceBusyError | CallRefusedError):
-            self._outage.over()
+            self._outage.end()
         return isinstance(error, CallRefusedError)
 
     def _unplaced(self, error: ServiceCallError) -> Outcome:
@@ -176,7 +167,7 @@ class HttpBackend:
 
 
 class _Outage:
-    """What all threads know of a service that is away."""
+    """An outage of the service, as all threads see it."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -185,11 +176,11 @@ class _Outage:
 
     @property
     def given_up(self) -> bool:
-        """Whether it was away for so long, moments ago, that nobody has to try."""
+        """Whether it lasted so long, moments ago, that another attempt is useless."""
         return time.monotonic() < self._down_until
 
-    def lasts(self, error: ServiceCallError) -> bool:
-        """Count a call that nobody answered; whether it has been too long now."""
+    def lasts_too_long(self, error: ServiceCallError) -> bool:
+        """Note a call without a response; whether the outage lasts too long now."""
         now = time.monotonic()
         if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
             self._since = now
@@ -199,8 +190,8 @@ class _Outage:
             self._down_until = now + _DOWN_SECONDS
         return too_long
 
-    def over(self) -> None:
-        """Somebody answered."""
+    def end(self) -> None:
+        """Note a response."""
         self._since, self._down_until = None, 0.0
 
 
@@ -209,7 +200,7 @@ def _error_of(state: RetryCallState) -> ServiceCallError:
 
 
 def _wait_seconds(state: RetryCallState) -> float:
-    """As long as the service says, else longer and longer; a random part keeps threads from coming back together."""
+    """As long as the service says, else longer and longer; a random part keeps threads from retrying together."""
     after_seconds = _error_of(state).after_seconds
     if after_seconds is None:
         pause = wait_exponential_jitter(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, jitter=_FIRST_PAUSE_SECONDS)
@@ -218,16 +209,7 @@ def _wait_seconds(state: RetryCallState) -> float:
 
 
 def _client(config: ExecutionConfig, *, address: str = "") -> ServiceClient:
-    """A client of the configured service.
-
-    Args:
-        config: backend and service.
-        address: of a space that the configuration names as OWNER/NAME, where it is known already.
-
-    Raises:
-        ConfigError: the address or the key cannot be used.
-        SandboxUnavailableError: the hub does not say where the space is.
-    """
+    """A client of the configured service; ``address`` is that of a space named as OWNER/NAME, where it is known."""
     service, headers = config.service, {}
     url = service.url
     if config.backend == "gradio" and "://" not in url:
@@ -248,19 +230,13 @@ def _client(config: ExecutionConfig, *, address: str = "") -> ServiceClient:
 
 
 def _message(error: ServiceCallError, config: ExecutionConfig) -> str:
-    """What is wrong with the service, and what to do."""
+    """The error with the service's address and the remedy."""
     remedy = error.remedy.format(command=_COMMANDS[config.backend], key_variable=config.service.key_variable)
     return ": ".join(filter(None, (f"the service at {config.service.url}", str(error), remedy)))
 
 
 def _info(client: ServiceClient, config: ExecutionConfig) -> protocol.Info:
-    """What the service says of itself.
-
-    Raises:
-        ConfigError: the key is wrong.
-        EnvironmentUnusableError: the service is of another version.
-        SandboxUnavailableError: it does not answer, or somebody else does.
-    """
+    """What the service says of itself; a failure as the error that ``environment`` and ``check`` raise."""
     try:
         response = client.info()
         version = response.get("code_version")
@@ -275,8 +251,8 @@ def _info(client: ServiceClient, config: ExecutionConfig) -> protocol.Info:
     except ServiceCallError as error:
         raise SandboxUnavailableError(_message(error, config)) from None
     except ValidationError:
-        stranger = NotAServiceError("what answers there is another program")
-        raise SandboxUnavailableError(_message(stranger, config)) from None
+        other_program = NotAServiceError("what answers there is another program")
+        raise SandboxUnavailableError(_message(other_program, config)) from None
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
@@ -298,9 +274,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
             f"{config.environment}: start it with --environment {config.environment}, or set execution.environment "
             f"to {found.name}"
         )
-    return RemoteEnvironment(
-        found.name, found.environment_sha, found.missing_data, lock_sha256=found.lock_sha256, reference=client.url
-    )
+    return replace(found, reference=client.url)
 
 
 SPEC = BackendSpec(environment, lambda config, place, _cores, _isolated: HttpBackend(config, place))

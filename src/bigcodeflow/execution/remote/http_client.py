@@ -1,4 +1,4 @@
-"""A client of the HTTP API: its calls, and what each response means for the caller."""
+"""A client of the HTTP API, and what each response means for the caller."""
 
 import ipaddress
 import json
@@ -17,6 +17,7 @@ import httpx2
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.transports import whole_lines
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
@@ -40,7 +41,7 @@ class ServiceCallError(ExecutionError):
     def __init__(self, message: str, after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.after_seconds = after_seconds
-        """When the service wants to be asked again, if it said so."""
+        """The service's Retry-After, if it sent one."""
 
 
 class ServiceBusyError(ServiceCallError):
@@ -87,17 +88,7 @@ class ServiceClient:
     """A client of one service; used by several threads at once."""
 
     def __init__(self, url: str, key: str, *, connections: int, headers: dict[str, str] | None = None) -> None:
-        """Nothing is asked yet.
-
-        Args:
-            url: address of the service.
-            key: what it asks for; empty sends none.
-            connections: how many there may be at the same time.
-            headers: sent with each request, beside the key's.
-
-        Raises:
-            ConfigError: the address is none, or the key cannot be sent.
-        """
+        """Send nothing yet; raises ConfigError where the address or the key, empty for none, cannot be used."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise ConfigError(
@@ -119,38 +110,27 @@ class ServiceClient:
         )
 
     def info(self) -> dict[str, Any]:
-        """The fields of a ``protocol.Info``.
-
-        Raises:
-            ServiceCallError: there is no usable response.
-        """
+        """The fields of a ``protocol.Info``, or a ServiceCallError."""
         return self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The service's answer to a ``protocol.PrepareRequest``.
-
-        Raises:
-            ServiceCallError: there is no usable response.
-        """
+        """The service's answer to a ``protocol.PrepareRequest``, or a ServiceCallError."""
         return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
 
     def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
-        """The outcome of one item.
+        """The outcome of one item, or a ServiceCallError.
 
         Args:
             batch: fields of the batch beside its items.
             item: fields of a ``protocol.Item``.
-            deadline: of ``time.monotonic``, when nobody waits any more.
-
-        Raises:
-            ServiceCallError: there is none.
+            deadline: by ``time.monotonic``.
         """
         content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
         patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
         outcome: Outcome | None = None
         try:
             with self._response("POST", "/v1/batches", content, patience_seconds) as response:
-                for line in self._lines(response, deadline):
+                for line in filter(None, whole_lines(self._chunks(response, deadline))):  # empty: a sign of life
                     outcome = _outcome_of(line)
         except BrokenResponseError:
             if outcome is None:
@@ -171,14 +151,14 @@ class ServiceClient:
 
     def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
         with self._response(method, path, content, seconds) as response:
-            value = _json_of(_body(response))
+            value = _json_of(b"".join(self._chunks(response)))
         if not isinstance(value, dict):
             raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
         return value
 
     @contextmanager
     def _response(self, method: str, path: str, content: bytes | None, seconds: float) -> Iterator[httpx2.Response]:
-        """A response whose status is good; ``seconds`` is how long the service may be silent."""
+        """A response with status 200; ``seconds`` is how long the service may be silent."""
         timeout = httpx2.Timeout(seconds, connect=_CONNECT_SECONDS, pool=None)
         headers = {"Content-Type": "application/json"} if content else {}
         with self._lock:
@@ -187,7 +167,8 @@ class ServiceClient:
             self._open_calls += 1
         try:
             with self._client.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
-                _require_good(response)
+                if response.status_code != HTTPStatus.OK:
+                    raise self._status_error(response)
                 yield response
         except (httpx2.ConnectError, httpx2.TimeoutException) as error:
             raise ServiceUnreachableError(f"it does not answer ({error or type(error).__name__})") from None
@@ -198,18 +179,40 @@ class ServiceClient:
                 self._open_calls -= 1
                 self._close_when_idle()
 
-    def _lines(self, response: httpx2.Response, deadline: float) -> Iterator[bytes]:
-        """Whole lines of the body, signs of life left out, until the deadline or the end of the run."""
-        rest = b""
+    def _chunks(self, response: httpx2.Response, deadline: float = float("inf")) -> Iterator[bytes]:
+        """The body as it arrives, until the deadline or the end of the run."""
+        size_bytes = 0
         for chunk in response.iter_raw():
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from filter(None, whole)
-            if len(rest) > _MAX_RESPONSE_BYTES:
+            size_bytes += len(chunk)
+            if size_bytes > _MAX_RESPONSE_BYTES:
                 raise BrokenResponseError("its answer does not end")
+            yield chunk
             if time.monotonic() > deadline:
                 raise DeadlinePassedError("it did not end the item in time")
             if self._closing:
                 raise CallRefusedError("it is not asked any more, as the run ends")
+
+    def _status_error(self, response: httpx2.Response) -> ServiceCallError:
+        """What a status other than 200 stands for."""
+        status = response.status_code
+        try:
+            value = _json_of(b"".join(self._chunks(response)))
+        except (ServiceCallError, httpx2.HTTPError):
+            value = None  # something else than a service answers
+        details = value.get("detail") if isinstance(value, dict) else None
+        details = [str(line) for line in details] if isinstance(details, list) else []
+        after_seconds = _retry_after(response.headers.get("retry-after", ""))
+        reason = f"it answers {status} {response.reason_phrase}".strip()
+        reason = ": ".join(filter(None, (reason, "; ".join(details))))[:_REASON_CHARACTERS]
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            return ServiceBusyError(reason, after_seconds)
+        if status in _UNREACHABLE:
+            return ServiceUnreachableError(reason, after_seconds)
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
+            return BrokenResponseError(reason, after_seconds)
+        if status == HTTPStatus.UNAUTHORIZED:
+            return KeyRejectedError(reason)
+        return CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
 
 
 def is_loopback(host: str) -> bool:
@@ -220,31 +223,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _require_good(response: httpx2.Response) -> None:
-    """Raise the ServiceCallError that a status stands for, unless it is 200."""
-    status = response.status_code
-    if status == HTTPStatus.OK:
-        return
-    try:
-        value = _json_of(_body(response))
-    except (BrokenResponseError, httpx2.HTTPError):
-        value = None  # something else than a ``protocol.Problem`` answers
-    details = value.get("detail") if isinstance(value, dict) else None
-    details = [str(line) for line in details] if isinstance(details, list) else []
-    after_seconds = _retry_after(response.headers.get("retry-after", ""))
-    reason = f"it answers {status} {response.reason_phrase}".strip()
-    reason = ": ".join(filter(None, (reason, "; ".join(details))))[:_REASON_CHARACTERS]
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        raise ServiceBusyError(reason, after_seconds)
-    if status in _UNREACHABLE:
-        raise ServiceUnreachableError(reason, after_seconds)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
-        raise BrokenResponseError(reason, after_seconds)
-    if status == HTTPStatus.UNAUTHORIZED:
-        raise KeyRejectedError(reason)
-    raise CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
-
-
 def _retry_after(header: str) -> float | None:
     """Seconds of a Retry-After header, which holds them or a date; None where it holds neither."""
     if header.strip().isdecimal():
@@ -253,15 +231,6 @@ def _retry_after(header: str) -> float | None:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):  # no date, or one without a zone
         return None
-
-
-def _body(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_raw():
-        body += chunk
-        if len(body) > _MAX_RESPONSE_BYTES:
-            raise BrokenResponseError("its answer does not end")
-    return bytes(body)
 
 
 def _outcome_of(line: bytes) -> Outcome:

@@ -1,7 +1,6 @@
 """A client of the original evaluator's Gradio space: a sample file in, its two result files out.
 
-The space judges whole files, with its own sandbox and its own libraries. What it says is kept as it says it: as the
-files that the original writes, which ``bigcodeflow.importing`` makes a run of.
+The space judges whole files, with its own sandbox and libraries; ``bigcodeflow.importing`` makes a run of its files.
 """
 
 import json
@@ -14,8 +13,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, Field, ValidationError
 from tenacity import RetryCallState, Retrying, before_sleep_log, retry_if_exception_type, wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
@@ -23,7 +23,7 @@ from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 from bigcodeflow.store import write_atomically
 
-# Read by the client when it is made: nothing is reported to anybody.
+# Read by the client when it is imported: it reports nothing to its makers.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import httpx
@@ -37,21 +37,31 @@ logger = logging.getLogger(__name__)
 _ENDPOINT = "/predict"
 _MAX_LOSSES = 3
 _SECONDS_BETWEEN_ATTEMPTS = 4.0
-_STATUSES = frozenset({"pass", "fail", "timeout"})
 #: A space that sends nothing for so long is taken for dead.
 _SILENCE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
-#: What the client raises where a space cannot be reached, does not answer, or answers what is no answer.
+#: What the client raises where a space cannot be reached, does not answer, or its answer makes no sense.
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
 
 
 class SpaceBusyError(HostLostError):
-    """The space's queue is full; the same call may be let in later."""
+    """The space's queue is full; the same call may be accepted later."""
+
+
+class _SampleResult(BaseModel):
+    status: Literal["pass", "fail", "timeout"]
+
+
+class _Results(BaseModel):
+    """Of a whole file."""
+
+    date: str
+    eval: dict[str, Annotated[list[_SampleResult], Field(min_length=1)]] = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceQuestion:
-    """What the original's space is asked; names and defaults are its own."""
+    """Parameters of the original's endpoint; names and defaults are its own."""
 
     split: Split = "complete"
     subset: Subset = "full"
@@ -77,16 +87,13 @@ class SpaceQuestion:
 def results_of_space(
     service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
 ) -> Path:
-    """Have a sample file judged; the result files are in the folder when this returns.
+    """Have a space judge a sample file within ``service.timeout_seconds``, and write what it answers to the folder.
 
     Args:
-        service: address of the space, and how long all of it may take.
+        service: the space.
         samples: JSONL or JSONL.gz in the original's format.
-        folder: where ``<stem>_eval_results.json`` and ``<stem>_pass_at_k.json`` are written.
+        folder: where ``<stem>_eval_results.json``, whose path is returned, and ``<stem>_pass_at_k.json`` are written.
         question: how it is to be judged.
-
-    Returns:
-        The ``*_eval_results.json``, which ``bigcodeflow.importing.import_results`` takes.
 
     Raises:
         SamplesError: there is no such sample file.
@@ -99,7 +106,12 @@ def results_of_space(
     if not samples.is_file():
         raise SamplesError(f"{samples}: there is no such sample file: give a JSONL or JSONL.gz file")
     results, scores = _ask_with_retries(service, samples, question)
-    _require_whole(results, service.url)
+    try:  # half a result would be scored as if the rest had failed
+        _Results.model_validate(results)
+    except ValidationError:
+        raise ExecutionError(
+            f"space {service.url} gave no results that can be used: its log says why; try again, or evaluate here"
+        ) from None
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
     # With what the original adds to the scores when it writes them.
     written = {"model": stem.partition("--bigcodebench")[0], "split": question.split, "subset": question.subset}
@@ -135,14 +147,7 @@ def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQues
 
 
 def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:
-    """The answer to one call of the endpoint.
-
-    Raises:
-        ConfigError: the space does not know a setting.
-        ExecutionError: it answers, but not as the evaluator does.
-        HostLostError: it does not answer, or asks for patience.
-        HostRefusedError: it will not answer, however often it is asked.
-    """
+    """The answer to one call of the endpoint, or a HostLostError where another attempt may give one."""
     label = f"space {service.url}"
     key = os.environ.get(service.key_variable, "")
     client = None
@@ -190,7 +195,7 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
 
 
 def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
-    """What an error of the client means: worth another try, worth patience, or neither."""
+    """What an error of the client means: whether to call again at once, later, or never."""
     code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
@@ -204,19 +209,6 @@ def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLost
     if HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return HostRefusedError(f"{label} refuses the call ({reason})")
     return HostLostError(f"{label} does not answer ({reason}): start it, or correct execution.service.url")
-
-
-def _require_whole(results: Any, url: str) -> None:
-    """Refuse what is no result of a whole file: half of one would be scored as if the rest had failed."""
-    entries = results.get("eval") if isinstance(results, dict) else None
-    whole = isinstance(entries, dict) and isinstance(results.get("date"), str)
-    samples: list[Any] = []
-    for found in entries.values() if whole and entries else ():
-        samples += found if isinstance(found, list) and found else [None]
-    if not samples or not all(isinstance(one, dict) and one.get("status") in _STATUSES for one in samples):
-        raise ExecutionError(
-            f"space {url} gave no results that can be used: its log says why; try again, or evaluate here"
-        )
 
 
 @cache

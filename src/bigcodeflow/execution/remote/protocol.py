@@ -1,4 +1,4 @@
-"""What clients exchange with whatever executes for them: `bigcodeflow serve`, a space, or a host on standard streams.
+"""The one protocol between clients and what executes for them: `bigcodeflow serve`, a space, or a host program.
 
 The models below are the bodies of requests and responses, the same everywhere. Over HTTP (``bigcodeflow.serving``) each
 has an address. Over standard streams (``execution.remote.host``) a message is one line of JSON in ASCII:
@@ -12,7 +12,7 @@ client's own and comes back as it was. Clients judge outcomes themselves, so tha
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import BigCodeFlowError
-from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.environments import RemoteEnvironment
+from bigcodeflow.execution.backends.base import Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem
 
 #: Of the standard streams; bump when an older host would misunderstand.
@@ -232,34 +233,17 @@ class Prepared(ApiModel):
     """One for each program."""
 
 
-class _Description(ApiModel):
+class HostInfo(ApiModel):
+    """What a host or a service says of itself."""
+
     model_config = ConfigDict(extra="ignore")  # of a newer server, whose version is refused with a better message
-
-
-class EnvironmentInfo(_Description):
-    """Libraries and data that items are executed with."""
-
-    name: str
-    environment_sha: str
-    missing_data: tuple[str, ...]
-    lock_sha256: str
-
-
-class CapabilitiesInfo(_Description):
-    """What the sandboxes promise."""
-
-    isolated: bool
-    layers: tuple[str, ...]
-    warm: bool
-
-
-class HostInfo(_Description):
-    """What a client has to know of whatever executes."""
 
     code_version: str
     """Of bigcodeflow and its harness."""
-    environment: EnvironmentInfo
-    capabilities: CapabilitiesInfo
+    environment: RemoteEnvironment
+    """Libraries and data that items are executed with."""
+    capabilities: Capabilities
+    """What the sandboxes promise."""
     cores: int
     """Cores that items may keep busy."""
     slots: int
@@ -267,7 +251,7 @@ class HostInfo(_Description):
 
 
 class Info(HostInfo):
-    """What a client has to know of the service."""
+    """What a service says of itself: as a host does, and its bounds."""
 
     limits: LimitsConfig
     """What an item may use at most, but for its time, which it has where it asks for none."""
@@ -291,11 +275,7 @@ def line(message: Mapping[str, Any]) -> bytes:
 
 
 def message_of(text: bytes) -> dict[str, Any]:
-    """The message of one line; errors do not quote it, since it may hold another's program.
-
-    Raises:
-        ProtocolError: it is none.
-    """
+    """The message of one line, or a ProtocolError, which does not quote the line: it may hold another's program."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -306,13 +286,7 @@ def message_of(text: bytes) -> dict[str, Any]:
 
 
 def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
-    """An ``Item`` as JSON, for clients that judge its outcome themselves.
-
-    Args:
-        item: what is executed.
-        name: of the item in its batch.
-        key: identity of this execution; a repeated request with the same key executes nothing again.
-    """
+    """An ``Item`` as JSON, for clients that judge its outcome themselves; a repeated key executes nothing again."""
     sent = {field: getattr(item, field) for field in _SENT}
     return {"id": name, "key": key, "expected_tests": [], "task_modules": []} | sent
 
@@ -353,7 +327,7 @@ _OUTCOME = TypeAdapter(Outcome)
 _OUTCOME_FIELDS = frozenset(field.name for field in fields(Outcome))
 
 
-def prepare_requests(items: Sequence[WorkItem], max_bytes: float = float("inf")) -> Iterator[dict[str, Any]]:
+def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[dict[str, Any]]:
     """Requests to plan the starts of items, each of a bounded size and with each test once; in their order."""
     tests: dict[str, int] = {}
     programs: list[dict[str, Any]] = []
@@ -369,12 +343,11 @@ def prepare_requests(items: Sequence[WorkItem], max_bytes: float = float("inf"))
     yield {"tests": list(tests), "programs": programs}
 
 
-def with_starts(items: Sequence[WorkItem], responses: Sequence[Mapping[str, Any]]) -> list[WorkItem]:
-    """Items with the starts that were planned for them.
-
-    Raises:
-        ProtocolError: there is not one start for each item.
-    """
+def with_starts(
+    items: Sequence[WorkItem], prepare: Callable[[dict[str, Any]], Mapping[str, Any]], max_bytes: float = float("inf")
+) -> list[WorkItem]:
+    """Items with the starts that ``prepare``, a call to the far end, plans for them; or a ProtocolError."""
+    responses = [prepare(request) for request in prepare_requests(items, max_bytes)]
     try:
         starts = [start for one in responses for start in Prepared.model_validate({"starts": one["starts"]}).starts]
     except (KeyError, ValidationError):
@@ -388,11 +361,7 @@ def with_starts(items: Sequence[WorkItem], responses: Sequence[Mapping[str, Any]
 
 
 def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
-    """Each program with the text of its test.
-
-    Raises:
-        ProtocolError: there is no such test.
-    """
+    """Each program with the text of its test, or a ProtocolError where there is no such test."""
     for number, one in enumerate(request.programs):
         if one.test >= len(request.tests):
             raise ProtocolError(f"programs.{number}.test: there is no test {one.test}")

@@ -1,7 +1,4 @@
-"""A connection to one host over a byte transport: requests out, each answer to who waits for it.
-
-Also which process started a host, so that what killed runs left behind can be removed.
-"""
+"""A connection to one host over a byte transport; and which process owns a host, to find what killed runs left."""
 
 import itertools
 import os
@@ -29,7 +26,7 @@ _START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime,
 
 
 class HostLostError(ExecutionError):
-    """A host cannot be reached, or not any more; another one may do the same work."""
+    """A host cannot be reached, or was lost; another one may do the same work."""
 
 
 class HostRefusedError(ExecutionError):
@@ -40,20 +37,16 @@ class Transport(Protocol):
     """A started host, and bytes to and from it."""
 
     label: str
-    """What people call it, such as 'container 3f2a…'."""
+    """Its name in messages, such as 'container 3f2a…'."""
 
     def send(self, data: bytes) -> None:
-        """Hand over whole lines.
-
-        Raises:
-            HostLostError: the host is gone.
-        """
+        """Send whole lines, or raise HostLostError."""
 
     def lines(self) -> Iterator[bytes]:
         """The host's lines, one by one, until it is gone."""
 
     def close(self) -> None:
-        """End the host and all that it runs; quiet where it has ended already."""
+        """End the host and all that it runs; no error where it has ended already."""
 
 
 OpenTransport = Callable[[], Transport]
@@ -93,20 +86,12 @@ class Connection:
         return self._lost is None
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The host's answer to a ``protocol.PrepareRequest``.
-
-        Raises:
-            HostLostError: the host is gone.
-        """
+        """The host's answer to a ``protocol.PrepareRequest``."""
         number = next(self._numbers)
         return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
 
     def execute(self, item: WorkItem, patience_seconds: float) -> Outcome:
-        """Have one item executed.
-
-        Raises:
-            HostLostError: the host is gone, or did not end it in time.
-        """
+        """The outcome of one item, or a HostLostError where the host is gone or did not end it in time."""
         number = next(self._numbers)
         fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
         response = self._request(number, {"type": "item", "number": number, "item": fields}, patience_seconds)
@@ -171,7 +156,7 @@ class Connection:
 
 
 def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream that is cut anywhere; a last one without its end is left out."""
+    """The lines of a stream that arrives in pieces of any size; a last one without its end is left out."""
     parts: list[bytes] = []
     for chunk in chunks:
         *ends, rest = chunk.split(b"\n")
@@ -182,13 +167,13 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def machine_id() -> str:
-    """This boot of this machine and this pid namespace: process ids mean nothing beyond."""
+    """Identity of this boot of this machine and this pid namespace, within which process ids are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
 
 
 def process_id(pid: int | None = None) -> str:
-    """A process, by default this one, among all that ever ran on this machine; empty for one that is gone."""
+    """Number and start time of a process, by default this one; empty for one that is gone."""
     pid = pid or os.getpid()
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
@@ -198,6 +183,6 @@ def process_id(pid: int | None = None) -> str:
 
 
 def is_orphan(machine: str, process: str) -> bool:
-    """Whether the owner was a process of this machine that is gone; of others nothing is known here."""
+    """Whether a host's owner was a process of this machine that is gone; owners elsewhere are unknown here."""
     pid = process.partition("-")[0]
     return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process
