@@ -2,6 +2,7 @@
 
 import pytest
 
+from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from tests.remote.host_process import ProcessTransport
@@ -16,9 +17,8 @@ def test_two_hosts_say_what_the_local_backend_says(
     starter_environment: InstalledEnvironment, assert_same: AssertSame
 ) -> None:
     """Over standard streams, two hosts of one core each."""
-    backend = RemoteBackend(
-        "host", lambda: ProcessTransport("--cores", "1"), hosts=2, limits=LIMITS_OF_ALL, start="warm"
-    )
+    config = ExecutionConfig(backend="docker", limits=LIMITS_OF_ALL)
+    backend = RemoteBackend(config, lambda: ProcessTransport("--cores", "1"), hosts=2)
     try:
         assert backend.check().warm
         assert_same(backend)

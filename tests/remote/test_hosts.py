@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
@@ -27,7 +28,7 @@ SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
 
 @contextmanager
 def remote(open_transport: OpenTransport, hosts: int = 1) -> Iterator[RemoteBackend]:
-    backend = RemoteBackend("remote", open_transport, hosts=hosts, limits=LIMITS, start="warm")
+    backend = RemoteBackend(ExecutionConfig(backend="docker", limits=LIMITS), open_transport, hosts=hosts)
     try:
         yield backend
     finally:

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.serving import app, jobs
+from bigcodeflow.serving import app, service
 from bigcodeflow.serving.server import listening, usable_key
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
@@ -281,7 +281,7 @@ def test_a_body_that_does_not_arrive_is_given_up(shared_service: Served, monkeyp
 @pytest.mark.slow
 def test_limits_of_many_kinds_wait_for_each_other(serve_here: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind keeps a warm sandbox: a client that invents new limits for every request is told to wait."""
-    monkeypatch.setattr(jobs, "_MAX_MODES", 1)
+    monkeypatch.setattr(service, "_MAX_MODES", 1)
     with serve_here() as served:
         slow = {"items": [sleeper("a", 0.3)], "limits": {"memory_mib": 1000}}
         with served.client.stream("POST", "/v1/batches", json=slow):

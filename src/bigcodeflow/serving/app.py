@@ -124,38 +124,41 @@ class OneLength:
         await app(scope, receive, send)
 
 
+_REASONS = {
+    400: "The request states its length in two ways.",
+    401: "The key is missing or wrong.",
+    403: "The request names another host.",
+    408: "The body did not arrive in time.",
+    409: "The batch was meant for another version or environment.",
+    413: "The request, or its batch, is too large.",
+    415: "The body is not sent as JSON.",
+    422: "The request cannot be understood, or asks for more than is allowed.",
+    429: "No room now.",
+    503: "The service is stopping.",
+}
+_RESPONSES: dict[int, dict[str, Any]] = {
+    status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()
+}
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
-_AMBIGUOUS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request states its length in two ways."}
-}
-_BUSY: dict[str, Any] = {"model": Problem, "description": "No room now.", "headers": _RETRY_AFTER}
-_STOPPING: dict[str, Any] = {"model": Problem, "description": "The service is stopping.", "headers": _RETRY_AFTER}
-_WITH_BODY: dict[int | str, dict[str, Any]] = {
-    408: {"model": Problem, "description": "The body did not arrive in time."},
-    413: {"model": Problem, "description": "The request, or its batch, is too large."},
-    415: {"model": Problem, "description": "The body is not sent as JSON."},
-    422: {"model": Problem, "description": "The request cannot be understood, or asks for more than is allowed."},
-    429: _BUSY,
-}
-_LINES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "One line for each item as it ends, in any order. An item without a line was not executed: "
-        "the connection broke or the service stopped, and the item is to be sent again.",
-        "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/Result"}}},
-    },
-    409: {"model": Problem, "description": "The batch was meant for another version or environment."},
-    503: _STOPPING,
+_RESPONSES[429]["headers"] = _RESPONSES[503]["headers"] = _RETRY_AFTER
+_RESPONSES[200] = {
+    "description": "One line for each item as it ends, in any order. An item without a line was not executed: the "
+    "connection broke or the service stopped, and the item is to be sent again.",
+    "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/Result"}}},
 }
 
 
-def _body(model: str) -> dict[str, Any]:
-    schema = {"$ref": f"#/components/schemas/{model}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+def _with_body(model: str, *statuses: int) -> dict[str, Any]:
+    """Options of an address that takes a body, and has these responses beside those of all that do."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}}
+    return {
+        "openapi_extra": {"requestBody": {"required": True, "content": content}},
+        "responses": {status: _RESPONSES[status] for status in (408, 413, 415, 422, 429, *statuses)},
+    }
 
 
 _open_router = APIRouter()
-_description_router = APIRouter(include_in_schema=False)
-_router = APIRouter(prefix="/v1")
+_router = APIRouter()
 
 
 @_open_router.get("/health", responses={503: {"model": Health, "description": "The service is stopping."}})
@@ -165,19 +168,19 @@ async def health(service: _Own) -> Response:
     return _json({"status": "stopping" if stopping else "ok"}, HTTPStatus.SERVICE_UNAVAILABLE if stopping else 200)
 
 
-@_description_router.get("/openapi.json")
+@_router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The OpenAPI description; asks for the key as all but /health does."""
     return _json(cast("FastAPI", request.app).openapi())
 
 
-@_router.get("/info", response_model=Info)
+@_router.get("/v1/info", response_model=Info)
 async def info(service: _Own) -> Response:
     """Version, environment, isolation and bounds."""
     return _json(service.info())
 
 
-@_router.post("/prepare", response_model=Prepared, responses=_WITH_BODY, openapi_extra=_body("PrepareRequest"))
+@_router.post("/v1/prepare", response_model=Prepared, **_with_body("PrepareRequest"))
 async def prepare(request: Request, service: _Own) -> Response:
     """Plan how items start warm, all that a client has together: libraries that many import are then kept imported."""
     with ExitStack() as held:
@@ -185,7 +188,7 @@ async def prepare(request: Request, service: _Own) -> Response:
         return _json(await service.starts(body))
 
 
-@_router.post("/batches", responses=_WITH_BODY | _LINES, openapi_extra=_body("BatchRequest"), response_class=Response)
+@_router.post("/v1/batches", response_class=Response, **_with_body("BatchRequest", 200, 409, 503))
 async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
@@ -200,7 +203,7 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # a browser asks before it sends this to another site
         raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
-    most_bytes, size_bytes = service.settings.max_body_bytes, 0
+    most_bytes, size_bytes = service.settings.max_body_mib << 20, 0
     chunks: list[bytes] = []
     try:
         async with asyncio.timeout(_BODY_SECONDS):
@@ -230,17 +233,11 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
     return Response(json.dumps(content), status, headers, "application/json")
 
 
-async def _answer_refusal(_request: Request, error: Exception) -> Response:
-    refused = cast("RequestRefusedError", error)
-    return _json({"detail": list(refused.lines)}, refused.status, refused.headers)
-
-
-async def _answer_unknown(_request: Request, error: Exception) -> Response:
-    found = cast("HTTPException", error)
-    return _json({"detail": [str(found.detail)]}, found.status_code, dict(found.headers or {}))
-
-
-async def _answer_disconnected(_request: Request, _error: Exception) -> Response:
+async def _answer_error(_request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestRefusedError):
+        return _json({"detail": list(error.lines)}, error.status, error.headers)
+    if isinstance(error, HTTPException):
+        return _json({"detail": [str(error.detail)]}, error.status_code, dict(error.headers or {}))
     return Response(status_code=HTTPStatus.BAD_REQUEST)  # a client that sent half a body does not read it
 
 
@@ -250,18 +247,12 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(title="bigcodeflow", description=description, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
     app.add_middleware(OneLength)
-    app.add_exception_handler(RequestRefusedError, _answer_refusal)
-    app.add_exception_handler(HTTPException, _answer_unknown)
-    app.add_exception_handler(ClientDisconnect, _answer_disconnected)
-    guard = Depends(_require_key if service.settings.key else _require_own_name)
-    refusals: dict[int | str, dict[str, Any]] = _AMBIGUOUS | (
-        {401: {"model": Problem, "description": "The key is missing or wrong."}}
-        if service.settings.key
-        else {403: {"model": Problem, "description": "The request names another host."}}
-    )
+    for kind in (RequestRefusedError, HTTPException, ClientDisconnect):
+        app.add_exception_handler(kind, _answer_error)
+    guard, refusal = (_require_key, 401) if service.settings.key else (_require_own_name, 403)
     app.include_router(_open_router)
-    app.include_router(_description_router, dependencies=[guard])
-    app.include_router(_router, dependencies=[guard], responses=refusals)
+    refusals: dict[int | str, dict[str, Any]] = {status: _RESPONSES[status] for status in (400, refusal)}
+    app.include_router(_router, dependencies=[Depends(guard)], responses=refusals)
     app.openapi = cache(lambda: _openapi(app))  # type: ignore[method-assign]
     return app
 

@@ -25,8 +25,6 @@ from bigcodeflow.execution.zygote_plan import imported_modules
 _MAX_LINES = 20
 #: Retry-After of a request that there was no room for.
 _RETRY_SECONDS = 2
-#: Bodies of the largest size that may be held at the same time.
-_BODIES = 8
 #: Keys and elements of a request; the message about one that is wrong takes a kilobyte.
 _MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
@@ -64,21 +62,6 @@ class ServingSettings:
     key: str = ""
     """What a client has to know; empty for none, on loopback only."""
 
-    @property
-    def upper_limits(self) -> LimitsConfig:
-        """Most that an item may use."""
-        return self.most_limits or self.limits
-
-    @property
-    def max_body_bytes(self) -> int:
-        """Size of a request."""
-        return self.max_body_mib << 20
-
-    @property
-    def max_held_bytes(self) -> int:
-        """Size of all requests that are being answered at the same time."""
-        return _BODIES * self.max_body_bytes
-
 
 class ParsedItem(NamedTuple):
     """One item of a batch."""
@@ -115,12 +98,7 @@ def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Re
 
 
 def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
-    """A batch and its work.
-
-    Raises:
-        RequestRefusedError: it has another form, asks for more than the service allows, holds a test that is none, or
-            was planned for another version or environment.
-    """
+    """A batch and its work, or a RequestRefusedError with a line for each thing that is wrong."""
     request = _validated(body, BatchRequest, max_batch=settings.max_batch)
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
     mode = ExecutionMode(_limits(request.limits, settings), request.start)
@@ -205,7 +183,7 @@ def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE
 
 def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
     """The service's own limits, with those that a batch asks for."""
-    wanted, upper = asked.model_dump(exclude_none=True), settings.upper_limits
+    wanted, upper = asked.model_dump(exclude_none=True), settings.most_limits or settings.limits
     above = [name for name, value in wanted.items() if value > getattr(upper, name)]
     if above:
         raise _refusal(

@@ -38,16 +38,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; then running items may end, and all others are left to their clients.
 
-    Args:
-        environment: where items run.
-        settings: what the service allows.
-        host: address to listen on.
-        port: 0 takes a free one.
-        cores: cores that items may keep busy; 0 takes all.
-        slots_per_core: items in flight for each.
-        ready: called with the address and the number of slots, when requests are answered.
-        application: makes the ASGI application.
-        options: of ``uvicorn.Config``, beside or instead of the server's own.
+    ``ready`` is called with address and slots once requests are answered; ``options`` are of ``uvicorn.Config``.
     """
     with (
         listening(host, port) as listener,
@@ -104,18 +95,15 @@ def usable_key(key: str, host: str, variable: str) -> str:
     return key
 
 
-@contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
+def listening(host: str, port: int) -> socket.socket:
     """A socket at an address; taken first, since a check of the sandbox would be in vain if the port is another's."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {host} port {port} ({error.strerror or error}): choose another --host or --port"
         ) from None
-    with listener:
-        yield listener
 
 
 @contextmanager

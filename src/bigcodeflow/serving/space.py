@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 #: What Gradio reads when it is imported: nothing is sent to anybody.
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
-_STOP_SECONDS = 5
-_EVENTS_AT_ONCE = 256
 #: What an item may ask for, but for its memory, which has an option.
 _MOST = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
 
@@ -148,7 +146,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     os.environ.update(_QUIET)
     import gradio
 
-    from bigcodeflow.serving.space_page import CSS, Evaluations, add_page, add_predict, fitting_dataset, theme
+    from bigcodeflow.serving.space_page import Evaluations, add_page, add_predict, fitting_dataset
 
     environment = service.pool.environment
     own_service = {"url": settings.url, "key_variable": settings.key_variable, "concurrency": service.pool.slots}
@@ -157,7 +155,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
         add_page(evaluations, environment)
         add_predict(evaluations, fitting_dataset(environment))
     # Gradio's queue holds one place for each event that is being answered.
-    blocks.max_threads = _EVENTS_AT_ONCE
+    blocks.max_threads = 256
     blocks.queue(max_size=settings.queue, api_open=False)
     app = make_app(service)
     gradio.mount_gradio_app(
@@ -171,8 +169,9 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
         ssr_mode=False,
         footer_links=["api"],
         run_history=False,
-        theme=theme(),
-        css=CSS,
+        # Fonts that every machine has: the page works without the internet.
+        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        css=".summary pre { font-size: 0.85rem; }",
     )
     app.add_middleware(Gate, key=settings.key, most_bytes=(settings.most_mib << 20) + 4096)
     return app
@@ -199,7 +198,7 @@ def main() -> int:
             application=partial(make_space, settings),
             lifespan="on",
             proxy_headers=True,
-            timeout_graceful_shutdown=_STOP_SECONDS,
+            timeout_graceful_shutdown=5,
         )
     except BigCodeFlowError as error:
         logger.error("%s", error)  # noqa: TRY400 - a user's mistake is one line

@@ -29,19 +29,14 @@ from bigcodeflow.execution.remote.original_space import SpaceQuestion
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.store import ArtifactRef, open_store
 
-CSS = ".summary pre { font-size: 0.85rem; }"
-_REFRESH_SECONDS = 0.5
 #: Rows that a browser can still scroll through; all are in verdicts.parquet.
 _MAX_ROWS = 2000
-_COLUMNS = ("task", "sample", "status", "cause", "tests passed", "wall seconds")
 _ABOUT = """# bigcodeflow
 Judges sample files of BigCodeBench: upload one, say what it answers, and take the results home. Programs run in this
 machine's sandboxes, in the environment {name} (sha {sha})."""
 
 #: Data sets that may be chosen; a path would open this machine's files to clients.
 DATASETS = ("starter", "bigcode/bigcodebench")
-_NAME_LENGTH = 120
-_SUMMARY_COLUMNS = 100
 
 #: Progress, summary, table, files.
 _Shown = tuple[Any, Any, Any, Any]
@@ -60,8 +55,7 @@ class RunProgress:
     """Progress of an evaluation, a listener of its stages; written by its thread, read by the page."""
 
     def __init__(self) -> None:
-        self.stages: dict[str, str] = {}
-        """State of each stage so far, by its title."""
+        self.stages: dict[str, str] = {}  # state by title
 
     def begin(self, title: str) -> stages.Progress:
         """A stage has work to do."""
@@ -102,7 +96,7 @@ class Evaluations:
         if dataset["source"] not in DATASETS:
             raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
         given: dict[str, Any] = {
-            "name": re.sub(r"[^\w.\-+]", "-", samples.name.partition(".jsonl")[0])[:_NAME_LENGTH] or "space",
+            "name": re.sub(r"[^\w.\-+]", "-", samples.name.partition(".jsonl")[0])[:120] or "space",
             "store": self._store,
             "dataset": dict(dataset),
             "samples": {"source": str(samples)},
@@ -133,15 +127,10 @@ def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
     store = open_store(config.store)
     written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    console = Console(file=StringIO(), width=_SUMMARY_COLUMNS, no_color=True)
+    console = Console(file=StringIO(), width=100, no_color=True)
     with console.capture() as summary:
         console.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=config.name))
     return EvaluationResult(summary.get(), store.read(artifacts.execution), written.files)
-
-
-def theme() -> gradio.themes.Default:
-    """Fonts that every machine has, so that the page works without the internet."""
-    return gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
 
 
 def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> None:
@@ -161,10 +150,11 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
             ]
             begin = gradio.Button("Evaluate", variant="primary")
         with gradio.Column(scale=2):
+            headers = ["task", "sample", "status", "cause", "tests passed", "wall seconds"]
             shown = [
                 gradio.Markdown("Nothing is evaluated yet."),
                 gradio.Markdown(elem_classes="summary"),
-                gradio.Dataframe(headers=list(_COLUMNS), label="Verdicts", interactive=False, max_height=420),
+                gradio.Dataframe(headers=headers, label="Verdicts", interactive=False, max_height=420),
                 gradio.Files(label="Results: JSON in the original's formats, and Parquet", interactive=False),
             ]
 
@@ -192,7 +182,7 @@ async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: An
             running = asyncio.wrap_future(begun)
             while not running.done():
                 yield _progress_text(progress), "", None, None
-                await asyncio.wait([running], timeout=_REFRESH_SECONDS)
+                await asyncio.wait([running], timeout=0.5)
             done = running.result()
             files = [str(path) for path in done.files]
             yield _progress_text(progress), f"```text\n{done.summary}\n```", _rows(done.verdicts), files
@@ -209,14 +199,11 @@ def _progress_text(progress: RunProgress) -> str:
 def _rows(verdicts: pa.Table) -> list[list[Any]]:
     """Rows of the table; what did not pass comes first."""
     columns = ["task_id", "sample_index", "status", "failure_kind", "tests", "wall_seconds"]
-    rows = verdicts.select(columns).to_pylist()
-    rows.sort(key=lambda row: row["status"] == "pass")
-    shown = []
-    for row in rows[:_MAX_ROWS]:
+    rows = sorted(verdicts.select(columns).to_pylist(), key=lambda row: row["status"] == "pass")[:_MAX_ROWS]
+    for row in rows:
         passed = sum(test["outcome"] == "pass" for test in row["tests"])
-        cells = [row["task_id"], row["sample_index"], row["status"], row["failure_kind"]]
-        shown.append([*cells, f"{passed} of {len(row['tests'])}", round(row["wall_seconds"], 2)])
-    return shown
+        row |= {"tests": f"{passed} of {len(row['tests'])}", "wall_seconds": round(row["wall_seconds"], 2)}
+    return [list(row.values()) for row in rows]
 
 
 def add_predict(evaluations: Evaluations, dataset: str) -> None:

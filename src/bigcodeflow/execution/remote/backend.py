@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_incrementing
 
-from bigcodeflow.config import LimitsConfig, Start
+from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome
@@ -40,25 +40,19 @@ class RemoteBackend:
 
     def __init__(
         self,
-        name: str,
+        config: ExecutionConfig,
         open_transport: OpenTransport,
         *,
         hosts: int,
-        limits: LimitsConfig,
-        start: Start,
         remove_orphans: Callable[[], object] = lambda: None,
     ) -> None:
         """Start nothing yet.
 
-        Args:
-            name: of the backend, as verdicts state it.
-            open_transport: starts a host; raises HostLostError where that fails for now, with what to do.
-            hosts: how many there may be at the same time.
-            remove_orphans: ends the hosts that killed runs of this machine left behind; raises as open_transport does.
+        ``open_transport`` starts a host, ``remove_orphans`` ends those that killed runs of this machine left; where
+        that fails for now, both raise HostLostError with what to do.
         """
-        self.name = name
-        self._open_transport, self._remove_orphans = open_transport, remove_orphans
-        self._limits, self._start = limits, start
+        self.name: str = config.backend
+        self._config, self._open_transport, self._remove_orphans = config, open_transport, remove_orphans
         self._hosts = [_HostSlot() for _ in range(hosts)]
         self._choosing = threading.Lock()
         self._down_until, self._down_for = 0.0, ""
@@ -80,7 +74,7 @@ class RemoteBackend:
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """The items with what a warm start needs, as a host plans it; as they are where that cannot be asked."""
-        if self._start == "cold":
+        if self._config.start == "cold":
             return items
         try:
             return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
@@ -126,7 +120,7 @@ class RemoteBackend:
             if time.monotonic() < self._down_until:
                 raise HostLostError(self._down_for)  # another thread has just tried
             try:
-                host.connection = Connection(self._open_transport(), self._limits, self._start)
+                host.connection = Connection(self._open_transport(), self._config.limits, self._config.start)
             except (HostLostError, HostRefusedError) as error:
                 self._down_until, self._down_for = time.monotonic() + _DOWN_SECONDS, str(error)
                 raise
@@ -150,10 +144,7 @@ class _HostSlot:
 
 
 class FailoverBackend:
-    """Executes in the first backend, and in the second what the first could not start.
-
-    An outcome of the first, whatever it is, stands.
-    """
+    """Executes in the first backend, and in the second only what the first could not start."""
 
     def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
         """Start nothing yet; ``environment`` is the second one's, which its verdicts name."""

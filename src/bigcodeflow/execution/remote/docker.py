@@ -1,7 +1,4 @@
-"""The backend docker: each host, with its warm sandboxes, in a container without network, root or capability.
-
-The engine may be Docker itself or Podman, which answers the same API.
-"""
+"""The backend docker, for Docker or Podman: each host in a container without network, root or capability."""
 
 import socket
 import struct
@@ -37,21 +34,16 @@ from bigcodeflow.execution.remote.transports import (
 #: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
 _OLDEST_API = "1.40"
 _CALL_SECONDS = 60
-_SECONDS_TO_DIE = 3.0
-_OWN_SOCKET = "unix:///var/run/docker.sock"
 #: Part of the machine's memory that containers share out.
 _MEMORY_SHARE = 0.9
-_TEMPORARY_MIB = 1024
 #: Of each process. An engine's own are those of its service, and more than Podman may always give.
 _ULIMITS = {"core": 0, "nofile": 16_384}
 _LABEL = "bigcodeflow.owner"
 #: Numbers of the multiplexed streams of an attached container, and the header of each of their frames.
 _STDOUT, _STDERR = 1, 2
 _HEADER = struct.Struct(">BxxxL")
-_STDERR_TAIL = 4096
 #: A host sends ``alive`` every 5 s; one that sends or takes nothing for so long is gone.
 _SILENCE_SECONDS = 120.0
-_KILLED = "137"
 
 
 class Share(NamedTuple):
@@ -70,13 +62,8 @@ class DockerEngine:
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """Connect to the engine at an address; empty takes DOCKER_HOST, or Docker's own socket.
-
-        Raises:
-            HostLostError: nothing answers there.
-            HostRefusedError: it cannot be used.
-        """
-        options = {"base_url": _OWN_SOCKET} | kwargs_from_env() | ({"base_url": url} if url else {})
+        """Connect to the engine at an address; empty takes DOCKER_HOST, or Docker's own socket."""
+        options = {"base_url": "unix:///var/run/docker.sock"} | kwargs_from_env() | ({"base_url": url} if url else {})
         url = options["base_url"]
         if url.startswith("unix://"):
             options.pop("tls", None)
@@ -136,7 +123,7 @@ class DockerEngine:
         """Exit code of a container that the engine has removed since, from its events; empty where they lack it."""
         with suppress(DockerException, requests.RequestException, OSError, ValueError, KeyError):
             _probe(self._url)
-            until = int(time.time() + _SECONDS_TO_DIE)
+            until = int(time.time() + 3)
             for event in self.client.events(since=1, until=until, filters={"container": container}, decode=True):
                 if event.get("Action", event.get("status")) in ("die", "died"):
                     return str(event["Actor"]["Attributes"].get("exitCode", ""))
@@ -167,19 +154,11 @@ def engine_errors(action: str) -> Iterator[None]:
 
 
 def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> Share:
-    """What each container may use.
-
-    Args:
-        cores: what all containers together may keep busy.
-        info: of the engine and its machine, which need not be this one.
-
-    Raises:
-        HostRefusedError: a container would have less memory than one sample may use, and end what the limits allow.
-    """
+    """What each container may use, of so many cores and of the memory of the engine's machine."""
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
     divided = config.docker.memory_mib or containers > 1  # else it is as on any machine that is small
-    if divided and memory_mib < config.limits.memory_mib:
+    if divided and memory_mib < config.limits.memory_mib:  # the container would end what the limits allow
         raise HostRefusedError(
             f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
@@ -218,7 +197,7 @@ def container_settings(
             "ReadonlyRootfs": True,
             "NetworkMode": "none",
             "IpcMode": "private",
-            "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={_TEMPORARY_MIB}m"},  # noqa: S108
+            "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=1024m"},  # noqa: S108
             "Memory": share.memory_mib * 2**20,
             "MemorySwap": share.memory_mib * 2**20,
             "PidsLimit": config.docker.processes,
@@ -285,7 +264,7 @@ class ContainerTransport:
         if not self._closed:
             code = self._engine.exit_code(self._id)
             reason += f" with exit {code}" if code else ""
-            if code == _KILLED:
+            if code == "137":  # 128 and SIGKILL
                 reason += ", killed by somebody or for its memory (execution.docker.memory_mib)"
             last = self._stderr.decode(errors="replace").strip().splitlines()[-1:]
             reason = ": ".join((reason, *last))
@@ -301,7 +280,7 @@ class ContainerTransport:
                 if stream == _STDOUT:
                     yield data
                 elif stream == _STDERR:
-                    self._stderr = (self._stderr + data)[-_STDERR_TAIL:]
+                    self._stderr = (self._stderr + data)[-4096:]
 
     def close(self) -> None:
         """End the container and all in it."""
@@ -345,14 +324,7 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, iso
         with closing(DockerEngine.connect(config.docker.url)) as engine:
             engine.remove_orphans()
 
-    return RemoteBackend(
-        "docker",
-        open_transport,
-        hosts=config.docker.containers,
-        limits=config.limits,
-        start=config.start,
-        remove_orphans=remove_orphans,
-    )
+    return RemoteBackend(config, open_transport, hosts=config.docker.containers, remove_orphans=remove_orphans)
 
 
 SPEC = BackendSpec(environment, backend)

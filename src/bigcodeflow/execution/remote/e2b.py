@@ -13,18 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
+import e2b
 import httpx
 from connectrpc.errors import ConnectError
-from e2b import (
-    AuthenticationException,
-    RateLimitException,
-    Sandbox,
-    SandboxException,
-    SandboxNotFoundException,
-    SandboxQuery,
-    ServiceBusyException,
-    Template,
-)
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
@@ -58,25 +49,22 @@ HOST_PYTHON = "/opt/bigcodeflow/bin/python"
 _VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
 #: E2B takes 64 MiB in one call, a proxy before it may take less; a plan of many programs is larger than this.
 _BYTES_PER_CALL = 1 << 20
-_STDERR_TAIL = 400
 #: What the SDK raises for faults of E2B and of the network; ValueError and KeyError for answers that are not E2B's.
 SDK_ERRORS = (
-    SandboxException,
-    AuthenticationException,
-    ServiceBusyException,
+    e2b.SandboxException,
+    e2b.AuthenticationException,
+    e2b.ServiceBusyException,
     ConnectError,
     httpx.HTTPError,
     OSError,
     ValueError,
     KeyError,
 )
-_LONGEST_MESSAGE = 200
 _FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
-#: Repeats a call to a sandbox while E2B limits the rate. The SDK repeats calls to the control plane itself, and those
-#: to a sandbox never. An answer 429 says that nothing was done; after any other failure nobody knows, and a second call
-#: might do the same twice.
+#: Repeats a call to a sandbox while E2B limits the rate, which the SDK does for calls to the control plane alone. After
+#: 429 nothing was done; after any other failure that is unknown, and a second call might do the same twice.
 _repeat_rate_limited = Retrying(
-    retry=retry_if_exception_type(RateLimitException),
+    retry=retry_if_exception_type(e2b.RateLimitException),
     wait=wait_random_exponential(multiplier=0.5, max=4.0),
     stop=stop_after_attempt(8),
     reraise=True,
@@ -88,13 +76,13 @@ class TemplateAbsentError(HostRefusedError):
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def _meaning_of(error: Exception, template: str) -> ExecutionError:
     """What an error of the SDK means: a HostLostError where another attempt may succeed, else a HostRefusedError."""
     text, status = _one_line(error), getattr(error, "status_code", None)
-    if isinstance(error, AuthenticationException):
+    if isinstance(error, e2b.AuthenticationException):
         return HostRefusedError(
             "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
         )
@@ -105,7 +93,7 @@ def _meaning_of(error: Exception, template: str) -> ExecutionError:
         )
     if status in (_BAD_REQUEST, _FORBIDDEN):
         return HostRefusedError(f"E2B refuses: {text}")
-    if isinstance(error, RateLimitException):
+    if isinstance(error, e2b.RateLimitException):
         return HostLostError(
             f"E2B's limit is reached ({text}): set execution.e2b.sandboxes to what the plan allows, or run again later"
         )
@@ -125,16 +113,9 @@ class E2BTransport:
     """A sandbox with a running host; the sandbox is extended as long as the transport is open, and killed with it."""
 
     def __init__(
-        self, sandbox: Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
+        self, sandbox: e2b.Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
     ) -> None:
-        """Start the host; where that fails the sandbox is killed.
-
-        Args:
-            sandbox: a new one.
-            environment: name of the environment in it.
-            timeout_seconds: after which E2B kills it, unless it is extended.
-            ended: called once with the seconds that it was held.
-        """
+        """Start the host; where that fails the sandbox is killed. ``ended`` is called once with the seconds held."""
         self.label = f"E2B sandbox {sandbox.sandbox_id}"
         self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
         self._begun = time.monotonic()
@@ -198,7 +179,7 @@ class E2BTransport:
     def _output(self) -> Iterator[bytes]:
         for out, err, _ in self._host:
             if err:
-                self._stderr = (self._stderr + err)[-_STDERR_TAIL:]
+                self._stderr = (self._stderr + err)[-400:]
             if out:
                 yield out.encode()
 
@@ -207,11 +188,11 @@ class E2BTransport:
         while not self._closed.wait(self._timeout_seconds / 3):
             try:
                 self.sandbox.set_timeout(self._timeout_seconds)
-            except SandboxNotFoundException:
+            except e2b.SandboxNotFoundException:
                 return  # its stream has ended as well, and says so
             except SDK_ERRORS as error:
                 logger.info("%s could not be extended: %s", self.label, _one_line(error))
-                if isinstance(error, SandboxException) and error.status_code == _BAD_REQUEST:
+                if isinstance(error, e2b.SandboxException) and error.status_code == _BAD_REQUEST:
                     return  # as old as the plan lets a sandbox become; its items will begin again in another
 
 
@@ -221,7 +202,7 @@ def _open_transport(
     """A new sandbox of a build, with its host."""
     timeout_seconds = config.e2b.timeout_seconds
     with _sdk_errors(template=environment.reference):
-        sandbox = Sandbox.create(
+        sandbox = e2b.Sandbox.create(
             template=environment.reference,
             timeout=timeout_seconds,
             metadata=dict(metadata),
@@ -239,14 +220,12 @@ class E2BBackend(RemoteBackend):
         """Create nothing yet."""
         metadata = own_metadata()
         super().__init__(
-            "e2b",
+            config,
             lambda: _open_transport(config, environment, metadata, self._held_seconds.append),
             hosts=config.e2b.sandboxes,
-            limits=config.limits,
-            start=config.start,
             remove_orphans=remove_orphans,
         )
-        self._config, self._reference = config.e2b, environment.reference
+        self._reference = environment.reference
         self._held_seconds: list[float] = []
 
     def close(self) -> None:
@@ -254,7 +233,7 @@ class E2BBackend(RemoteBackend):
         super().close()
         held, self._held_seconds = self._held_seconds, []
         if held:
-            usd = estimate(self._config, sum(held), read_record(_build_id(self._reference)))
+            usd = estimate(self._config.e2b, sum(held), read_record(_build_id(self._reference)))
             hours = sum(held) / _SECONDS_PER_HOUR
             # A warning, as these and nothing less are taken from workers into a run's own log.
             logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", len(held), hours, usd)
@@ -297,7 +276,7 @@ def _pinned(template: str) -> str:
     except ValueError:
         tag = tag or "default"
     with _sdk_errors(template=template):
-        builds = {one.tag: one.build_id for one in Template.get_tags(name)}
+        builds = {one.tag: one.build_id for one in e2b.Template.get_tags(name)}
     if not builds.get(tag):
         known = ", ".join(sorted(builds)) or "none: its build has not ended"
         raise TemplateAbsentError(f"template {name} has no build tagged {tag}; its tags are {known}")
@@ -349,12 +328,12 @@ def remove_orphans() -> int:
     """Kill the sandboxes of this machine's processes that are gone, and count them; other machines' time out."""
     removed, machine, found = 0, machine_id(), []
     try:
-        pages = Sandbox.list(query=SandboxQuery(metadata={_MACHINE: machine}))
+        pages = e2b.Sandbox.list(query=e2b.SandboxQuery(metadata={_MACHINE: machine}))
         while pages.has_next:  # running and paused ones; all are listed before one is killed, which moves the pages
             found += pages.next_items()
         for sandbox in found:
             if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
-                removed += Sandbox.kill(sandbox.sandbox_id)
+                removed += e2b.Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:
         refusal = _meaning_of(error, "")
         if isinstance(refusal, HostRefusedError):
@@ -365,6 +344,4 @@ def remove_orphans() -> int:
     return removed
 
 
-SPEC = BackendSpec(
-    environment, lambda config, place, _cores, _isolated: E2BBackend(config, cast("RemoteEnvironment", place))
-)
+SPEC = BackendSpec(environment, lambda config, place, *_: E2BBackend(config, cast("RemoteEnvironment", place)))

@@ -31,13 +31,7 @@ class ExecutorPool:
     """Runs as many items at once as there are slots; used by several threads at once."""
 
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
-        """Start nothing yet.
-
-        Args:
-            environment: where items run.
-            cores: cores that items may keep busy; 0 takes all that this process has.
-            slots_per_core: items in flight for each, so that sleeping tests do not hold a core.
-        """
+        """Start nothing yet; 0 cores takes all, and several slots on each keep sleeping tests from holding it."""
         self.environment = environment
         self.cores = cores or len(os.sched_getaffinity(0))
         self.slots = self.cores * slots_per_core

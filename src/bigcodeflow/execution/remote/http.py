@@ -1,17 +1,15 @@
 """The backends http and gradio: items go to `bigcodeflow serve` or to a space over the same HTTP API, one a request."""
 
 import logging
-import os
 import random
 import threading
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
 
-import httpx2
-from pydantic import ValidationError
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -22,7 +20,7 @@ from tenacity import (
 )
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
@@ -32,8 +30,6 @@ from bigcodeflow.execution.remote.http_client import (
     BrokenResponseError,
     CallRefusedError,
     DeadlinePassedError,
-    KeyRejectedError,
-    NotAServiceError,
     ServiceBusyError,
     ServiceCallError,
     ServiceClient,
@@ -53,10 +49,6 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 _FORGOTTEN_SECONDS = 180.0
 #: The longest Retry-After that is followed; the service may be free sooner than it says.
 _LONGEST_AFTER_SECONDS = 120.0
-#: Room in the request of a plan for what it holds beside its texts.
-_SPARE_BYTES = 1 << 16
-#: Commands that start a service, for messages.
-_COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.serving.space"}
 
 
 class HttpBackend:
@@ -67,7 +59,7 @@ class HttpBackend:
         self.name: str = config.backend
         self._config = config
         self._limits = config.limits.model_dump(exclude={"time_seconds"})
-        self._client = _client(config, address=getattr(environment, "reference", ""))
+        self._client = ServiceClient(config, address=getattr(environment, "reference", ""))
         self._batch = {
             "limits": self._limits,
             "start": config.start,
@@ -81,7 +73,7 @@ class HttpBackend:
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """The service's capabilities; refuses one that allows less than the run wants."""
-        info = _info(self._client, self._config)
+        info = self._client.info()
         allowed = info.limits.model_dump()
         prefix = "--most-" if self.name == "gradio" else "--"
         for name, wanted in self._limits.items():
@@ -103,7 +95,7 @@ class HttpBackend:
         if self._config.start == "cold" or not items:
             return items
         try:
-            max_bytes = (_info(self._client, self._config).max_body_mib << 20) - _SPARE_BYTES
+            max_bytes = (self._client.info().max_body_mib << 20) - (1 << 16)  # for what is beside the texts
             return protocol.with_starts(items, self._client.prepare, max_bytes)
         except BigCodeFlowError as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
@@ -163,7 +155,7 @@ class HttpBackend:
         return isinstance(error, CallRefusedError)
 
     def _unplaced(self, error: ServiceCallError) -> Outcome:
-        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {_message(error, self._config)}")
+        return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {self._client.explained(error)}")
 
 
 class _Outage:
@@ -208,66 +200,10 @@ def _wait_seconds(state: RetryCallState) -> float:
     return min(after_seconds, _LONGEST_AFTER_SECONDS) + random.uniform(0.0, _FIRST_PAUSE_SECONDS)  # noqa: S311
 
 
-def _client(config: ExecutionConfig, *, address: str = "") -> ServiceClient:
-    """A client of the configured service; ``address`` is that of a space named as OWNER/NAME, where it is known."""
-    service, headers = config.service, {}
-    url = service.url
-    if config.backend == "gradio" and "://" not in url:
-        from huggingface_hub import HfApi, get_token
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-        try:
-            url = address or str(HfApi().space_info(url).host or "")
-        except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
-            reason = " ".join(str(error).split())
-            raise SandboxUnavailableError(f"space {url}: the hub does not say where it is ({reason})") from None
-        if not url:
-            raise SandboxUnavailableError(f"space {service.url} has no address: start it on the hub")
-        # The hub's own token lets in to a private space; it is sent to the hub's spaces only.
-        headers = {"X-HF-Authorization": f"Bearer {token}"} if (token := get_token()) else {}
-    key = os.environ.get(service.key_variable, "").strip()
-    return ServiceClient(url, key, connections=service.concurrency + 1, headers=headers)
-
-
-def _message(error: ServiceCallError, config: ExecutionConfig) -> str:
-    """The error with the service's address and the remedy."""
-    remedy = error.remedy.format(command=_COMMANDS[config.backend], key_variable=config.service.key_variable)
-    return ": ".join(filter(None, (f"the service at {config.service.url}", str(error), remedy)))
-
-
-def _info(client: ServiceClient, config: ExecutionConfig) -> protocol.Info:
-    """What the service says of itself; a failure as the error that ``environment`` and ``check`` raise."""
-    try:
-        response = client.info()
-        version = response.get("code_version")
-        if isinstance(version, str) and version != code_version():
-            raise EnvironmentUnusableError(
-                f"the service at {client.url} has bigcodeflow {version}, and this machine {code_version()}: "
-                "install the same version at both ends, and start the service again"
-            )
-        return protocol.Info.model_validate(response)
-    except KeyRejectedError as error:
-        raise ConfigError(_message(error, config)) from None
-    except ServiceCallError as error:
-        raise SandboxUnavailableError(_message(error, config)) from None
-    except ValidationError:
-        other_program = NotAServiceError("what answers there is another program")
-        raise SandboxUnavailableError(_message(other_program, config)) from None
-
-
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment that the service executes in.
-
-    Raises:
-        ConfigError: the address or the key is wrong.
-        EnvironmentUnusableError: the service is of another version, or executes in another environment.
-        SandboxUnavailableError: it does not answer.
-    """
-    client = _client(config)
-    try:
-        found = _info(client, config).environment
-    finally:
-        client.close()
+    """The environment that the service executes in."""
+    with closing(ServiceClient(config)) as client:
+        found = client.info().environment
     if found.name != config.environment:
         raise EnvironmentUnusableError(
             f"the service at {client.url} executes in environment {found.name}, and the run wants "
@@ -277,4 +213,4 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     return replace(found, reference=client.url)
 
 
-SPEC = BackendSpec(environment, lambda config, place, _cores, _isolated: HttpBackend(config, place))
+SPEC = BackendSpec(environment, lambda config, place, *_: HttpBackend(config, place))

@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +14,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import ValidationError
 
-from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import (
+    ConfigError,
+    EnvironmentUnusableError,
+    ExecutionError,
+    SandboxUnavailableError,
+    error_message,
+)
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.transports import whole_lines
+from bigcodeflow.execution.worker_preflight import code_version
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
@@ -25,11 +35,12 @@ _SILENCE_SECONDS = 60.0
 #: A first plan measures imports.
 _PREPARE_SECONDS = 1800.0
 _MAX_RESPONSE_BYTES = 256 << 20
-_REASON_CHARACTERS = 500
 #: Name of the one item of each batch.
 _ITEM = "item"
 
 _UNREACHABLE = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+#: Commands that start a service, for messages.
+_COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.serving.space"}
 _RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service more cores"
 
 
@@ -85,46 +96,67 @@ class DeadlinePassedError(ServiceCallError):
 
 
 class ServiceClient:
-    """A client of one service; used by several threads at once."""
+    """A client of the configured service; used by several threads at once."""
 
-    def __init__(self, url: str, key: str, *, connections: int, headers: dict[str, str] | None = None) -> None:
-        """Send nothing yet; raises ConfigError where the address or the key, empty for none, cannot be used."""
+    def __init__(self, config: ExecutionConfig, address: str = "") -> None:
+        """Send nothing yet; ``address`` is that of a space named as OWNER/NAME, where it is known."""
+        self._config = config
+        url, headers = config.service.url, {"Accept-Encoding": "identity"}
+        if config.backend == "gradio" and "://" not in url:
+            url, token = _space_of_hub(url, address)  # the token is sent to spaces of the hub only
+            headers |= {"X-HF-Authorization": f"Bearer {token}"} if token else {}
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise ConfigError(
                 f"execution.service.url {url!r} is no address of a service: write one such as http://127.0.0.1:8017, "
                 "and leave keys to the environment"
             )
+        key = os.environ.get(config.service.key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ConfigError("the service's key holds characters that no header can carry: copy it again")
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        connections = config.service.concurrency + 1
         self.url = url.rstrip("/")
         self._lock = threading.Lock()
         self._open_calls, self._closing = 0, False
         self._client = httpx2.Client(
             base_url=self.url,
-            headers={"Accept-Encoding": "identity"}
-            | (headers or {})
-            | ({"Authorization": f"Bearer {key}"} if key else {}),
+            headers=headers,
             limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
             trust_env=not is_loopback(parts.hostname),  # a proxy would be asked for a service on this machine
         )
 
-    def info(self) -> dict[str, Any]:
-        """The fields of a ``protocol.Info``, or a ServiceCallError."""
-        return self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
+    def info(self) -> protocol.Info:
+        """What the service says of itself; a failure names the remedy."""
+        try:
+            response = self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
+            version = response.get("code_version")
+            if isinstance(version, str) and version != code_version():
+                raise EnvironmentUnusableError(
+                    f"the service at {self.url} has bigcodeflow {version}, and this machine {code_version()}: "
+                    "install the same version at both ends, and start the service again"
+                )
+            return protocol.Info.model_validate(response)
+        except KeyRejectedError as error:
+            raise ConfigError(self.explained(error)) from None
+        except ServiceCallError as error:
+            raise SandboxUnavailableError(self.explained(error)) from None
+        except ValidationError:
+            other_program = NotAServiceError("what answers there is another program")
+            raise SandboxUnavailableError(self.explained(other_program)) from None
+
+    def explained(self, error: ServiceCallError) -> str:
+        """The error with the service's address and the remedy."""
+        service = self._config.service
+        remedy = error.remedy.format(command=_COMMANDS[self._config.backend], key_variable=service.key_variable)
+        return ": ".join(filter(None, (f"the service at {service.url}", str(error), remedy)))
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         """The service's answer to a ``protocol.PrepareRequest``, or a ServiceCallError."""
         return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
 
     def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
-        """The outcome of one item, or a ServiceCallError.
-
-        Args:
-            batch: fields of the batch beside its items.
-            item: fields of a ``protocol.Item``.
-            deadline: by ``time.monotonic``.
-        """
+        """The outcome of one item of a batch, before a deadline of ``time.monotonic``, or a ServiceCallError."""
         content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
         patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
         outcome: Outcome | None = None
@@ -171,9 +203,9 @@ class ServiceClient:
                     raise self._status_error(response)
                 yield response
         except (httpx2.ConnectError, httpx2.TimeoutException) as error:
-            raise ServiceUnreachableError(f"it does not answer ({error or type(error).__name__})") from None
+            raise ServiceUnreachableError(f"it does not answer ({error_message(error)})") from None
         except httpx2.HTTPError as error:
-            raise BrokenResponseError(f"the connection broke ({error or type(error).__name__})") from None
+            raise BrokenResponseError(f"the connection broke ({error_message(error)})") from None
         finally:
             with self._lock:
                 self._open_calls -= 1
@@ -203,7 +235,7 @@ class ServiceClient:
         details = [str(line) for line in details] if isinstance(details, list) else []
         after_seconds = _retry_after(response.headers.get("retry-after", ""))
         reason = f"it answers {status} {response.reason_phrase}".strip()
-        reason = ": ".join(filter(None, (reason, "; ".join(details))))[:_REASON_CHARACTERS]
+        reason = ": ".join(filter(None, (reason, "; ".join(details))))[:500]
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             return ServiceBusyError(reason, after_seconds)
         if status in _UNREACHABLE:
@@ -213,6 +245,21 @@ class ServiceClient:
         if status == HTTPStatus.UNAUTHORIZED:
             return KeyRejectedError(reason)
         return CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
+
+
+def _space_of_hub(name: str, address: str) -> tuple[str, str]:
+    """The address of a space named as OWNER/NAME, unless it is known, and the hub's own token for a private one."""
+    from huggingface_hub import HfApi, get_token
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        address = address or str(HfApi().space_info(name).host or "")
+    except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
+        reason = error_message(error)
+        raise SandboxUnavailableError(f"space {name}: the hub does not say where it is ({reason})") from None
+    if not address:
+        raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
+    return address, get_token() or ""
 
 
 def is_loopback(host: str) -> bool:

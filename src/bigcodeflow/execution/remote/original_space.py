@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tenacity import RetryCallState, Retrying, before_sleep_log, retry_if_exception_type, wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
-from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
+from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 from bigcodeflow.store import write_atomically
 
@@ -87,19 +87,7 @@ class SpaceQuestion:
 def results_of_space(
     service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
 ) -> Path:
-    """Have a space judge a sample file within ``service.timeout_seconds``, and write what it answers to the folder.
-
-    Args:
-        service: the space.
-        samples: JSONL or JSONL.gz in the original's format.
-        folder: where ``<stem>_eval_results.json``, whose path is returned, and ``<stem>_pass_at_k.json`` are written.
-        question: how it is to be judged.
-
-    Raises:
-        SamplesError: there is no such sample file.
-        ConfigError: the space cannot be asked this.
-        ExecutionError: the space gave no results, or none that can be used.
-    """
+    """Have a space judge a sample file, and write the original's two result files; the path of the eval results."""
     question = question or SpaceQuestion()
     if question.check_gt_only:
         raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
@@ -197,7 +185,7 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
 def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
     """What an error of the client means: whether to call again at once, later, or never."""
     code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = error_message(error)
     if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
         return HostRefusedError(f"{label} asks for its key: put it into {key_variable}")
     if isinstance(error, QueueError | TooManyRequestsError) or code == HTTPStatus.TOO_MANY_REQUESTS:

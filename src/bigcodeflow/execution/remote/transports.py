@@ -22,7 +22,6 @@ from bigcodeflow.execution.remote import protocol
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
-_START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
 
 
 class HostLostError(ExecutionError):
@@ -56,12 +55,7 @@ class Connection:
     """A host that is ready; used by several threads at once."""
 
     def __init__(self, transport: Transport, limits: LimitsConfig, start: Start) -> None:
-        """Begin, and wait until the host is ready.
-
-        Raises:
-            HostLostError: it does not answer.
-            HostRefusedError: it is of another version, lacks the environment or gives no sandbox.
-        """
+        """Begin, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
         self._transport = transport
         self._numbers = itertools.count()
         self._waiting: dict[object, Future[dict[str, Any]]] = {}
@@ -179,7 +173,7 @@ def process_id(pid: int | None = None) -> str:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return ""
-    return f"{pid}-{stat.rpartition(')')[2].split()[_START_TIME_FIELD]}"
+    return f"{pid}-{stat.rpartition(')')[2].split()[19]}"  # starttime, proc(5) field 22: two come before the bracket
 
 
 def is_orphan(machine: str, process: str) -> bool:
