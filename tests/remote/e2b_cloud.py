@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.environments import RemoteEnvironment, environments_root
+from bigcodeflow.environments import environments_root
 from bigcodeflow.environments.images import template_name
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.e2b import E2BBackend
 from tests.doubles.e2b import E2BDouble
 
 STARTER = template_name("starter")
@@ -70,26 +69,3 @@ def executed(backend: Backend, programs: Sequence[str]) -> list[Outcome]:
 def answers(count: int) -> list[str]:
     """Programs that are answered at once."""
     return [f"answer {number}" for number in range(count)]
-
-
-@pytest.fixture
-def double(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[E2BDouble]:
-    """E2B whose hosts execute nothing."""
-    with cloud(monkeypatch, tmp_path, script=quick_launcher()) as double:
-        yield double
-
-
-@pytest.fixture
-def backend_with(double: E2BDouble) -> Iterator[Callable[..., E2BBackend]]:
-    """Makes backends for the template's newest build, and closes them."""
-    made = []
-
-    def make(**e2b: object) -> E2BBackend:
-        config = e2b_config(e2b=e2b)
-        build = double.templates[STARTER].builds[-1].build_id
-        made.append(E2BBackend(config, RemoteEnvironment("starter", "sha", reference=f"{STARTER}:{build}")))
-        return made[-1]
-
-    yield make
-    for backend in made:
-        backend.close()

@@ -18,10 +18,8 @@ from bigcodeflow.pipeline.sweep_results import plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import ArtifactRef
 from tests.doubles.e2b import E2BDouble
-from tests.remote.e2b_cloud import double
 
 pytestmark = pytest.mark.sandbox
-__all__ = ["double"]  # a fixture
 
 
 @contextmanager

@@ -1,28 +1,41 @@
-"""The backend e2b through E2B's own SDK: what becomes of items when the cloud fails."""
+"""The backend e2b through E2B's own SDK: what becomes of items when the cloud fails, and what is left in the cloud."""
 
+import itertools
 import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from e2b import Sandbox
+from e2b import Sandbox, SandboxException
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bigcodeflow.config import E2BConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, own_metadata
-from bigcodeflow.execution.remote.transports import HostLostError
+from bigcodeflow.environments.images import TemplateRecord
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
+from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
+from bigcodeflow.execution.remote.transports import HostLostError, whole_lines
 from tests.doubles.e2b import E2BDouble, Fault
-from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, executed, work_items
+from tests.remote.e2b_cloud import STARTER, answers, cloud, e2b_config, executed, quick_launcher, work_items
 from tests.serving.services import until
 
 pytestmark = pytest.mark.sandbox
-__all__ = ["backend_with", "double"]  # fixtures
+BackendWith = Callable[..., E2BBackend]
 
 
 # what goes well
 
 
-def test_items_come_back_from_a_bounded_pool(double: E2BDouble, backend_with: Callable[..., E2BBackend]) -> None:
+def test_items_come_back_from_a_bounded_pool(double: E2BDouble, backend_with: BackendWith) -> None:
     """Each item is given to one sandbox once; there are no more of them than allowed, and none after the end."""
     backend = backend_with(sandboxes=2)
     programs = answers(60)
@@ -35,14 +48,14 @@ def test_items_come_back_from_a_bounded_pool(double: E2BDouble, backend_with: Ca
     assert not double.sandboxes
 
 
-def test_output_in_single_bytes_gives_the_same(double: E2BDouble, backend_with: Callable[..., E2BBackend]) -> None:
+def test_output_in_single_bytes_gives_the_same(double: E2BDouble, backend_with: BackendWith) -> None:
     """A stream may be cut within a line, and within a letter."""
     double.chunk_bytes = 1
     outcomes = executed(backend_with(), ["größe\n\n", "x"])
     assert [outcome.stdout for outcome in outcomes] == ["größe\n\n", "x"], outcomes
 
 
-def test_a_plan_larger_than_one_call_arrives_whole(double: E2BDouble, backend_with: Callable[..., E2BBackend]) -> None:
+def test_a_plan_larger_than_one_call_arrives_whole(double: E2BDouble, backend_with: BackendWith) -> None:
     """Three megabytes go in pieces, in order."""
     items = work_items(["# " + "x" * 100_000] * 30)
     assert {item.preload for item in backend_with().prepare(items)} == {("x",)}
@@ -50,7 +63,7 @@ def test_a_plan_larger_than_one_call_arrives_whole(double: E2BDouble, backend_wi
 
 
 def test_what_a_run_cost_is_said_at_its_end(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend], caplog: pytest.LogCaptureFixture
+    double: E2BDouble, backend_with: BackendWith, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Sandboxes, hours and USD, once."""
     backend = backend_with(sandboxes=1, usd_per_hour=3600)
@@ -68,7 +81,7 @@ def test_what_a_run_cost_is_said_at_its_end(
 
 @pytest.mark.parametrize(("headers", "least_seconds"), [({"Retry-After": "1"}, 1.0), ({}, 0.0)])
 def test_a_rate_limit_is_waited_for(
-    headers: dict[str, str], least_seconds: float, double: E2BDouble, backend_with: Callable[..., E2BBackend]
+    headers: dict[str, str], least_seconds: float, double: E2BDouble, backend_with: BackendWith
 ) -> None:
     """As long as Retry-After says, and by a growing pause where it says nothing."""
     double.faults["create"] = [Fault(429, headers)]
@@ -81,7 +94,7 @@ def test_a_rate_limit_is_waited_for(
 
 @pytest.mark.parametrize("status", [502, 503])
 def test_an_answer_that_a_gateway_lost_makes_no_second_sandbox(
-    status: int, double: E2BDouble, backend_with: Callable[..., E2BBackend]
+    status: int, double: E2BDouble, backend_with: BackendWith
 ) -> None:
     """The sandbox was created all the same; the repeated call gets that one."""
     double.faults["create"] = [Fault(status, applies=True)]
@@ -91,7 +104,7 @@ def test_an_answer_that_a_gateway_lost_makes_no_second_sandbox(
 
 
 def test_a_plan_with_fewer_sandboxes_than_configured_gives_all_verdicts(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend]
+    double: E2BDouble, backend_with: BackendWith
 ) -> None:
     """The one sandbox that can be had does the work of four, and the refused ones are not asked for again and again."""
     double.most_sandboxes = 1
@@ -102,7 +115,7 @@ def test_a_plan_with_fewer_sandboxes_than_configured_gives_all_verdicts(
     assert double.calls("/v2/sandboxes") <= 1 + 3 * 4
 
 
-def test_a_cloud_that_is_down_leaves_items_unjudged(double: E2BDouble, backend_with: Callable[..., E2BBackend]) -> None:
+def test_a_cloud_that_is_down_leaves_items_unjudged(double: E2BDouble, backend_with: BackendWith) -> None:
     """They are neither failed nor waited for one by one; a check says so in one line."""
     double.faults["create"] = [Fault(503)] * 1000
     backend = backend_with(sandboxes=2)
@@ -117,9 +130,7 @@ def test_a_cloud_that_is_down_leaves_items_unjudged(double: E2BDouble, backend_w
     "broken",
     ["expired", *(pytest.param(name, marks=pytest.mark.slow) for name in ("stream", "lost", "input", "host"))],
 )
-def test_a_sandbox_that_is_lost_costs_no_item(
-    broken: str, double: E2BDouble, backend_with: Callable[..., E2BBackend]
-) -> None:
+def test_a_sandbox_that_is_lost_costs_no_item(broken: str, double: E2BDouble, backend_with: BackendWith) -> None:
     """What was under way in it is done again in another; nothing is lost, and nothing comes twice."""
     backend = backend_with(sandboxes=2)
     programs = [*answers(10), *["sleep 0.6"] * 10]
@@ -146,9 +157,7 @@ def test_a_sandbox_that_is_lost_costs_no_item(
     assert until(lambda: len(double.sandboxes) == 2)
 
 
-def test_a_rate_limit_within_a_sandbox_repeats_no_item(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend]
-) -> None:
+def test_a_rate_limit_within_a_sandbox_repeats_no_item(double: E2BDouble, backend_with: BackendWith) -> None:
     """429 says that nothing arrived: the same message is sent again, to the same sandbox."""
     backend = backend_with(sandboxes=1)
     backend.check()
@@ -159,9 +168,7 @@ def test_a_rate_limit_within_a_sandbox_repeats_no_item(
 
 
 @pytest.mark.slow
-def test_an_item_that_ends_its_host_each_time_is_left_unjudged(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend]
-) -> None:
+def test_an_item_that_ends_its_host_each_time_is_left_unjudged(double: E2BDouble, backend_with: BackendWith) -> None:
     """Three sandboxes later it is given up, with the host's last words; the next item has its own."""
     backend = backend_with(sandboxes=1)
     dead, good = backend.execute(work_items(["die"])[0]), backend.execute(work_items(["x"])[0])
@@ -199,3 +206,141 @@ def test_a_sandbox_as_old_as_the_plan_lets_it_become_ends(double: E2BDouble) -> 
         list(transport.lines())
     assert double.calls("/timeout") == 1
     transport.close()
+
+
+# what is left behind
+
+
+def test_sandboxes_of_processes_that_are_gone_are_swept(double: E2BDouble) -> None:
+    """On this machine only, running and paused, through several pages; those of the living stay."""
+    double.page = 2
+    mine = own_metadata()
+    gone = mine | {"bigcodeflow_owner": "999999999-1"}
+    reused = mine | {"bigcodeflow_owner": f"{os.getpid()}-1"}
+    elsewhere = gone | {"bigcodeflow_machine": "another"}
+    ids = {
+        name: [Sandbox.create(STARTER, metadata=who, timeout=60).sandbox_id for _ in range(2)]
+        for name, who in {"mine": mine, "gone": gone, "reused": reused, "elsewhere": elsewhere, "foreign": {}}.items()
+    }
+    double.sandboxes[ids["gone"][0]].state = "paused"
+    assert remove_orphans() == 4
+    assert set(double.sandboxes) == {*ids["mine"], *ids["elsewhere"], *ids["foreign"]}
+
+
+def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_with: BackendWith) -> None:
+    """They end by their time-out."""
+    double.faults["list"] = [Fault(500)]
+    assert backend_with(sandboxes=1).check().isolated
+
+
+_CLIENT = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
+from tests.remote.e2b_cloud import e2b_config
+from tests.remote.e2b_cloud import work_items
+config = e2b_config(e2b={"timeout_seconds": 60})
+backend = make_backend(config, execution_environment(config), cores=2)
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(backend.execute, work_items(["sleep 100"] * 8)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended_by", ["time-out", "sweep"])
+def test_a_killed_client_leaves_nothing_for_long(
+    ended_by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """kill -9 in the middle of a run: its sandboxes end by their time-out, or when the next run begins."""
+    with cloud(monkeypatch, tmp_path, script=quick_launcher(), pace=30 if ended_by == "time-out" else 1) as double:
+        client = subprocess.Popen([sys.executable, "-c", _CLIENT], cwd=Path(__file__).parents[2])
+        try:
+            assert until(lambda: len(double.sandboxes) == 2 and len(double.created) == 3, 60)
+        finally:
+            client.send_signal(signal.SIGKILL)
+            client.wait()
+        if ended_by == "time-out":
+            assert until(lambda: not double.sandboxes, 10)
+        else:
+            left = set(double.sandboxes)
+            assert len(left) == 2
+            config = e2b_config()
+            backend = make_backend(config, execution_environment(config), cores=1)
+            try:
+                backend.check()
+                assert not left & set(double.sandboxes)
+            finally:
+                backend.close()
+
+
+def test_a_cloud_that_is_gone_at_the_end_is_told_and_no_more(
+    double: E2BDouble, backend_with: BackendWith, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run has its verdicts; the sandbox ends by itself."""
+    backend = backend_with(sandboxes=1)
+    assert executed(backend, ["x"])[0].stdout == "x"
+    double.faults["kill"] = [Fault(500)]
+    backend.close()
+    assert any("will end by itself within 300 s" in message for message in caplog.messages)
+
+
+# lines and calls
+
+
+LINES = st.lists(st.binary(max_size=30).map(lambda text: text.replace(b"\n", b"")), max_size=20)
+
+
+@given(LINES, st.lists(st.integers(0, 700), max_size=30), st.sampled_from([b"", b'{"type": "outc']))
+def test_lines_are_whole_wherever_a_stream_is_cut(lines: list[bytes], cuts: list[int], rest: bytes) -> None:
+    """Any pieces give the same lines, and a last one that broke off is not taken for one."""
+    stream = b"".join(line + b"\n" for line in lines) + rest
+    places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    pieces = [stream[start:end] for start, end in itertools.pairwise(places)]
+    assert list(whole_lines(pieces)) == lines
+
+
+def test_what_many_threads_send_arrives_once_in_few_calls() -> None:
+    """While one call is under way the others' messages gather, and go together in the next."""
+    calls: list[bytes] = []
+    first, go = threading.Event(), threading.Event()
+
+    def send_stdin(data: bytes) -> None:
+        calls.append(data)
+        first.set()
+        go.wait(10)
+
+    transport = _transport_to(send_stdin)
+    with ThreadPoolExecutor(16) as pool:
+        done = [pool.submit(transport.send, b"first\n")]
+        assert first.wait(10)
+        done += [pool.submit(transport.send, b"%d\n" % number) for number in range(15)]
+        while len(transport._unsent) < 15:
+            threading.Event().wait(0.005)
+        go.set()
+        for one in done:
+            one.result(10)
+    transport.close()
+    assert [len(call.splitlines()) for call in calls] == [1, 15]
+    assert sorted(b"".join(calls).splitlines()) == sorted([b"first", *(b"%d" % number for number in range(15))])
+
+
+def test_a_message_that_is_not_taken_is_no_message_sent() -> None:
+    """Whoever made the call hears of it; its connection then tells everybody who waits for a response."""
+    transport = _transport_to(Mock(side_effect=SandboxException("gone")))
+    with pytest.raises(HostLostError, match=r"takes no input .*gone"):
+        transport.send(b"x\n")
+    transport.close()
+
+
+def _transport_to(send_stdin: Callable[[bytes], None]) -> E2BTransport:
+    sandbox = Mock()
+    sandbox.commands.run.return_value.send_stdin = send_stdin
+    return E2BTransport(sandbox, "starter", timeout_seconds=60, ended=lambda _: None)
+
+
+@pytest.mark.parametrize(("usd_per_hour", "usd"), [(0.0, 1000 * (2 * 0.000014 + 4 * 0.0000045)), (3.6, 1.0)])
+def test_a_price_is_the_list_s_or_the_configured_one(usd_per_hour: float, usd: float) -> None:
+    """A thousand seconds of two cores and 4 GiB."""
+    texts = dict.fromkeys(("template_id", "build_id", "environment", "environment_sha", "lock_sha256"), "x")
+    record = TemplateRecord(**texts, missing_data=(), cores=2, memory_mib=4096)
+    assert estimate(E2BConfig(usd_per_hour=usd_per_hour), 1000.0, record) == pytest.approx(usd)

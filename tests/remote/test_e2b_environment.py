@@ -8,10 +8,10 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.remote.e2b import E2BBackend
 from tests.doubles.e2b import E2BDouble
-from tests.remote.e2b_cloud import STARTER, answers, backend_with, double, e2b_config, executed, quick_launcher
+from tests.remote.e2b_cloud import STARTER, answers, e2b_config, executed, quick_launcher
 
 pytestmark = pytest.mark.sandbox
-__all__ = ["backend_with", "double"]  # fixtures
+BackendWith = Callable[..., E2BBackend]
 
 
 # what the user has to mend
@@ -43,7 +43,7 @@ def test_an_unknown_template_names_the_command_that_builds_it(double: E2BDouble)
 
 
 def test_a_template_that_vanished_meanwhile_is_not_asked_for_again(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend]
+    double: E2BDouble, backend_with: BackendWith
 ) -> None:
     """Every item says so, and the cloud hears of it once."""
     backend = backend_with(sandboxes=1)
@@ -105,9 +105,7 @@ def test_a_template_can_be_named_in_every_way(named: str, double: E2BDouble) -> 
     assert found.environment_sha == plain.environment_sha
 
 
-def test_a_run_stays_with_the_build_that_it_was_planned_for(
-    double: E2BDouble, backend_with: Callable[..., E2BBackend]
-) -> None:
+def test_a_run_stays_with_the_build_that_it_was_planned_for(double: E2BDouble, backend_with: BackendWith) -> None:
     """Somebody builds the template anew meanwhile: verdicts of two builds never share an identity."""
     backend = backend_with(sandboxes=1)
     planned = double.templates[STARTER].builds[-1]
