@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import docker
 import pytest
@@ -19,6 +19,7 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import load_definition
 from bigcodeflow.environments.images import build_image
+from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.remote import docker as ours
 from tests.serving.services import until
 
@@ -57,31 +58,31 @@ class DockerEngine(NamedTuple):
 
     def containers(self) -> list[str]:
         """Ids of all containers that a backend made."""
-        client = self.client()
-        try:
+        with closing(self.client()) as client:
             return [one["Id"] for one in client.containers(all=True, filters={"label": "bigcodeflow.owner"})]
-        finally:
-            client.close()
+
+    def kill(self, container: str) -> None:
+        """End a container from outside."""
+        with closing(self.client()) as client:
+            client.kill(container)
+
+    def image(self, config: ExecutionConfig) -> Mapping[str, Any]:
+        """What the engine says of the image that a configuration finds there."""
+        with closing(self.client()) as client:
+            return client.inspect_image(execution_environment(config).reference)
 
     @_debian_first()
     def docker(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """What Docker's command line does there."""
-        return subprocess.run(
-            ["docker", "--host", self.url, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"DOCKER_BUILDKIT": "1"},
-        )
+        command = ["docker", "--host", self.url, *arguments]
+        variables = os.environ | {"DOCKER_BUILDKIT": "1"}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
     def inside(self, container: str, command: str) -> str:
         """What a command in a shell of a running container prints."""
-        client = self.client()
-        try:
+        with closing(self.client()) as client:
             made = client.exec_create(container, ["sh", "-c", command])
             return client.exec_start(made["Id"]).decode()
-        finally:
-            client.close()
 
 
 def engine() -> DockerEngine:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -98,9 +99,8 @@ def test_a_container_can_write_reach_and_become_nothing(lab: DockerEngine, opene
 def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Memory, processes and cores are bounded by the engine, and nothing is swapped or logged."""
     opened(cores=2, containers=2, memory_mib=5000, processes=500)
-    client = lab.client()
-    host = client.inspect_container(lab.containers()[0])["HostConfig"]
-    client.close()
+    with closing(lab.client()) as client:
+        host = client.inspect_container(lab.containers()[0])["HostConfig"]
     assert (host["Memory"], host["MemorySwap"]) == (5000 << 20, 5000 << 20)
     assert (host["PidsLimit"], host["NanoCpus"]) == (500, 10**9)
     assert host["LogConfig"]["Type"] == "none"
@@ -156,9 +156,7 @@ def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, open
         assert until(lambda: len(lab.containers()) == 2, 30)
         found = lab.containers()
         time.sleep(1)
-        client = lab.client()
-        client.kill(found[0])
-        client.close()
+        lab.kill(found[0])
         outcomes = [one.result() for one in running]
     assert [_status(item, outcome) for outcome in outcomes] == ["pass"] * 8
     assert found[0] not in lab.containers()
@@ -201,38 +199,27 @@ def test_an_engine_that_goes_away_fails_no_sample(
     item = _item()
     assert _status(item, backend.execute(item)) == "pass"
     socket.unlink()
-    client = lab.client()
-    client.kill(lab.containers()[0])
-    client.close()
+    lab.kill(lab.containers()[0])
     outcome = backend.execute(item)
     assert outcome.not_started
     assert "start Docker or Podman" in outcome.exit
     assert _status(item, outcome) == "infra_error"
 
 
-def test_an_image_that_is_missing_or_holds_something_else_is_named_with_the_remedy(lab: DockerEngine) -> None:
-    """Before anything runs."""
+def test_an_image_or_a_runtime_that_is_missing_is_named_with_the_remedy(lab: DockerEngine) -> None:
+    """Before anything runs; so is an image that holds something else."""
     with pytest.raises(EnvironmentUnusableError, match="no image nobody:1: run `bigcodeflow env build starter"):
         execution_environment(lab.config(image="nobody:1"))
-    client = lab.client()
-    unlabelled = client.inspect_image(execution_environment(lab.config()).reference)["Parent"]
-    client.close()
-    if unlabelled:
+    if unlabelled := lab.image(lab.config())["Parent"]:
         with pytest.raises(EnvironmentUnusableError, match="has environment none, and starter is needed"):
             execution_environment(lab.config(image=unlabelled))
-
-
-def test_a_runtime_that_the_engine_does_not_know_is_named(lab: DockerEngine) -> None:
-    """With those that it does know."""
     with pytest.raises(SandboxUnavailableError, match=r"runtime is gvisor-x, and the engine knows .*runc"):
         execution_environment(lab.config(runtime="gvisor-x"))
 
 
 def test_the_image_says_what_it_holds(lab: DockerEngine) -> None:
     """Its labels are those of the environment in it, and its own command starts the host."""
-    client = lab.client()
-    image = client.inspect_image(execution_environment(lab.config()).reference)
-    client.close()
+    image = lab.image(lab.config())
     labels = image["Config"]["Labels"]
     assert labels["bigcodeflow.environment"] == "starter"
     assert labels["bigcodeflow.definition_sha256"] == load_definition("starter").key

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -39,8 +40,9 @@ def status(work: WorkItem, outcome: Outcome) -> str:
     return verdict(work, outcome, backend="remote", environment_sha="sha")["status"]
 
 
-def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
-    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
+@contextmanager
+def processes() -> Iterator[tuple[RemoteBackend, list[ProcessTransport]]]:
+    """A backend of one host, and the processes that it starts."""
     started: list[ProcessTransport] = []
 
     def open_transport() -> Transport:
@@ -48,6 +50,12 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
         return started[-1]
 
     with remote(open_transport) as backend:
+        yield backend, started
+
+
+def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
+    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
+    with processes() as (backend, started):
         assert backend.check().isolated
         [prepared] = backend.prepare([item(RIGHT)])
         assert prepared.preload == ("unittest",)
@@ -60,13 +68,7 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
 
 def test_items_of_a_killed_host_are_executed_by_another(starter_environment: InstalledEnvironment) -> None:
     """kill -9 in the middle of eight items: all of them pass."""
-    started: list[ProcessTransport] = []
-
-    def open_transport() -> Transport:
-        started.append(ProcessTransport("--cores", "1"))
-        return started[-1]
-
-    with remote(open_transport) as backend, ThreadPoolExecutor(8) as pool:
+    with processes() as (backend, started), ThreadPoolExecutor(8) as pool:
         backend.check()
         work = [item(f"{SLOW}\n# {number}\n") for number in range(8)]
         running = [pool.submit(backend.execute, one) for one in work]
@@ -95,20 +97,15 @@ def test_an_environment_that_is_not_there_is_named() -> None:
         backend.check()
 
 
-def test_a_place_that_gives_no_host_fails_nobody() -> None:
+def test_a_backend_without_a_host_fails_no_sample() -> None:
     """Every item is an infra_error that tells why, and a thousand of them do not each wait."""
-    tries = []
-
-    def open_transport() -> Transport:
-        tries.append(1)
-        raise HostLostError("the engine does not answer: start it")
-
+    tries = Mock(side_effect=HostLostError("the engine does not answer: start it"))
     began = time.monotonic()
-    with remote(open_transport) as backend, ThreadPoolExecutor(16) as pool:
+    with remote(tries) as backend, ThreadPoolExecutor(16) as pool:
         work = [replace(item(RIGHT), verdict_key=str(number)) for number in range(200)]
         outcomes = list(pool.map(backend.execute, work))
     assert time.monotonic() - began < 20
-    assert len(tries) < 20
+    assert tries.call_count < 20
     for one, outcome in zip(work, outcomes, strict=True):
         assert outcome.exit.startswith(NOT_STARTED)
         assert "start it" in outcome.exit
@@ -172,11 +169,10 @@ def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment) -> None:
     """What the first cannot place the second executes, and the verdict says so; what the first judged stands."""
-
-    def nowhere() -> Transport:
-        raise HostLostError("out of order")
-
-    with remote(nowhere) as first, remote(lambda: ProcessTransport("--cores", "1")) as second:
+    with (
+        remote(Mock(side_effect=HostLostError("out of order"))) as first,
+        remote(lambda: ProcessTransport("--cores", "1")) as second,
+    ):
         second.name = "second"
         both = FailoverBackend(first, second, starter_environment)
         assert both.check().isolated
@@ -190,14 +186,8 @@ def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment
 
 def test_two_backends_that_are_down_name_both_causes() -> None:
     """So that the user can mend either."""
-
-    def down(why: str) -> OpenTransport:
-        def open_transport() -> Transport:
-            raise HostLostError(why)
-
-        return open_transport
-
-    with remote(down("no engine")) as first, remote(down("no service")) as second:
+    causes = (Mock(side_effect=HostLostError(why)) for why in ("no engine", "no service"))
+    with remote(next(causes)) as first, remote(next(causes)) as second:
         outcome = FailoverBackend(first, second, None).execute(item(RIGHT))
     assert "no engine" in outcome.exit
     assert "no service" in outcome.exit

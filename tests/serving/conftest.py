@@ -45,3 +45,9 @@ def service_process() -> Iterator[Callable[..., ServiceProcess]]:
         if one.process.poll() is None:
             one.process.kill()
         one.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def with_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients in this process know the key."""
+    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", KEY)

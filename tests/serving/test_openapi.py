@@ -1,18 +1,21 @@
-"""The description of a service, and the service against it."""
+"""The descriptions of a service, for programs and for people, and the service against them."""
 
+import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from bigcodeflow.cli.service import serve
 from bigcodeflow.execution.remote.protocol import Info, Result
 from tests.serving.conftest import Serve
-from tests.serving.services import KEY, Served, item
+from tests.serving.services import KEY, RIGHT, TEST, Served, item
 
 pytestmark = pytest.mark.sandbox
 
-_EXAMPLES = 60
+_PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 #: What no schema can say: a test has to be Python with a class of tests, names differ, limits are the service's own. How
 #: large a request is, is asked before its form.
 _CONFIG = """
@@ -71,7 +74,7 @@ def test_the_service_does_what_its_description_says(serve_here: Serve, tmp_path:
             [
                 *(sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"),
                 *("run", f"{served.url}/openapi.json", "--header", f"Authorization:Bearer {KEY}"),
-                *("--phases", "examples,coverage,fuzzing", "--max-examples", str(_EXAMPLES), "--seed", "1"),
+                *("--phases", "examples,coverage,fuzzing", "--max-examples", "60", "--seed", "1"),
             ],
             cwd=tmp_path,
             capture_output=True,
@@ -82,3 +85,28 @@ def test_the_service_does_what_its_description_says(serve_here: Serve, tmp_path:
         executions = served.service.jobs.executions
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
     assert executions > 10
+
+
+def test_the_client_of_fifteen_lines_works(shared_service: Served, with_key: None) -> None:
+    """It gives a reward for each program, in their order, and has fifteen lines."""
+    (text,) = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), re.DOTALL)
+    assert len([line for line in text.splitlines() if line]) <= 16
+    names: dict = {}
+    exec(text, names)
+    found = names["rewards"]([RIGHT, "def task_func():\n    return 1\n", "x ="], TEST, shared_service.url)
+    assert found == [1.0, 0.0, 0.0]
+
+
+def test_every_option_is_documented() -> None:
+    """Those of the command are those of the page."""
+    page = _PAGE.read_text()
+    missing = [name for name in signature(serve).parameters if f"`--{name.replace('_', '-')}`" not in page]
+    assert not missing
+
+
+def test_every_status_is_documented(shared_service: Served) -> None:
+    """Those of the description are those of the page."""
+    told = shared_service.client.get("/openapi.json").json()
+    statuses = {status for path in told["paths"].values() for one in path.values() for status in one["responses"]}
+    page = _PAGE.read_text()
+    assert [status for status in sorted(statuses) if status != "200" and status not in page] == []

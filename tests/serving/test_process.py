@@ -1,16 +1,27 @@
-"""The process of a service: its start, its end, and what a killed one leaves."""
+"""The process of a service: its start, its end, what a killed one leaves, and runs whose service is killed."""
 
 import json
 import signal
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psutil
 import pytest
 
+from bigcodeflow.config import ExecutionConfig, ServiceConfig
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import execution_environment, make_backend
+from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.verdicts import Ledger
+from tests.attacks.conftest import LIMITS
 from tests.conftest import Command
-from tests.serving.services import KEY, ServiceProcess, client_of, item, sleeper, until
+from tests.remote.test_http import passed, program
+from tests.serving.services import KEY, TEST, ServiceProcess, client_of, item, sleeper, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -54,12 +65,8 @@ def test_it_stops_cleanly(service_process: Start, number: int) -> None:
 def test_a_service_that_is_killed_leaves_nothing(service_process: Start) -> None:
     """Its sandboxes end with it."""
     service = service_process()
-    with (
-        client_of(service.url) as client,
-        client.stream(
-            "POST", "/v1/batches", json={"items": [sleeper(str(number), 60) for number in range(3)]}
-        ) as answer,
-    ):
+    body = {"items": [sleeper(str(number), 60) for number in range(3)]}
+    with client_of(service.url) as client, client.stream("POST", "/v1/batches", json=body) as answer:
         assert answer.status_code == 200
         with client_of(service.url) as other:
             assert until(lambda: other.get("/v1/info").json()["executions"] == 3)
@@ -97,11 +104,88 @@ def test_a_client_that_reads_nothing_does_not_stop_the_others(service_process: S
 
 def test_others_are_not_served_without_a_key(bigcodeflow: Command) -> None:
     """The command says so in one line, and does not start."""
-    told = bigcodeflow(
-        "serve", "--host", "0.0.0.0", "--environment", "starter", check=False, BIGCODEFLOW_SERVICE_KEY=""
-    )
+    arguments = ("serve", "--host", "0.0.0.0", "--environment", "starter")
+    told = bigcodeflow(*arguments, check=False, BIGCODEFLOW_SERVICE_KEY="")
     assert told.returncode == 1
     assert told.stderr.startswith(
         "error: whoever reaches 0.0.0.0 could execute programs here: set BIGCODEFLOW_SERVICE_KEY"
     )
     assert "Traceback" not in told.stderr
+
+
+def config_of(service: ServiceProcess, **more: object) -> ExecutionConfig:
+    return ExecutionConfig(backend="http", service=ServiceConfig(url=service.url), limits=LIMITS, workers=1, **more)
+
+
+def executions(service: ServiceProcess) -> int:
+    with client_of(service.url) as client:
+        return client.get("/v1/info").json()["executions"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_service_that_comes_back_is_used_again(service_process: Start, with_key: None, number: int) -> None:
+    """Killed or stopped with half of the items executed: all others are executed by the next one, and none is lost."""
+    first = service_process()
+    config = config_of(first)
+    backend = make_backend(config, execution_environment(config), cores=1)
+    items = [program(f"restarted {number} {index}", 0.2) for index in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(backend.execute, one) for one in items]
+        assert until(lambda: sum(future.done() for future in found) >= 10, 30)
+        first.end(number)
+        before = sum(future.done() for future in found)
+        second = service_process(port=first.port)
+        assert all(passed(future.result(timeout=120)) for future in found)
+    backend.close()
+    assert before < 40
+    assert executions(second) <= 40 - before + 8
+
+
+def test_a_run_has_its_verdicts_from_a_service(
+    service_process: Start, with_key: None, tmp_path: Path, starter_environment: InstalledEnvironment
+) -> None:
+    """The whole way: Dask's workers ask, the service executes, the ledger holds every verdict."""
+    service = service_process()
+    config = config_of(service)
+    items = [program(f"run {index}") for index in range(12)]
+    execute_items(items, config=config, environment=execution_environment(config), ledger_folder=tmp_path)
+    written = list(Ledger(tmp_path).read())
+    assert {line["verdict_key"] for line in written} == {item.verdict_key for item in items}
+    assert {(line["status"], line["backend"], line["environment_sha"]) for line in written} == {
+        ("pass", "http", starter_environment.environment_sha)
+    }
+    assert executions(service) == 12
+
+
+def test_the_fallback_finishes_what_a_killed_service_cannot_start(
+    service_process: Start,
+    with_key: None,
+    starter_environment: InstalledEnvironment,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """kill -9: each item has one verdict, which names the backend that gave it, and the run says what happened."""
+    service, ledger = service_process(), Ledger(tmp_path)
+    program = "import time\ndef task_func():\n    time.sleep(0.5)\n    return {}"
+    items = [
+        WorkItem(f"{n:064x}", program.format(42 if n % 3 else n), TEST, ("test_answer",), 20.0, frozenset())
+        for n in range(60)
+    ]
+
+    def die() -> None:
+        assert until(lambda: len(list(ledger.read())) >= 10, 120)
+        service.process.kill()
+
+    config = config_of(service, fallback="local")
+    environment = execution_environment(config)
+    thread = threading.Thread(target=die)
+    thread.start()
+    execute_items(items, config=config, environment=environment, ledger_folder=tmp_path)
+    thread.join()
+    lines = list(ledger.read())
+    assert Counter(line["verdict_key"] for line in lines) == Counter(item.verdict_key for item in items)
+    statuses = {line["verdict_key"]: line["status"] for line in lines}
+    assert statuses == {item.verdict_key: "pass" if "42" in item.program else "fail" for item in items}
+    shas = {line["backend"]: line["environment_sha"] for line in lines}
+    assert shas == {"http": environment.environment_sha, "local": starter_environment.environment_sha}
+    assert any(message.startswith("backend local takes over where http cannot") for message in caplog.messages)
