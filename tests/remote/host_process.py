@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from bigcodeflow.execution.remote.transports import HostLostError
 
@@ -29,7 +30,5 @@ class ProcessTransport:
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
-            try:
+            with suppress(OSError):
                 stream.close()
-            except OSError:
-                continue

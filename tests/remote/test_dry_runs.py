@@ -3,9 +3,6 @@
 import os
 import shutil
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +15,9 @@ from bigcodeflow.pipeline.sweep_results import plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import ArtifactRef
 from tests.doubles.e2b import E2BDouble
+from tests.serving.services import recorded_calls
 
 pytestmark = pytest.mark.sandbox
-
-
-@contextmanager
-def engine_socket(path: Path) -> Iterator[list[int]]:
-    """A container engine's address that counts who connects, and answers nobody."""
-    seen: list[int] = []
-
-    def accept(server: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                server.accept()[0].close()
-                seen.append(1)
-
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
-        thread = threading.Thread(target=accept, args=(server,))
-        thread.start()
-        yield seen
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join()
 
 
 def config_of(folder: Path, backend: dict[str, Any]) -> RunConfig:
@@ -70,7 +47,7 @@ def test_a_dry_run_with_docker_does_not_reach_the_engine(
     named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the plan of a sweep nor a key opens a connection; what is not known is said."""
-    with engine_socket(tmp_path / "engine.sock") as seen:
+    with recorded_calls(socket.create_server(f"{tmp_path}/engine.sock", family=socket.AF_UNIX)) as seen:
         url = f"unix://{tmp_path}/engine.sock"
         values: dict[str, Any] = {"execution.backend": "docker"}
         if named == "DOCKER_HOST":

@@ -27,12 +27,8 @@ class TestCases(unittest.TestCase):
 
 
 def _items(count: int) -> list[WorkItem]:
-    return [
-        WorkItem(
-            f"{n:064x}", f"def task_func():\n    return {42 if n % 3 else n}", TEST, ("test_answer",), 20.0, frozenset()
-        )
-        for n in range(count)
-    ]
+    programs = [f"def task_func():\n    return {42 if n % 3 else n}" for n in range(count)]
+    return [WorkItem(f"{n:064x}", text, TEST, ("test_answer",), 20.0, frozenset()) for n, text in enumerate(programs)]
 
 
 @pytest.mark.parametrize("ends", ["nothing", "every sandbox", "the cloud for a moment"])
@@ -93,8 +89,6 @@ def test_a_full_disk_changes_no_verdict(
             outcomes = [backend.execute(item) for item in items]
         finally:
             backend.close()
-    rows = [
-        verdict(item, outcome, backend="e2b", environment_sha="sha")
-        for item, outcome in zip(items, outcomes, strict=True)
-    ]
-    assert [row["status"] for row in rows] == ["pass" if "42" in item.program else "fail" for item in items]
+    pairs = zip(items, outcomes, strict=True)
+    statuses = [verdict(item, outcome, backend="e2b", environment_sha="sha")["status"] for item, outcome in pairs]
+    assert statuses == ["pass" if "42" in item.program else "fail" for item in items]

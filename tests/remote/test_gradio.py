@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,9 +46,8 @@ def space(
 def backend(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpBackend]:
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
     config = _config(space.url, timeout_seconds=200)
-    made = HttpBackend(config, execution_environment(config))
-    yield made
-    made.close()
+    with closing(HttpBackend(config, execution_environment(config))) as made:
+        yield made
 
 
 def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: HttpBackend) -> None:
@@ -77,9 +77,8 @@ def test_a_stranger_is_told_which_key_is_missing(
         monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", key)
         with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to its key"):
             execution_environment(config)
-        made = HttpBackend(config, starter_environment)
-        outcome = made.execute(item(RIGHT))
-        made.close()
+        with closing(HttpBackend(config, starter_environment)) as made:
+            outcome = made.execute(item(RIGHT))
         assert outcome.not_started
         assert "BIGCODEFLOW_SERVICE_KEY" in outcome.exit
 
@@ -114,16 +113,14 @@ def test_more_than_the_default_limits_may_be_asked_for(
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
     for memory_mib in (32 * 1024, 64 * 1024):
         limits = LIMITS.model_copy(update={"memory_mib": memory_mib, "address_space_mib": 1 << 20, "processes": 1024})
-        made = HttpBackend(_config(space.url).model_copy(update={"limits": limits}), starter_environment)
-        try:
+        config = _config(space.url).model_copy(update={"limits": limits})
+        with closing(HttpBackend(config, starter_environment)) as made:
             if memory_mib > 32 * 1024:
                 with pytest.raises(SandboxUnavailableError, match="--most-memory-mib 65536"):
                     made.check()
             else:
                 assert made.check().isolated
                 assert made.execute(item(RIGHT)).exit == "exit 0"
-        finally:
-            made.close()
 
 
 def test_something_else_at_the_address_is_named(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from bigcodeflow import importing
@@ -17,38 +16,25 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote import original_space
 from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
 from tests.doubles.listeners import RecordingListener
-from tests.serving.services import until
-from tests.serving.space_process import SpaceProcess, free_port
+from tests.serving.services import answers, free_port, until
+from tests.serving.space_process import SpaceProcess
 
 pytestmark = pytest.mark.slow
 
 _DOUBLE = Path(__file__).parents[1] / "doubles" / "original_space.py"
 
 
-class Double:
-    """The process of the spaces below one address."""
-
-    def __init__(self, folder: Path) -> None:
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen([sys.executable, str(_DOUBLE), str(port)], stdout=log, stderr=log)
-        assert until(self._answers, 90), (folder / "log").read_text()
-
-    def _answers(self) -> bool:
-        assert self.process.poll() is None
-        try:
-            return httpx2.get(f"{self.url}/plain/", trust_env=False, timeout=5).status_code == 200
-        except httpx2.HTTPError:
-            return False
-
-
 @pytest.fixture(scope="module")
-def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Double]:
-    found = Double(tmp_path_factory.mktemp("double"))
-    yield found
-    found.process.kill()
-    found.process.wait()
+def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address below which the doubles of spaces are."""
+    log, port = tmp_path_factory.mktemp("double") / "log", free_port()
+    with log.open("wb") as out:
+        process = subprocess.Popen([sys.executable, str(_DOUBLE), str(port)], stdout=out, stderr=out)
+    url = f"http://127.0.0.1:{port}"
+    assert until(lambda: answers(f"{url}/plain/"), 90), log.read_text()
+    yield url
+    process.kill()
+    process.wait()
 
 
 @pytest.fixture
@@ -68,8 +54,8 @@ def _written(folder: Path, tasks: list[dict], solutions: dict[int, str] | None =
     return path
 
 
-def _service(double: Double, path: str = "/original") -> ServiceConfig:
-    return ServiceConfig(url=double.url + path, timeout_seconds=120)
+def _service(double: str, path: str = "/original") -> ServiceConfig:
+    return ServiceConfig(url=double + path, timeout_seconds=120)
 
 
 def _imported(results: Path, tmp_path: Path) -> importing.ImportedRun:
@@ -78,7 +64,7 @@ def _imported(results: Path, tmp_path: Path) -> importing.ImportedRun:
     )
 
 
-def test_what_the_space_says_becomes_a_run(double: Double, tasks: list[dict], tmp_path: Path) -> None:
+def test_what_the_space_says_becomes_a_run(double: str, tasks: list[dict], tmp_path: Path) -> None:
     """The original's two files, and a run that has its model, its view and its ground truths."""
     samples = _written(tmp_path, tasks)
     results = results_of_space(_service(double), samples, tmp_path / "out", SpaceQuestion(calibrated=False))
@@ -90,7 +76,7 @@ def test_what_the_space_says_becomes_a_run(double: Double, tasks: list[dict], tm
     assert run.ground_truth is not None
 
 
-def test_a_link_in_the_folder_is_replaced(double: Double, tasks: list[dict], tmp_path: Path) -> None:
+def test_a_link_in_the_folder_is_replaced(double: str, tasks: list[dict], tmp_path: Path) -> None:
     """The results stand where a link stood; the file that it led to is as it was."""
     samples, private = _written(tmp_path, tasks), tmp_path / "private"
     private.write_text("mine")
@@ -104,7 +90,7 @@ def test_a_link_in_the_folder_is_replaced(double: Double, tasks: list[dict], tmp
     assert not any(path.is_symlink() for path in results.parent.iterdir())
 
 
-def test_without_ground_truths_none_are_claimed(double: Double, tasks: list[dict], tmp_path: Path) -> None:
+def test_without_ground_truths_none_are_claimed(double: str, tasks: list[dict], tmp_path: Path) -> None:
     """A space that did not execute them knows nothing of them, whatever it says."""
     question = SpaceQuestion(calibrated=False, no_gt=True)
     results = results_of_space(_service(double), _written(tmp_path, tasks), tmp_path / "out", question)
@@ -112,14 +98,14 @@ def test_without_ground_truths_none_are_claimed(double: Double, tasks: list[dict
 
 
 def test_a_space_that_fails_is_asked_again(
-    double: Double, tasks: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    double: str, tasks: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once is no reason to give up."""
     monkeypatch.setattr(original_space, "_SECONDS_BETWEEN_ATTEMPTS", 0.1)
     assert results_of_space(_service(double), _written(tmp_path, tasks, {0: "lose"}), tmp_path / "out").is_file()
 
 
-def test_half_a_result_is_none(double: Double, tasks: list[dict], tmp_path: Path) -> None:
+def test_half_a_result_is_none(double: str, tasks: list[dict], tmp_path: Path) -> None:
     """It is refused as a whole, and nothing is written that could be taken for a score."""
     samples = _written(tmp_path, tasks, {1: "half"})
     with pytest.raises(ExecutionError, match="no results that can be used"):
@@ -127,20 +113,13 @@ def test_half_a_result_is_none(double: Double, tasks: list[dict], tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-def test_another_space_is_refused(double: Double, tasks: list[dict], tmp_path: Path) -> None:
-    """One without the endpoint, and one that answers something else."""
-    samples = _written(tmp_path, tasks)
+def test_another_space_is_refused(double: str, tasks: list[dict], tmp_path: Path) -> None:
+    """One without the endpoint, one that answers something else, and one that would leave out a setting unsaid."""
+    samples, question = _written(tmp_path, tasks), SpaceQuestion(calibrated=False)
     with pytest.raises(ExecutionError, match="no endpoint /predict"):
         results_of_space(_service(double, "/plain"), samples, tmp_path / "out")
     with pytest.raises(ExecutionError, match="something else than results"):
         results_of_space(_service(double, "/broken"), samples, tmp_path / "out")
-
-
-def test_a_setting_that_the_space_does_not_know_is_not_dropped(
-    double: Double, tasks: list[dict], tmp_path: Path
-) -> None:
-    """Calibration that is left out without a word would be another score."""
-    samples, question = _written(tmp_path, tasks), SpaceQuestion(calibrated=False)
     with pytest.raises(ConfigError, match="takes no calibrated"):
         results_of_space(_service(double, "/broken"), samples, tmp_path / "out", question)
 

@@ -1,4 +1,4 @@
-"""Services to ask: one in this process, whose queue can be looked into, and one as a process of its own."""
+"""Services, started once or with settings of their own."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager

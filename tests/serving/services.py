@@ -1,12 +1,13 @@
-"""Services to ask: one in this process, whose queue can be looked into, and one as a process of its own."""
+"""A service in this process, whose queue can be looked into, and one as a process of its own."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,6 +95,38 @@ class ServiceProcess:
         self.process.send_signal(number)
         told = self.process.communicate(timeout=seconds)[1]
         return str(told)
+
+
+def answers(url: str) -> bool:
+    """Whether a space does, if only by asking for its key."""
+    try:
+        return httpx2.get(url, trust_env=False, timeout=5).status_code in {200, 401}
+    except httpx2.HTTPError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def recorded_calls(server: socket.socket) -> Iterator[list[bytes]]:
+    """The first bytes of each connection to a listening socket, which answers nothing."""
+    calls: list[bytes] = []
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                with server.accept()[0] as connection:
+                    calls.append(connection.recv(200))
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield calls
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
 
 
 def until(true: Callable[[], object], seconds: float = 10.0) -> bool:

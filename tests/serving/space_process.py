@@ -2,23 +2,13 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import psutil
 
-_START_SECONDS = 90
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+from tests.serving.services import answers, free_port, until
 
 
 class SpaceProcess:
@@ -36,29 +26,10 @@ class SpaceProcess:
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self._command,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                env=self._variables,
-                cwd=self.log.parent,
-            )
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the space did not start: {self.log.read_text()}")
-            time.sleep(0.2)
-
-    def _answers(self) -> bool:
-        try:
-            urllib.request.urlopen(self.url, timeout=5).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-            return error.code == 401
-        except OSError:
-            return False
-        return True
+            options = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL, "cwd": self.log.parent}
+            self.process = subprocess.Popen(self._command, env=self._variables, **options)
+        assert until(lambda: self.process.poll() is not None or answers(self.url), 90), self.log.read_text()
+        assert self.process.poll() is None, self.log.read_text()
 
     def offspring(self) -> list[psutil.Process]:
         """Everything that it started and that still lives, sandboxes included."""

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,16 @@ from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sl
 pytestmark = pytest.mark.sandbox
 
 
-def refused(served: Served, status: int, **body: object) -> list[str]:
+def refused(served: Served, status: int, path: str = "/v1/batches", content: Any = None, **body: object) -> list[str]:
     """The lines of a refusal."""
-    answer = served.client.post("/v1/batches", json=body)
+    headers = {"Content-Type": "application/json"}
+    content = json.dumps(body) if content is None else content
+    answer = served.client.post(path, content=content, headers=headers)
     assert answer.status_code == status, answer.text
     return answer.json()["detail"]
 
 
-@pytest.mark.parametrize("path", ["/v1/info", "/v1/batches", "/v1/prepare"])
+@pytest.mark.parametrize("path", ["/v1/info", "/v1/batches", "/v1/prepare", "/openapi.json"])
 @pytest.mark.parametrize(
     "key", ["", "another", "the-key-of-these-test", "\u00e4"], ids=["none", "other", "part", "latin"]
 )
@@ -31,18 +34,14 @@ def test_without_the_key_nothing_is_told(shared_service: Served, path: str, key:
     """A missing, wrong or half key gets 401, whatever was asked."""
     headers = {b"Authorization": f"Bearer {key}".encode("latin-1")} if key else {}
     with client_of(shared_service.url, "") as stranger:
-        answer = stranger.request("GET" if path.endswith("info") else "POST", path, headers=headers)
+        answer = stranger.request("GET" if path in {"/v1/info", "/openapi.json"} else "POST", path, headers=headers)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "Authorization: Bearer KEY" in answer.json()["detail"][0]
 
 
 def test_a_stranger_sends_no_body(shared_service: Served) -> None:
     """The key is looked at first: what comes without it is not read, so that it costs nothing."""
-    connection = http.client.HTTPConnection(shared_service.url.removeprefix("http://"), timeout=5)
-    connection.putrequest("POST", "/v1/batches")
-    connection.putheader("Content-Length", "1000000")
-    connection.putheader("Content-Type", "application/json")
-    connection.endheaders(b"{")
+    connection = half_sent(shared_service, 1, Authorization="")
     assert connection.getresponse().status == 401
     connection.close()
 
@@ -56,7 +55,8 @@ def test_health_is_for_everybody(shared_service: Served) -> None:
 def test_a_service_without_a_key_serves_this_machine_only(serve_here: Serve) -> None:
     """A page in a browser here, that has its own name resolve to loopback, gets nothing."""
     with serve_here(key="") as served:
-        assert served.client.get("/v1/info").status_code == 200
+        assert served.client.get("/openapi.json").status_code == 200
+        assert served.client.get("/openapi.json", headers={"Host": "attacker.example"}).status_code == 403
         for own in ("localhost", "localhost:8017", "127.0.0.1:80", "[::1]:8017", "[::1]"):
             assert served.client.get("/v1/info", headers={"Host": own}).status_code == 200
         for foreign in ("attacker.example", "attacker.example:8017", "127.0.0.1.attacker.example", "[::1", ""):
@@ -92,33 +92,14 @@ def test_a_port_that_is_taken_is_named() -> None:
             pass
 
 
-@pytest.mark.parametrize("key", ["", "another"], ids=["none", "other"])
-def test_the_description_is_for_clients(shared_service: Served, key: str) -> None:
-    """It asks for the key, as everything but /health does, and where there is none for this machine's name."""
-    with client_of(shared_service.url, key) as stranger:
-        assert stranger.get("/openapi.json").status_code == 401
-    assert shared_service.client.get("/openapi.json").json()["info"]["title"] == "bigcodeflow"
-
-
-def test_the_description_is_for_this_machine(serve_here: Serve) -> None:
-    """Without a key, a page of another site does not read it."""
-    with serve_here(key="") as served:
-        assert served.client.get("/openapi.json").status_code == 200
-        assert served.client.get("/openapi.json", headers={"Host": "attacker.example"}).status_code == 403
-
-
 @pytest.mark.parametrize("path", ["/v1/batches", "/v1/prepare", "/health"])
 def test_a_length_that_is_stated_twice_is_refused(shared_service: Served, path: str) -> None:
     """Who reads the other one takes the rest of the body for a request: nothing of it is answered."""
     hidden = f"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n\r\n"
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
-    )
-    for lengths in (
-        "Content-Length: 4\r\nTransfer-Encoding: chunked",
-        "transfer-encoding: chunked\r\ncontent-length: 4",
-    ):
-        answer = sent(shared_service, f"{head}{lengths}\r\n\r\n0\r\n\r\n{hidden}")
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+    lengths = ["Content-Length: 4\r\n", "Transfer-Encoding: chunked\r\n"]
+    for both in ("".join(lengths), "".join(lengths[::-1]).lower()):
+        answer = sent(shared_service, f"{head}Content-Type: application/json\r\n{both}\r\n0\r\n\r\n{hidden}")
         assert answer.startswith("HTTP/1.1 400 ")
         assert "send one of them" in answer
         assert answer.count("HTTP/1.1 ") == 1
@@ -132,7 +113,7 @@ def sent(served: Served, text: str) -> str:
 
 
 def test_each_thing_that_is_wrong_has_a_line(shared_service: Served) -> None:
-    """Where it is, and what is wrong with it."""
+    """Where it is, and what is wrong with it, twenty at most."""
     items = [{"id": 1, "program": "x"}, item("b") | {"more": 1}, item("c", time_seconds="5")]
     assert refused(shared_service, 422, items=items, start="hot") == [
         "items.0.id: input should be a valid string",
@@ -141,6 +122,9 @@ def test_each_thing_that_is_wrong_has_a_line(shared_service: Served) -> None:
         "items.2.time_seconds: input should be a valid number",
         "start: input should be 'warm' or 'cold'",
     ]
+    lines = refused(shared_service, 422, items=[{}] * 40)
+    assert len(lines) == 21
+    assert lines[-1] == "and 100 more"
 
 
 def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
@@ -157,42 +141,22 @@ def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
     ]
 
 
-def test_many_mistakes_do_not_make_a_long_answer(shared_service: Served) -> None:
-    """Twenty lines and a number."""
-    lines = refused(shared_service, 422, items=[{}] * 40)
-    assert len(lines) == 21
-    assert lines[-1] == "and 100 more"
+_NO_REQUESTS = {"empty": b"", "half": b"{", "list": b"[1]", "null": b"null", "no UTF-8": b"\xff"}
+_NO_REQUESTS |= {"NaN": b'{"items": NaN}', "infinite": b'{"items": 1e999}', "surrogate": b'{"\\ud800": 1}'}
+_NO_REQUESTS |= {"deep": b"[" * 100_000, "long number": b"1" * 10_000}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"[1]",
-        b"null",
-        b"\xff",
-        b'{"items": NaN}',
-        b"[" * 100_000,
-        b'{"items": 1e999}',
-        b'{"\\ud800": 1}',
-        b"1" * 10_000,
-    ],
-    ids=["empty", "half", "list", "null", "no UTF-8", "NaN", "deep", "infinite", "surrogate", "long number"],
-)
+@pytest.mark.parametrize("body", _NO_REQUESTS.values(), ids=_NO_REQUESTS)
 def test_what_is_no_request_is_refused(shared_service: Served, body: bytes) -> None:
     """Whatever it is: 422 and a line, never an error of the service."""
     for path in ("/v1/batches", "/v1/prepare"):
-        answer = shared_service.client.post(path, content=body, headers={"Content-Type": "application/json"})
-        assert answer.status_code == 422
-        assert answer.json()["detail"]
+        assert refused(shared_service, 422, path, body)
 
 
 def test_a_plan_needs_the_tests_that_it_names(shared_service: Served) -> None:
     """A number that no test has is refused."""
-    asked = {"tests": [TEST], "programs": [{"program": RIGHT, "test": 1}]}
-    answer = shared_service.client.post("/v1/prepare", json=asked)
-    assert (answer.status_code, answer.json()["detail"]) == (422, ["programs.0.test: there is no test 1"])
+    lines = refused(shared_service, 422, "/v1/prepare", tests=[TEST], programs=[{"program": RIGHT, "test": 1}])
+    assert lines == ["programs.0.test: there is no test 1"]
 
 
 def test_a_batch_of_too_many_items_is_refused(shared_service: Served) -> None:
@@ -206,8 +170,7 @@ def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked:
     """Whether its size was told before or not."""
     body = json.dumps({"items": [item("a", "#" * (1 << 20))]}).encode()
     content = iter([body[: 1 << 19], body[1 << 19 :]]) if chunked else body
-    answer = shared_service.client.post("/v1/batches", content=content, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, answer.json()["detail"]) == (413, ["a request may have 1 MiB: send several"])
+    assert refused(shared_service, 413, content=content) == ["a request may have 1 MiB: send several"]
 
 
 @pytest.mark.parametrize("detail", ["verdict", "outcome"])
@@ -216,9 +179,8 @@ def test_a_test_that_is_too_large_is_refused(shared_service: Served, detail: str
     large = "a\n" * 100_001
     lines = refused(shared_service, 413, items=[item("a"), item("b", test=large)], detail=detail)
     assert lines == ["items.1.test: 200,002 characters, and a test may have 200,000: shorten it"]
-    asked = {"tests": [large], "programs": [{"program": RIGHT, "test": 0}]}
-    answer = shared_service.client.post("/v1/prepare", json=asked)
-    assert (answer.status_code, answer.json()["detail"]) == (413, [lines[0].replace("items.1.test", "tests.0")])
+    plan = refused(shared_service, 413, "/v1/prepare", tests=[large], programs=[{"program": RIGHT, "test": 0}])
+    assert plan == [lines[0].replace("items.1.test", "tests.0")]
 
 
 def test_a_program_that_is_too_large_to_be_read_is_judged(shared_service: Served) -> None:
@@ -239,19 +201,17 @@ def test_a_program_that_is_too_large_to_be_read_is_judged(shared_service: Served
 )
 def test_a_request_of_too_many_values_is_refused(shared_service: Served, path: str, body: bytes) -> None:
     """Each of them may be wrong, and to say so takes a kilobyte: a body of one MiB would take ten seconds and a GB."""
-    content = body % (b"0," * 300_000)
-    answer = shared_service.client.post(path, content=content, headers={"Content-Type": "application/json"})
-    told = (answer.status_code, answer.json()["detail"])
-    assert told == (413, ["the body holds more than 300,000 values: send several"])
+    lines = refused(shared_service, 413, path, body % (b"0," * 300_000))
+    assert lines == ["the body holds more than 300,000 values: send several"]
 
 
-def half_sent(served: Served, size_bytes: int) -> http.client.HTTPConnection:
+def half_sent(served: Served, size_bytes: int, **more: str) -> http.client.HTTPConnection:
     """A request of 1 MiB, so much of which has been sent."""
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
     connection.putrequest("POST", "/v1/batches")
-    connection.putheader("Authorization", served.client.headers["Authorization"])
-    connection.putheader("Content-Type", "application/json")
-    connection.putheader("Content-Length", str(1 << 20))
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "Content-Length": str(1 << 20)}
+    for name, value in (headers | more).items():
+        connection.putheader(name, value)
     connection.endheaders(b" " * size_bytes)
     return connection
 

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.environments import InstalledEnvironment
+from tests.serving.services import recorded_calls
 from tests.serving.space_process import SpaceProcess
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -21,40 +21,22 @@ _KEY = "a key of the page's tests"
 _EVALUATION_MILLISECONDS = 120_000
 
 
-class Trap:
-    """Takes the place of the internet, and counts who calls it."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.calls: list[bytes] = []
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with connection:
-                self.calls.append(connection.recv(200))
-
-    def close(self) -> None:
-        self._listener.close()
-
-
 @pytest.fixture(scope="module")
-def trap() -> Iterator[Trap]:
-    made = Trap()
-    yield made
-    made.close()
+def internet() -> Iterator[tuple[str, list[bytes]]]:
+    """Address and calls of what takes the place of the internet."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with recorded_calls(listener) as calls:
+        yield address, calls
 
 
 @pytest.fixture(scope="module")
 def space(
-    starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory, trap: Trap
+    starter_environment: InstalledEnvironment,
+    tmp_path_factory: pytest.TempPathFactory,
+    internet: tuple[str, list[bytes]],
 ) -> Iterator[SpaceProcess]:
-    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), trap.address)
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), internet[0])
     away = proxies | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
     started = SpaceProcess(tmp_path_factory.mktemp("space"), key=_KEY, **away)
     yield started
@@ -68,18 +50,13 @@ def page(chromium: Any, space: SpaceProcess) -> Iterator[Any]:
         viewport={"width": 1280, "height": 900}, http_credentials={"username": "anybody", "password": _KEY}
     )
     tab = context.new_page()
-    elsewhere: list[str] = []
-    tab.on(
-        "request",
-        lambda request: (
-            None if request.url.startswith((space.url, "data:", "blob:")) else elsewhere.append(request.url)
-        ),
-    )
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
     tab.goto(space.url)
     tab.get_by_role("button", name="Evaluate").wait_for()
     yield tab
     context.close()
-    assert elsewhere == []
+    assert [url for url in asked if not url.startswith((space.url, "data:", "blob:"))] == []
 
 
 def _samples(folder: Path) -> Path:
@@ -149,6 +126,6 @@ def test_the_page_is_closed_to_strangers(chromium: Any, space: SpaceProcess) -> 
     assert shown == "Unauthorized"
 
 
-def test_the_space_called_nobody(space: SpaceProcess, trap: Trap) -> None:
+def test_the_space_called_nobody(space: SpaceProcess, internet: tuple[str, list[bytes]]) -> None:
     """Neither at its start nor since."""
-    assert trap.calls == []
+    assert internet[1] == []
