@@ -23,8 +23,6 @@ from bigcodeflow.execution.worker_preflight import code_version
 from bigcodeflow.execution.zygote_plan import imported_modules
 
 _MAX_LINES = 20
-#: Retry-After of a request that there was no room for.
-_RETRY_SECONDS = 2
 #: Keys and elements of a request; the message about one that is wrong takes a kilobyte.
 _MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
@@ -40,7 +38,7 @@ class RequestRefusedError(BigCodeFlowError):
 
 def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestRefusedError:
     """The refusal of a request that may be sent again later."""
-    return RequestRefusedError(status, line, headers={"Retry-After": str(_RETRY_SECONDS)})
+    return RequestRefusedError(status, line, headers={"Retry-After": "2"})
 
 
 @dataclass(frozen=True, slots=True)

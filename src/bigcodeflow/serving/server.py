@@ -17,10 +17,6 @@ from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.service import Service
 
-#: How long running items may go on when the service is stopped.
-_GRACE_SECONDS = 30
-#: Longer than a client keeps a connection, so that no request is sent on one that is being closed.
-_IDLE_SECONDS = 75
 _BACKLOG = 1024
 
 
@@ -67,8 +63,8 @@ class ServiceServer(uvicorn.Server):
             "server_header": False,
             "proxy_headers": False,
             "backlog": _BACKLOG,
-            "timeout_keep_alive": _IDLE_SECONDS,
-            "timeout_graceful_shutdown": _GRACE_SECONDS,
+            "timeout_keep_alive": 75,  # longer than clients keep a connection, so that none is closed under a request
+            "timeout_graceful_shutdown": 30,  # for running items
         }
         super().__init__(uvicorn.Config(app, **own | options))
 
