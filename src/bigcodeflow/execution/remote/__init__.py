@@ -1,1 +1,1 @@
-"""Execution away from this process: the words that travel, the far end's program, and one module a place."""
+"""Execution away from this process: the protocol, the host program, and a module for each kind of backend."""

@@ -27,7 +27,7 @@ _repeat_on_another_host = Retrying(
     before_sleep=before_sleep_log(logger, logging.INFO),
     reraise=True,
 )
-#: After a host could not be started, how long nobody tries again: a thousand items must not each wait for it.
+#: After a host could not be started, how long no start is tried: a thousand items must not each wait for it.
 _DOWN_SECONDS = 15.0
 #: Wall time that an item may need beyond its limit: waiting for a core at the host, and the way there and back.
 _SPARE_SECONDS = 900.0

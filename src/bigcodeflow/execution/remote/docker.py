@@ -169,7 +169,7 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
 def container_settings(
     engine: DockerEngine, config: ExecutionConfig, *, image: str, environment: str, cores: float
 ) -> dict[str, Any]:
-    """What a host's container is created with, as Docker's API words it."""
+    """What a host's container is created with, as Docker's API takes it."""
     info = engine.info(runtime=config.docker.runtime)
     share = share_of(config, cores, info)
     host = ["python", "-m", "bigcodeflow.execution.remote.host", "--environment", environment]

@@ -160,8 +160,8 @@ class E2BTransport:
             yield from whole_lines(self._output())
         except SDK_ERRORS as error:
             raise HostLostError(f"its stream broke off ({_one_line(error)})") from error
-        last_words = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
-        raise HostLostError(f"its host ended{last_words}")
+        stderr = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
+        raise HostLostError(f"its host ended{stderr}")
 
     def close(self) -> None:
         """Kill the sandbox; where E2B cannot be reached, it ends by its time-out."""
@@ -344,4 +344,4 @@ def remove_orphans() -> int:
     return removed
 
 
-SPEC = BackendSpec(environment, lambda config, place, *_: E2BBackend(config, cast("RemoteEnvironment", place)))
+SPEC = BackendSpec(environment, lambda config, found, *_: E2BBackend(config, cast("RemoteEnvironment", found)))

@@ -60,7 +60,7 @@ class ExecutorPool:
 
     def prepare(self, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         """For each program with its test how it starts, as ``protocol.PlannedStart`` has it."""
-        with self._preparing:  # imports that nobody measured yet are measured once
+        with self._preparing:  # one at a time, so that no import is measured twice
             starts = starts_of(texts, self.environment, LocalBackend(self.environment, SURVEY_LIMITS))
         return [{"preload": preload, "zygote": zygote} for preload, zygote in starts]
 

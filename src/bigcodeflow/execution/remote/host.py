@@ -98,7 +98,7 @@ class Host:
             try:
                 self._output.write(protocol.line(message))
                 self._output.flush()
-            except OSError:  # nobody reads any more; the input ends as well
+            except OSError:  # the client is gone; the input ends as well
                 self._ended.set()
 
 

@@ -213,4 +213,4 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     return replace(found, reference=client.url)
 
 
-SPEC = BackendSpec(environment, lambda config, place, *_: HttpBackend(config, place))
+SPEC = BackendSpec(environment, lambda config, found, *_: HttpBackend(config, found))

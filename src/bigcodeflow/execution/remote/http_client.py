@@ -62,7 +62,7 @@ class ServiceBusyError(ServiceCallError):
 
 
 class ServiceUnreachableError(ServiceCallError):
-    """Nobody answers at the address: the service is down, hangs, or is being started again."""
+    """No response from the address: the service is down, hangs, or is being started again."""
 
     remedy = "start it with `{command}`, or correct execution.service.url"
 
@@ -179,7 +179,7 @@ class ServiceClient:
 
     def _close_when_idle(self) -> None:
         if self._closing and not self._open_calls:
-            self._client.close()  # not before: whoever reads from a socket that is closed would wait for ever
+            self._client.close()  # not before: a thread that reads from a closed socket would wait for ever
 
     def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
         with self._response(method, path, content, seconds) as response:

@@ -175,7 +175,7 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
         raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: is this the right space?")
     taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
     asked = asdict(question)
-    # Older spaces know fewer settings; one that is not the default would be left aside without a word.
+    # Older spaces know fewer settings; one that is not the default would be ignored without an error.
     lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
     if lost or "samples" not in taken:
         raise ConfigError(f"{label} takes no {', '.join(lost) or 'samples'}: use another space, or the default")
