@@ -1,9 +1,10 @@
 """The public API: ``import bigcodeflow as bcf``.
 
 Each function runs the stages up to its own, in this process and without Prefect, and returns that stage's table as a
-polars frame. A stage whose artifact is in the store already is not computed again, so that calling one after the
-other costs no more than the last alone. Errors that a user can mend are :class:`BigCodeFlowError` and name what, where
-and what to do.
+polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. What the store holds already is not computed
+again, and a call that was interrupted goes on where it stopped: answers and verdicts are kept one by one. ``samples``
+are used in place of those of ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user
+can mend are :class:`BigCodeFlowError` and name what, where and what to do.
 """
 
 import json
@@ -22,7 +23,6 @@ from bigcodeflow.config import RunConfig, SamplesConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
 from bigcodeflow.pipeline import outputs, stages
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 
@@ -46,14 +46,7 @@ Samples = pl.DataFrame | Iterable[Mapping[str, Any]]
 
 
 def load_tasks(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
-    """The tasks that the run judges.
-
-    Args:
-        config: the run; only its dataset section and its store count.
-        progress: show each stage on standard error.
-
-    Returns:
-        One row a task, with the columns of ``bigcodeflow.core.schemas.TASKS``.
+    """The tasks that the run judges, one row a task; of the configuration, only dataset section and store count.
 
     Raises:
         DatasetError: the dataset is absent, unreachable or not permitted.
@@ -64,17 +57,9 @@ def load_tasks(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
 
 
 def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
-    """The samples: a model's answers, or those that ``samples.source`` names.
+    """The samples, one row a task and ``sample_index``: a model's answers, or those that ``samples.source`` names.
 
-    A model's answers are kept one by one, so that a call that is interrupted goes on where it stopped.
-
-    Args:
-        config: the run.
-        progress: show each stage on standard error.
-
-    Returns:
-        One row a task and ``sample_index``, with the columns of ``bigcodeflow.core.schemas.SAMPLES``. An answer that
-        could not be had has its ``error``.
+    An answer that could not be had has its ``error``.
 
     Raises:
         ConfigError: the sampling parameters are a grid; ``bigcodeflow generate`` runs those.
@@ -85,15 +70,7 @@ def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
 
 
 def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The program in each answer.
-
-    Args:
-        config: the run.
-        samples: samples to use in place of those of ``samples.source``.
-        progress: show each stage on standard error.
-
-    Returns:
-        One row a sample, with the columns of ``bigcodeflow.core.schemas.SOLUTIONS``.
+    """The program in each answer, one row a sample.
 
     Raises:
         SamplesError: the samples have defects; all are named.
@@ -102,18 +79,10 @@ def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: boo
 
 
 def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The verdicts: every sample executed in a sandbox, on a Dask cluster.
+    """The verdicts, one row a sample and variant: every sample executed in a sandbox, on a Dask cluster.
 
-    Verdicts are kept one by one, so that a call that is interrupted goes on where it stopped.
-
-    Args:
-        config: the run.
-        samples: samples to use in place of those of ``samples.source``.
-        progress: show each stage on standard error.
-
-    Returns:
-        One row a sample and variant, with the columns of ``bigcodeflow.core.schemas.VERDICTS``; ``status`` is pass,
-        fail, timeout, out_of_memory, syntax_error, crash, tampered or infra_error, durations are in seconds.
+    ``status`` is pass, fail, timeout, out_of_memory, syntax_error, crash, tampered or infra_error; durations are in
+    seconds.
 
     Raises:
         SamplesError: the samples have defects; all are named.
@@ -125,19 +94,9 @@ def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: boo
 
 
 def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The scores: pass@k with intervals, for all tasks and by slice.
+    """The scores, one row a metric and slice: pass@k with intervals, for all tasks and by slice.
 
-    Args:
-        config: the run.
-        samples: samples to use in place of those of ``samples.source``.
-        progress: show each stage on standard error.
-
-    Returns:
-        One row a metric and slice, with the columns of ``bigcodeflow.core.schemas.METRICS``; rates are fractions of
-        1, ``ci_low`` and ``ci_high`` bound the 95 % interval.
-
-    Raises:
-        BigCodeFlowError: see :func:`evaluate`.
+    Rates are fractions of 1; ``ci_low`` and ``ci_high`` bound the 95 % interval. Raises what :func:`evaluate` does.
     """
     return _table_of("aggregation", config, samples, progress=progress)
 
@@ -145,10 +104,7 @@ def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bo
 def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
     """Run every stage, write the result files and record the run in the store, as ``bigcodeflow run`` does.
 
-    Args:
-        config: the run; ``out`` names the folder of its result files, or a new one below results/runs where it is
-            empty.
-        progress: show each stage on standard error.
+    ``config.out`` names the folder of the result files; where it is empty, a new one below results/runs is made.
 
     Raises:
         ConfigError: ``out`` holds the results of another run.
@@ -158,24 +114,24 @@ def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
     config = outputs.in_own_folder(config, started_at)
     with progress_listener(quiet=not progress) as listener:
         artifacts = stages.perform_all(config, listener)
-    store = open_store(config.store)
     moments = {"started_at": started_at, "evaluated_at": datetime.now().astimezone()}
-    written = outputs.write_outputs(config, artifacts, store, **moments)
+    written = outputs.write_outputs(config, artifacts, open_store(config.store), **moments)
     return RunResults(find_run(config.store, written.record))
 
 
 def read_results(name: str = "latest", store: str | Path = "results/store") -> "RunResults":
-    """The results of a recorded run.
+    """The results of a recorded run; 'latest' takes the latest run of all.
 
-    Args:
-        name: name of a record, a run, a title such as 'gpt-4o · hard · instruct' or a model; 'latest' takes the
-            latest run of all.
-        store: folder or URL of the store.
+    It is named by its record, its name, a title such as 'gpt-4o · hard · instruct' or its model.
 
     Raises:
         ArtifactError: no run, or several different ones, have that name.
     """
     return RunResults(find_run(store, name))
+
+
+def _table(artifact: str) -> cached_property[pl.DataFrame]:
+    return cached_property(lambda results: pl.read_parquet(results.recorded.path(artifact)))
 
 
 @dataclass(frozen=True)
@@ -187,48 +143,24 @@ class RunResults:
 
     recorded: RecordedRun
     """The record in the store, with names, model, times, configuration and artifact keys."""
-
-    @cached_property
-    def tasks(self) -> pl.DataFrame:
-        """One row a task, as :func:`load_tasks` returns it."""
-        return pl.read_parquet(self.recorded.path("dataset"))
-
-    @cached_property
-    def samples(self) -> pl.DataFrame:
-        """One row a sample, as :func:`generate` returns it."""
-        return pl.read_parquet(self.recorded.path("generation"))
-
-    @cached_property
-    def solutions(self) -> pl.DataFrame:
-        """One row a sample, as :func:`sanitize` returns it."""
-        return pl.read_parquet(self.recorded.path("sanitizing"))
-
-    @cached_property
-    def ground_truths(self) -> pl.DataFrame:
-        """Verdicts of the canonical solutions, one row a task, in the columns of ``verdicts``."""
-        return pl.read_parquet(self.recorded.path("ground_truth"))
-
-    @cached_property
-    def verdicts(self) -> pl.DataFrame:
-        """One row a sample and variant, as :func:`evaluate` returns it."""
-        return pl.read_parquet(self.recorded.path("execution"))
-
-    @cached_property
-    def metrics(self) -> pl.DataFrame:
-        """One row a metric and slice, as :func:`aggregate` returns it."""
-        return pl.read_parquet(self.recorded.path("aggregation"))
+    tasks = _table("dataset")
+    """As :func:`load_tasks` returns it."""
+    samples = _table("generation")
+    """As :func:`generate` returns it."""
+    solutions = _table("sanitizing")
+    """As :func:`sanitize` returns it."""
+    ground_truths = _table("ground_truth")
+    """Verdicts of the canonical solutions, one row a task, in the columns of ``verdicts``."""
+    verdicts = _table("execution")
+    """As :func:`evaluate` returns it."""
+    metrics = _table("aggregation")
+    """As :func:`aggregate` returns it."""
 
 
 def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
-    """The table of a stage; it and what it is made from are computed where they are not in the store."""
-    judged = stage in ("execution", "aggregation")
     with _with_samples(config, samples) as chosen, progress_listener(quiet=not progress) as listener:
-        store, resolver = open_store(chosen.store), Resolver()
-        resolved = resolver(chosen) if judged else resolver.up_to_sanitizing(chosen)
-        refs = stages.each_stage(
-            lambda name, refs: stages.perform(stages.stage_of(name, resolved, refs), store, listener), target=stage
-        )
-        return pl.read_parquet(store.path(refs[stage]))
+        refs = stages.perform_up_to(stage, chosen, listener)
+        return pl.read_parquet(open_store(chosen.store).path(refs[stage]))
 
 
 @contextmanager

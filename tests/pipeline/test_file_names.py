@@ -12,7 +12,6 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
-from bigcodeflow.pipeline.stages import Generated
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 
 _HUB = "bigcode/bigcodebench"
@@ -140,12 +139,12 @@ _FLAGS = {"syntax_ok": True, "syntax_error": "", "findings": [], "blocked": Fals
 _STORES = (("a", "one"), ("a", "one"), ("b", "two"))
 
 
-def _samples(config: RunConfig, folder: Path, text: str) -> tuple[RunConfig, Generated]:
+def _samples(config: RunConfig, folder: Path, text: str) -> tuple[RunConfig, ArtifactRef, ArtifactRef]:
     store = open_store(folder)
-    rows = {"generation": (SAMPLES, {"raw_text": text, "provider": "openai", "attempts": 1})}
-    rows["sanitizing"] = (SOLUTIONS, {"solution": text, "sanitizer": "parity"} | _FLAGS)
-    refs = {stage: _published(store, stage, schema, row) for stage, (schema, row) in rows.items()}
-    return config.model_copy(update={"store": str(folder)}), Generated(refs["generation"], **refs)
+    answer = {"raw_text": text, "provider": "openai", "attempts": 1}
+    samples = _published(store, "generation", SAMPLES, answer)
+    solutions = _published(store, "sanitizing", SOLUTIONS, {"solution": text, "sanitizer": "parity"} | _FLAGS)
+    return config.model_copy(update={"store": str(folder)}), samples, solutions
 
 
 def _published(store: Store, stage: str, schema, row: dict[str, object]) -> ArtifactRef:

@@ -93,9 +93,9 @@ def _print_estimates(config: RunConfig) -> None:
 
 def _generate(config: RunConfig) -> None:
     with progress_listener() as listener:
-        found = stages.perform_generation(config, listener)
-    files = write_sample_files(config, found)
-    statistics = found.generation.statistics
+        found = stages.perform_up_to("sanitizing", config, listener)
+    files = write_sample_files(config, found["generation"], found["sanitizing"])
+    statistics = found["generation"].statistics
     for name, what in (("cut_off", "cut off at max_tokens"), ("refused", "refused"), ("empty", "empty")):
         if statistics.get(name):
             notices.print(f"[yellow]![/yellow] {statistics[name]:,} answers are {what}")

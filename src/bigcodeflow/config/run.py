@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config.execution import ExecutionConfig
 from bigcodeflow.config.generation import GenerationConfig
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.core.paths import located, shipped
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
 from bigcodeflow.core.settings import Path as SettingPath
@@ -150,12 +150,9 @@ def load_config(
     overrides: tuple[str, ...] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> RunConfig:
-    """Read a preset and apply ``a.b=c`` overrides, whose values are read as YAML.
+    """Read a preset and apply settings by path, then overrides such as 'execution.workers=4', in order.
 
-    Args:
-        preset: a YAML file, or the name of a shipped preset such as 'starter'; None takes the defaults.
-        overrides: settings such as 'execution.workers=4', applied in order.
-        options: settings by path, applied before the overrides.
+    The preset is a YAML file, or the name of a shipped one such as 'starter'; None takes the defaults.
 
     Raises:
         ConfigError: one line for each problem, naming file or override, key, value and remedy.
@@ -171,13 +168,9 @@ def load_settings(
     overrides: tuple[str, ...] = (),
     origins: Mapping[SettingPath, str] = MappingProxyType({}),
 ) -> RunConfig:
-    """Check settings that came from somewhere else, with overrides applied on top.
+    """Check sections of settings, with overrides such as 'execution.workers=4' applied on top, in order.
 
-    Args:
-        settings: sections and their values.
-        origin: where they came from, for messages.
-        overrides: settings such as 'execution.workers=4', applied in order.
-        origins: where the settings at a path came from instead.
+    Messages name the origin of the settings; ``origins`` names another one for those at a path.
 
     Raises:
         ConfigError: one line for each problem, naming origin or override, key, value and remedy.
@@ -196,21 +189,28 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
     Raises:
         ConfigError: there is no such preset, or it holds no settings.
     """
-    path = Path(preset)
-    if not path.exists() and not path.suffix:
-        known = sorted(file.stem for file in shipped("configs").glob("*.yaml"))
-        if str(preset) not in known:
-            raise ConfigError(f"preset {preset!r} is neither a file nor one of: {', '.join(known)}")
-        path = shipped(f"configs/{preset}.yaml")
-    try:
-        settings = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
-    if settings is None:
-        settings = {}
-    if not isinstance(settings, dict):
+    settings, path = read_yaml("preset", preset, "configs")
+    if not isinstance(settings, dict | None):
         raise ConfigError(f"{path}: holds a {type(settings).__name__}; it must hold sections such as 'dataset:'")
-    return settings, str(path)
+    return settings or {}, str(path)
+
+
+def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
+    """Content and path of a YAML file, or of one of this name in a shipped folder.
+
+    Raises:
+        ConfigError: there is no such file, or it is not YAML.
+    """
+    path = Path(name).expanduser()
+    if not path.exists() and not path.suffix:
+        known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
+        if str(name) not in known:
+            raise ConfigError(f"{kind} {str(name)!r} is neither a file nor one of: {', '.join(known)}")
+        path = shipped(f"{folder}/{name}.yaml")
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")), path
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read as YAML: {error_message(error)}") from None
 
 
 def parse_override(override: str) -> tuple[SettingPath, object]:
@@ -226,4 +226,4 @@ def parse_override(override: str) -> tuple[SettingPath, object]:
     try:
         return path, yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"--set {override}: the value is not YAML: {error_message(error)}") from None

@@ -1,5 +1,6 @@
 """Base of all settings: a model is read from YAML, filled by the command line, and is a flow's parameters in the UI."""
 
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -15,6 +16,7 @@ Path = tuple[str, ...]
 
 #: Names become parts of paths, in which dots alone stand for other folders.
 NAME_PATTERN = r"^(\.*[\w\-+][\w.\-+]*)?$"
+_FOREIGN = re.compile(r"[^\w.\-+]+")
 _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
@@ -31,6 +33,11 @@ class SettingsModel(BaseModel):
         return "off" if value is False and "off" in choices else value
 
 
+def as_name(text: str) -> str:
+    """The text with a dash for what a name must not hold."""
+    return _FOREIGN.sub("-", text).strip("-")
+
+
 def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """A copy of the settings with values on top, which may be named by paths such as 'generation.sampling.temperature'.
 
@@ -44,11 +51,7 @@ def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) 
 
 
 def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
-    """Set one value, making the sections on its way.
-
-    Raises:
-        ConfigError: the path leads through a setting that is no section.
-    """
+    """Set one value in place, making the sections above it; raises as :func:`merged`."""
     section = settings
     for number, part in enumerate(path[:-1], start=1):
         section = section.setdefault(part, {})
@@ -72,11 +75,7 @@ def validated(
 ) -> S:
     """The settings as an instance of their model.
 
-    Args:
-        model: what the settings fill.
-        settings: names and values.
-        origin: where they came from, for messages.
-        origins: where those at a path, and all below it, came from instead.
+    Messages name the origin of the settings; ``origins`` names another one for those at a path and below it.
 
     Raises:
         ConfigError: one line for each problem, naming origin, key and value.

@@ -15,19 +15,18 @@ from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.settings import flattened
-from bigcodeflow.pipeline.stages import Generated, RunArtifacts
+from bigcodeflow.core.settings import as_name, flattened
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
 
-_SAMPLE_SUFFIXES = (".jsonl.gz", ".jsonl")
 #: Says whose results a folder holds: the run's record, with its name.
 _RUN_FILE = "run.json"
 #: What every run's folder holds; one without a record was left by an earlier version.
 _RESULTS = ("metrics.parquet", "report.html")
 #: Settings with which a run may replace its own results.
 _NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
-_FOREIGN = re.compile(r"[^\w.\-+]+")
+_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _NAME_LENGTH = 120
 #: A commit fits; with all that stands around them, a name stays below the 255 bytes of a file system.
 _REVISION_LENGTH = 40
@@ -50,17 +49,12 @@ class Outputs(NamedTuple):
 
 
 def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
-    """Path of a folder that no other run has, named by when it began and what it is of.
+    """Path of a folder that no other run has, named by the moment when the run began and its title.
 
-    Args:
-        parent: the folder that holds it.
-        title: what people call the run.
-        moment: when it began.
-        token: tells runs of one moment apart, and is the same for every attempt of one run; empty takes a new one.
+    The token tells runs of one moment apart, and is the same for every attempt of one run; empty takes a new one.
     """
     stamp = moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
-    name = _FOREIGN.sub("-", title)[:_NAME_LENGTH].strip("-")
-    return f"{parent}/{stamp}-{name}-{token or uuid.uuid4().hex[-8:]}"
+    return f"{parent}/{stamp}-{as_name(title)[:_NAME_LENGTH].rstrip('-')}-{token or uuid.uuid4().hex[-8:]}"
 
 
 def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
@@ -70,8 +64,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
         ConfigError: the folder that it names holds the results of another run.
     """
     if config.out:
-        problem = _other_results(config)
-        if problem:
+        if problem := _other_results(config):
             raise ConfigError(f"out: {problem} or leave out empty for one of its own")
         return config
     name = model_name(config) if config.name == "run" else config.name
@@ -128,11 +121,8 @@ def file_stem(config: RunConfig) -> str:
         setting = f"{provider}-{setting}-{config.generation.n_samples}{own}"
         return f"{_model_part(config)}--{benchmark}--{setting}-sanitized_calibrated"
     if source == "starter" or source in generation.CONTROLS:
-        name = source if config.name == "run" else config.name
-        return f"{name}--{benchmark}"
-    name = Path(source).name
-    suffix = next((suffix for suffix in _SAMPLE_SUFFIXES if name.endswith(suffix)), "")
-    return name.removesuffix(suffix)
+        return f"{source if config.name == 'run' else config.name}--{benchmark}"
+    return _SUFFIX.sub("", Path(source).name)
 
 
 def _model_part(config: RunConfig) -> str:
@@ -182,18 +172,18 @@ def run_title(config: RunConfig) -> str:
     return title_of(model, view.subset, view.split, own.lstrip("-+")) if own not in ("", model) else title
 
 
-def write_sample_files(config: RunConfig, found: Generated) -> tuple[Path, ...]:
+def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: ArtifactRef) -> tuple[Path, ...]:
     """Write a model's samples into ``config.out``: the original's JSONL, and the samples table as Parquet.
 
     A file of that name with other content is kept beside them.
     """
     store, out, stem = open_store(config.store), Path(config.out).expanduser(), file_stem(config)
-    answers = store.read(found.generation, ["raw_text"])["raw_text"].to_pylist()
-    solutions = store.read(found.sanitizing, ["task_id", "solution"]).to_pylist()
-    lines = [json.dumps({**row, "raw_solution": answer}) + "\n" for row, answer in zip(solutions, answers, strict=True)]
+    answers = store.read(samples, ["raw_text"])["raw_text"].to_pylist()
+    rows = store.read(solutions, ["task_id", "solution"]).to_pylist()
+    lines = [json.dumps({**row, "raw_solution": answer}) + "\n" for row, answer in zip(rows, answers, strict=True)]
     return (
         _write_beside(out / f"{stem}.jsonl", "".join(lines).encode()),
-        _write_beside(out / f"{stem}.samples.parquet", store.path(found.generation).read_bytes()),
+        _write_beside(out / f"{stem}.samples.parquet", store.path(samples).read_bytes()),
     )
 
 
@@ -223,11 +213,8 @@ def write_outputs(
     # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
     files: list[Path] = []
-    metrics, truths, sanitizer = (
-        store.read(artifacts.aggregation),
-        store.path(artifacts.ground_truth),
-        config.sanitizing.mode,
-    )
+    metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
+    sanitizer = config.sanitizing.mode
     for variant in config.execution.variants:
         uncalibrated = variant == "raw" and "calibrated" in config.execution.variants
         stem = file_stem(config) + ("-uncalibrated" if uncalibrated else "")

@@ -1,7 +1,6 @@
 """The stages of a run: the graph, declared once, and each stage's computation.
 
-dataset → generation → sanitizing → execution → aggregation, with the ground truths executed beside the samples. The
-flow, the library, dry runs and imports all walk the same table, `STAGES`.
+dataset → generation → sanitizing → execution → aggregation, with the ground truths executed beside the samples.
 """
 
 import logging
@@ -17,7 +16,7 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
-from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver, resolve
+from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
@@ -29,10 +28,9 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
-    """Called as often as a stage likes."""
+    """Told how many units are finished, of how many, and in a few words how it goes; as often as a stage likes."""
 
-    def __call__(self, finished: int, total: int, note: str = "") -> None:
-        """Say how many units are finished, of how many, and in a few words how it goes."""
+    def __call__(self, finished: int, total: int, note: str = "") -> None: ...
 
 
 Computed = tuple[pa.Table, Mapping[str, Any]]
@@ -40,13 +38,13 @@ Computed = tuple[pa.Table, Mapping[str, Any]]
 
 
 class Listener(Protocol):
-    """Follows a run through its stages."""
+    """Shows the progress of a run's stages."""
 
     def begin(self, title: str) -> Progress:
         """A stage has work to do; what is returned is called as it goes on."""
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """A stage's artifact is there."""
+        """A stage's artifact is in the store."""
 
 
 class RunArtifacts(NamedTuple):
@@ -217,6 +215,8 @@ class StageSpec:
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
+#: Stages that need an environment, or what was executed in one.
+_EXECUTED = ("ground_truth", "execution", "aggregation")
 #: The graph, by the fields of RunArtifacts.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), lambda: datasets.VERSION, _load_tasks),
@@ -248,13 +248,9 @@ class Stage:
 def stage_of(
     name: str, run: ResolvedRun, refs: Mapping[str, ArtifactRef], *, shared_limit: "SharedLimit | None" = None
 ) -> Stage:
-    """A stage of a run, whose key and computation see what is declared for it in config.reads, and nothing else.
+    """A stage of a run, by its key in STAGES; its key and computation see what config.reads declares, and nothing else.
 
-    Args:
-        name: the stage, a key of STAGES.
-        run: the run.
-        refs: artifacts of the stages before it, those of its inputs among them.
-        shared_limit: see :class:`Work`.
+    ``refs`` holds the artifacts of the stages before it, those of its inputs among them.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -279,22 +275,19 @@ def each_stage(
     target: str = "aggregation",
     given: Mapping[str, ArtifactRef] = MappingProxyType({}),
 ) -> dict[str, ArtifactRef]:
-    """Artifacts of a stage and of all that it is made from, by stage, each obtained after its inputs.
+    """Artifacts of the target stage and of all that it is made from, by stage, each obtained after its inputs.
 
-    Args:
-        obtain: gives the artifact of a stage, by its name and the artifacts so far.
-        target: the stage whose artifact is wanted.
-        given: artifacts that are there already.
+    ``obtain`` gives the artifact of a stage, by its name and the artifacts so far; those in ``given`` are not obtained.
     """
     refs = dict(given)
 
-    def bring(name: str) -> None:
+    def require(name: str) -> None:
         if name not in refs:
             for needed in STAGES[name].inputs:
-                bring(needed)
+                require(needed)
             refs[name] = obtain(name, refs)
 
-    bring(target)
+    require(target)
     return refs
 
 
@@ -322,26 +315,16 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
     return ref
 
 
+def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
+    """A stage and all that it is made from, in this process and without Prefect: their artifacts by stage."""
+    store, resolver = open_store(config.store), Resolver()
+    run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
+    return each_stage(lambda name, refs: perform(stage_of(name, run, refs), store, listener), target=target)
+
+
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
-    """Every stage in order, in this process, without Prefect."""
-    store = open_store(config.store)
-    return in_order(resolve(config), lambda stage: perform(stage, store, listener))
-
-
-class Generated(NamedTuple):
-    """The artifacts of a run up to the programs in its samples."""
-
-    dataset: ArtifactRef
-    generation: ArtifactRef
-    sanitizing: ArtifactRef
-
-
-def perform_generation(config: RunConfig, listener: Listener) -> Generated:
-    """The stages up to sanitizing in order, in this process, without Prefect."""
-    run, store = Resolver().up_to_sanitizing(config), open_store(config.store)
-    return Generated(
-        **each_stage(lambda name, refs: perform(stage_of(name, run, refs), store, listener), target="sanitizing")
-    )
+    """Every stage in order, in this process and without Prefect."""
+    return RunArtifacts(**perform_up_to("aggregation", config, listener))
 
 
 def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
@@ -358,9 +341,3 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
         return ref
 
     return in_order(run, find), tuple(missing)
-
-
-def finished_run(run: ResolvedRun) -> RunArtifacts | None:
-    """The artifacts of a run whose every stage is in the store already, or None where something is left to do."""
-    artifacts, missing = planned_run(run)
-    return None if missing else artifacts

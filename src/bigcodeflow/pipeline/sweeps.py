@@ -7,18 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, Self
 
-import yaml
 from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
+from bigcodeflow.config.run import read_yaml
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.paths import shipped
-from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, validated
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, as_name, flattened, merged, validated
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.results.formatting import title_of
 
 _NAME_LENGTH = 120
-_FOREIGN = re.compile(r"[^\w.\-+]+")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _OWNER_AND_NAME = 2
 #: What the sweep itself sets for each run, and where in a sweep it is set.
@@ -68,7 +66,7 @@ class SweepModel(SettingsModel):
             parts = [part for part in self.model.partition(":")[2].split("/") if part]
             # A repository keeps its owner, as in the original's file names; of a local folder the last name counts.
             name = "--".join(parts) if len(parts) <= _OWNER_AND_NAME else parts[-1]
-        return _FOREIGN.sub("-", name.replace("{", "").replace("}", "")).strip("-") or "model"
+        return as_name(name.replace("{", "").replace("}", "")) or "model"
 
 
 class SweepSetting(SettingsModel):
@@ -125,19 +123,10 @@ def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> Swe
     Raises:
         ConfigError: one line for each problem, naming file, key, value and remedy.
     """
-    path = Path(file).expanduser()
-    if not path.exists() and not path.suffix:
-        known = sorted(found.stem for found in shipped("configs/sweeps").glob("*.yaml"))
-        if str(file) not in known:
-            raise ConfigError(f"sweep {str(file)!r} is neither a file nor one of: {', '.join(known)}")
-        path = shipped(f"configs/sweeps/{file}.yaml")
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
+    settings, path = read_yaml("sweep", file, "configs/sweeps")
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: holds no sweep: it must hold sections such as 'models:'")
-    sweep: SweepConfig = validated(SweepConfig, {"name": path.stem, **settings}, str(path))
+    sweep = validated(SweepConfig, {"name": path.stem, **settings}, str(path))
     return sweep.model_copy(update={"overrides": {**sweep.overrides, **(overrides or {})}})
 
 
