@@ -4,14 +4,9 @@ from functools import partial
 
 from prefect import runtime
 
+from bigcodeflow.config.run import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.pipeline.environment_check import (
-    EnvironmentCheck,
-    EnvironmentCheckConfig,
-    check_imports,
-    check_settings,
-    shortcomings,
-)
+from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
 from flows.hooks import reporting_flow
 from tasks.progress import RunListener
 from tasks.stages import perform_step
@@ -41,7 +36,7 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
     unjudgeable = check.unjudgeable()
     controls = perform_step("controls", partial(check.controls, adversaries=config.controls))
     repeated = perform_step("repeated ground truths", partial(check.repeat, config.repeat)) if config.repeat else None
-    show_check(config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls, repeated=repeated)
-    found = shortcomings(config, check.n_tasks, imports=imports, unjudgeable=unjudgeable, controls=controls)
-    if found:
-        raise EnvironmentUnusableError("\n".join(found))
+    found = CheckResult(config, imports, check.n_tasks, unjudgeable, controls, repeated)
+    show_check(found)
+    if lines := found.shortcomings():
+        raise EnvironmentUnusableError("\n".join(lines))

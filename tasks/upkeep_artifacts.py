@@ -7,11 +7,11 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
 from bigcodeflow.core.table import Table
-from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
+from bigcodeflow.execution.environment_check import wording
 from bigcodeflow.leaderboard.entries import entry_line, points, rankings, score
 from bigcodeflow.leaderboard.history import change_line
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
-from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, Imports, Repeated
+from bigcodeflow.pipeline.environment_check import CheckResult
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
 from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows
 from bigcodeflow.pipeline.sweeps import SweepConfig
@@ -105,55 +105,30 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def show_check(
-    config: EnvironmentCheckConfig,
-    n_tasks: int,
-    *,
-    imports: Imports,
-    unjudgeable: Sequence[UnjudgeableTask],
-    controls: Sequence[ControlResult],
-    repeated: Repeated | None,
-) -> None:
+def show_check(found: CheckResult) -> None:
     """Attach the checks as a table, and everything that was found as one page."""
-    key = artifact_key("environment", config.environment)
+    imports, name = found.imports, found.config.environment
     checks = [
         _check("libraries that can be imported", imports.modules - len(imports.failures), imports.modules),
-        _check("tasks that can be judged", n_tasks - len(unjudgeable), n_tasks),
-        *(_check(f"control: {one.control}", one.held, one.tasks, sound=not one.offences) for one in controls),
+        _check("tasks that can be judged", found.n_tasks - len(found.unjudgeable), found.n_tasks),
+        *(_check(f"control: {one.control}", one.held, one.tasks, sound=not one.offences) for one in found.controls),
     ]
-    if repeated is not None:
+    tables = [
+        ("Libraries that cannot be imported", Table.of(("library", "error"), list(imports.failures.items()))),
+        ("Tasks that cannot be judged", found.unjudgeable_table),
+    ]
+    if repeated := found.repeated:
         reliable = len(repeated.rows) - len(repeated.suspects)
         title = f"tasks that never failed in {repeated.executions:,} executions"
         checks.append(_check(title, reliable, len(repeated.rows)))
-    create_table_artifact(checks, key=key, description=f"Check of environment {config.environment}")
-    tables = [
-        ("Libraries that cannot be imported", [{"library": k, "error": v} for k, v in imports.failures.items()]),
-        (
-            "Tasks that cannot be judged",
-            [
-                {"task": task.task_id, "status": task.status, "needs": task.reason, "evidence": task.evidence}
-                for task in unjudgeable
-            ],
-        ),
-        (
-            "Tasks in quarantine",
-            [
-                {
-                    "task": row["task_id"],
-                    "passes": f"{row['passes']:,} of {row['executions']:,}",
-                    "statuses": ", ".join(row["statuses"]),
-                    "needs": row["reason"],
-                    "evidence": row["evidence"],
-                }
-                for row in (repeated.suspects if repeated else ())
-            ],
-        ),
-    ]
-    lines = "\n".join(f"- {line}" for result in controls for line in wording(result))
-    parts = [f"# Environment {config.environment}", Table.of_records(checks).to_markdown(), "## Controls", lines]
-    parts += [f"## {title}\n\n{Table.of_records(rows).to_markdown()}" for title, rows in tables if rows]
-    description = f"Environment {config.environment}: what it can judge"
-    create_markdown_artifact("\n\n".join(parts) + "\n", key=f"{key}-result", description=description)
+        tables.append(("Tasks in quarantine", repeated.table))
+    key = artifact_key("environment", name)
+    create_table_artifact(checks, key=key, description=f"Check of environment {name}")
+    lines = _list(line for result in found.controls for line in wording(result))
+    parts = [f"# Environment {name}", Table.of_records(checks).to_markdown(), "## Controls", lines]
+    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in tables if table.rows]
+    page = "\n\n".join(parts) + "\n"
+    create_markdown_artifact(page, key=f"{key}-result", description=f"Environment {name}: what it can judge")
 
 
 def _check(title: str, held: int, total: int, *, sound: bool | None = None) -> dict[str, str]:

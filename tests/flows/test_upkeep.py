@@ -10,11 +10,11 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
+from bigcodeflow.config.run import EnvironmentCheckConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.leaderboard.entries import published_entries
 from bigcodeflow.leaderboard.history import find_snapshot, record_snapshot
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig
-from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs

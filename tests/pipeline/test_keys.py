@@ -10,9 +10,10 @@ from pydantic import BaseModel
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
+from bigcodeflow.config.run import EnvironmentCheckConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation.model_settings import identity
-from bigcodeflow.pipeline.environment_check import EnvironmentCheckConfig, check_settings
+from bigcodeflow.pipeline.environment_check import check_settings
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import Stage, in_order

@@ -15,14 +15,15 @@ from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.config.run import EnvironmentCheckConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
 from bigcodeflow.core.settings import validated
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.environments.build import build_environment
 from bigcodeflow.environments.definition import environment_folder, remove_environment
 
 if TYPE_CHECKING:
-    from bigcodeflow.pipeline.environment_check import EnvironmentCheck
+    from bigcodeflow.execution.integrity.checks import Coverage
 
 app = typer.Typer(
     help="Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
@@ -144,30 +145,11 @@ def list_environments() -> None:
 
 @app.command()
 @settings_options(
-    SettingOption(
-        "dataset.source", "dataset", shown="the environment's own", help="Tasks whose ground truths are executed."
-    ),
-    options.SUBSET,
-    options.IDS,
-    options.WORKERS,
-    options.STORE,
+    SettingOption("dataset", shown="the environment's own", help="Tasks whose ground truths are executed."),
+    *map(SettingOption, ("subset", "ids", "workers", "store", "repeat", "controls")),
+    model=EnvironmentCheckConfig,
 )
-def check(
-    name: _Name,
-    given: dict[str, Any],
-    repeat: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=1000,
-            help="Execute every ground truth so many times afresh, and put tasks that fail any of them in quarantine.",
-        ),
-    ] = 0,
-    controls: Annotated[
-        bool, typer.Option(help="Judge a stub and a cheat for every task too, which must never pass.")
-    ] = True,
-    settings: options.Overrides = None,
-) -> None:
+def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None) -> None:
     """Say what an environment can judge, and whether its verdicts can be trusted.
 
     Imports the libraries; executes the ground truths and says which tasks cannot be judged, and why; judges the
@@ -179,57 +161,44 @@ def check(
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
     # Not above: the image of a sandbox has only what building an environment imports.
-    from bigcodeflow.pipeline.environment_check import (
-        EnvironmentCheck,
-        EnvironmentCheckConfig,
-        check_imports,
-        check_settings,
-    )
+    from bigcodeflow.execution.environment_check import wording
+    from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
     from bigcodeflow.pipeline.progress import progress_listener
 
-    values = {path.partition(".")[2] or path: value for path, value in given.items()}
-    values["dataset"] = values.pop("source", "")
-    values |= {"environment": name, "overrides": settings or ()}
-    config = check_settings(validated(EnvironmentCheckConfig, values, "command line"))
-    imports = check_imports(name)
+    values = {**given, "environment": name, "overrides": settings or ()}
+    config = validated(EnvironmentCheckConfig, values, "command line")
+    run, imports = check_settings(config), check_imports(name)
     for module, error in imports.failures.items():
         print_line(f"{module} cannot be imported: {error}")
     notice(f"{imports.modules - len(imports.failures)} of {imports.modules} libraries can be imported")
     with progress_listener() as listener:
-        sound = _report(EnvironmentCheck(config, listener), name, adversaries=controls, times=repeat)
-    if imports.failures or not sound:
+        checked = EnvironmentCheck(run, listener)
+        found = CheckResult(config, imports, checked.n_tasks, checked.unjudgeable(), ())
+        print_table(found.unjudgeable_table)
+        notice(f"{found.n_tasks - len(found.unjudgeable):,} of {found.n_tasks:,} tasks can be judged in {name}")
+        found = found._replace(controls=checked.controls(adversaries=config.controls))
+        for line in chain.from_iterable(map(wording, found.controls)):
+            print_line(line)
+        if config.controls:
+            _print_contradictions(checked.contradictions())
+        if config.repeat:
+            repeated = checked.repeat(config.repeat)
+            print_table(repeated.table)
+            counted = f"{len(repeated.suspects):,} of {len(repeated.rows):,} tasks"
+            print_line(f"quarantine: {counted}, after {repeated.executions:,} executions in all")
+            notice(f"list       {repeated.path}")
+    if imports.failures or found.unjudgeable or any(control.offences for control in found.controls):
         raise typer.Exit(1)
 
 
-def _report(checked: "EnvironmentCheck", name: str, *, adversaries: bool, times: int) -> bool:
-    """Print what the environment can judge; false where a task cannot be judged or a control does not hold."""
-    from bigcodeflow.execution.environment_check import wording
-
-    unjudgeable = checked.unjudgeable()
-    tasks = [(task.task_id, task.status, task.reason, task.evidence) for task in unjudgeable]
-    print_table(Table.of(("task", "status", "needs", "evidence"), tasks))
-    notice(f"{checked.n_tasks - len(unjudgeable):,} of {checked.n_tasks:,} tasks can be judged in {name}")
-    results = checked.controls(adversaries=adversaries)
-    for line in chain.from_iterable(map(wording, results)):
-        print_line(line)
-    if adversaries:
-        found = checked.contradictions()
-        n_tests, contradicted = sum(one.tests for one in found), sum(one.contradicted for one in found)
-        without = [(one.task_id, one.tests, one.reason) for one in found if one.reason]
-        print_table(Table.of(("task", "tests", "why its passes cannot be checked"), without))
-        counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {n_tests:,} test methods"
-        print_line(f"contradictions: {counted}")
-        separated = sum(one.separated for one in found)
-        print_line(f"separated: {sum(one.separated > 0 for one in found):,} tasks, {separated:,} test methods")
-    if times:
-        repeated = checked.repeat(times)
-        passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
-        rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in repeated.suspects]
-        print_table(Table.of(("task", passes, "statuses", "needs", "evidence"), rows))
-        counted = f"{len(repeated.suspects):,} of {len(repeated.rows):,} tasks"
-        print_line(f"quarantine: {counted}, after {repeated.executions:,} executions in all")
-        notice(f"list       {repeated.path}")
-    return not unjudgeable and not any(result.offences for result in results)
+def _print_contradictions(found: "Sequence[Coverage]") -> None:
+    n_tests, contradicted = sum(one.tests for one in found), sum(one.contradicted for one in found)
+    without = [(one.task_id, one.tests, one.reason) for one in found if one.reason]
+    print_table(Table.of(("task", "tests", "why its passes cannot be checked"), without))
+    counted = f"{len(found) - len(without):,} of {len(found):,} tasks, {contradicted:,} of {n_tests:,} test methods"
+    print_line(f"contradictions: {counted}")
+    separated = sum(one.separated for one in found)
+    print_line(f"separated: {sum(one.separated > 0 for one in found):,} tasks, {separated:,} test methods")
 
 
 @app.command()

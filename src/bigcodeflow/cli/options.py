@@ -180,7 +180,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     text = (option.help or field.description or "").replace("\n", " ")
     info = typer.Option(
-        option.flag,
+        f"{option.flag}/--no-{option.flag[2:]}" if default is True else option.flag,
         help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
         show_default=shown or False,
         rich_help_panel=option.panel,
@@ -191,13 +191,13 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
         option.parameter_name,
         inspect.Parameter.KEYWORD_ONLY,
         annotation=Annotated[kind if option.required else kind | None, info],
-        default=inspect.Parameter.empty if option.required else None,
+        default=inspect.Parameter.empty if option.required else (default if kind is bool else None),
     )
 
 
 def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
     """The setting's value; None where the option was not given and has no default of its own."""
-    if value is None or value is False or value in ("", []):
+    if value is None or value in ("", []) or (isinstance(value, bool) and value is field.default):
         return option.default
     if not isinstance(value, str) or _element(field) in (None, str):
         return value

@@ -140,6 +140,31 @@ class RunConfig(SettingsModel):
         return self
 
 
+class EnvironmentCheckConfig(SettingsModel):
+    """Which environment is checked, and how thoroughly."""
+
+    environment: str = "starter"
+    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
+    dataset: str = ""
+    """Tasks whose ground truths are executed; empty takes the environment's own."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    controls: bool = True
+    """Judge a stub and a cheat for every task too, which must never pass."""
+    repeat: int = Field(default=0, ge=0, le=1000)
+    """Execute every ground truth so many times afresh, and put tasks that fail any of them in quarantine."""
+    least_judgeable: float = Field(default=1.0, ge=0, le=1)
+    """Share of the tasks that must be judgeable; below it the check fails. 1 forgives no task."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings, such as 'execution.limits.time_seconds=60'."""
+    store: str = "results/store"
+    """Folder of cached artifacts: what was executed is not executed again."""
+
+
 def _setting(section: object, name: str) -> object:
     """A section's setting, whether it is given as a model or as its values; None where it is not given."""
     return section.get(name) if isinstance(section, Mapping) else getattr(section, name, None)

@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from bigcodeflow import environments
-from bigcodeflow.config import RunConfig, Subset, load_settings
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config.run import EnvironmentCheckConfig
+from bigcodeflow.core.table import Column, Table
+from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.environment_check import (
     MUST_NOT_PASS,
     ControlResult,
@@ -18,40 +18,19 @@ from bigcodeflow.execution.environment_check import (
     check_oracle,
     check_tests_run,
     failing_imports,
+    quarantine_path,
+    quarantined,
+    repeat_ground_truths,
     unjudgeable_tasks,
     wording,
 )
 from bigcodeflow.execution.integrity.checks import Coverage
+from bigcodeflow.generation.controls import cheat_name
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef, open_store
 
 _MOST_NAMED = 5
-
-
-class EnvironmentCheckConfig(SettingsModel):
-    """Which environment is checked, and how thoroughly."""
-
-    environment: str = "starter"
-    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
-    dataset: str = ""
-    """Tasks whose ground truths are executed; empty takes the environment's own."""
-    subset: Subset = "full"
-    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
-    ids: str = ""
-    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
-    controls: bool = True
-    """Judge a stub and a cheat for every task too, which must never pass."""
-    repeat: int = Field(default=0, ge=0, le=1000)
-    """Execute every ground truth so many times afresh, and put tasks that fail any of them in quarantine."""
-    least_judgeable: float = Field(default=1.0, ge=0, le=1)
-    """Share of the tasks that must be judgeable; below it the check fails. 1 forgives no task."""
-    workers: int = Field(default=0, ge=0, le=1024)
-    """Samples that compute at the same time; 0 takes one a core."""
-    overrides: tuple[str, ...] = ()
-    """Any other settings, such as 'execution.limits.time_seconds=60'."""
-    store: str = "results/store"
-    """Folder of cached artifacts: what was executed is not executed again."""
 
 
 class Imports(NamedTuple):
@@ -63,7 +42,7 @@ class Imports(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What executing the ground truths again and again has shown."""
+    """What repeated executions of the ground truths have shown."""
 
     rows: Sequence[Mapping[str, Any]]
     """Columns as in QUARANTINE."""
@@ -76,6 +55,46 @@ class Repeated(NamedTuple):
     def executions(self) -> int:
         """Fresh executions in all, earlier checks included."""
         return sum(row["executions"] for row in self.rows)
+
+    @property
+    def table(self) -> Table:
+        """The suspects."""
+        passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
+        rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in self.suspects]
+        return Table.of(("task", passes, "statuses", "needs", "evidence"), rows)
+
+
+class CheckResult(NamedTuple):
+    """What a check of an environment has found."""
+
+    config: EnvironmentCheckConfig
+    imports: Imports
+    n_tasks: int
+    """Tasks whose ground truth was executed."""
+    unjudgeable: Sequence[UnjudgeableTask]
+    controls: Sequence[ControlResult]
+    repeated: Repeated | None = None
+
+    @property
+    def unjudgeable_table(self) -> Table:
+        """The tasks that cannot be judged, and why."""
+        rows = [(task.task_id, task.status, task.reason, task.evidence) for task in self.unjudgeable]
+        return Table.of(("task", "status", "needs", "evidence"), rows)
+
+    def shortcomings(self) -> list[str]:
+        """Why the environment does not pass its check, a line each; empty where it does."""
+        name, found = self.config.environment, []
+        if self.imports.failures:
+            modules = ", ".join(self.imports.failures)
+            found.append(f"{name}: cannot import {modules}: rebuild it with `bigcodeflow env build`")
+        n_unjudgeable = len(self.unjudgeable)
+        if self.n_tasks - n_unjudgeable < self.config.least_judgeable * self.n_tasks:
+            named = ", ".join(task.task_id for task in self.unjudgeable[:_MOST_NAMED])
+            more = " …" if n_unjudgeable > _MOST_NAMED else ""
+            found.append(f"{name}: {n_unjudgeable:,} of {self.n_tasks:,} tasks cannot be judged ({named}{more})")
+        # The oracle's failures are the tasks that cannot be judged, which are counted above.
+        untrusted = [result for result in self.controls if result.offences and result.control != "oracle"]
+        return found + [f"{name}: {line}" for result in untrusted for line in wording(result)[1:]]
 
 
 def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
@@ -99,12 +118,7 @@ def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
 
 
 def check_imports(environment: str) -> Imports:
-    """Import the environment's libraries inside a sandbox.
-
-    Raises:
-        EnvironmentUnusableError: the environment is not built here.
-        SandboxUnavailableError: no sandbox can be started here.
-    """
+    """Import the environment's libraries inside a sandbox."""
     modules = environments.load_definition(environment).imports
     return Imports(len(modules), failing_imports(environments.find_environment(environment), modules))
 
@@ -113,15 +127,14 @@ class EnvironmentCheck:
     """One check of one environment over one dataset; everything but repetitions is cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
+        """Execute the ground truths, as far as the store does not hold their verdicts."""
         self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
         self._run = self._resolver(config)
         found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")
         self._dataset, self._truths = found["dataset"], found["ground_truth"]
 
-    @property
-    def n_tasks(self) -> int:
+        self.n_tasks = self._truths.rows
         """Tasks whose ground truth was executed."""
-        return self._truths.rows
 
     def unjudgeable(self) -> list[UnjudgeableTask]:
         """Tasks that cannot be judged here, and why."""
@@ -129,8 +142,6 @@ class EnvironmentCheck:
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
         """How the controls went: canonical solutions, tests that ran, and with adversaries also a stub and a cheat."""
-        from bigcodeflow.generation.controls import cheat_name
-
         tasks, truths = self._store.read(self._dataset), self._store.read(self._truths)
         judgeable = frozenset(row["task_id"] for row in truths.to_pylist() if row["status"] == "pass")
         results = [check_oracle(truths), check_tests_run(truths)]
@@ -147,8 +158,6 @@ class EnvironmentCheck:
 
     def contradictions(self) -> list[Coverage]:
         """How much of each judgeable task's test can be contradicted; other passes cannot be checked."""
-        from bigcodeflow.execution import evaluation
-
         config = self._run.config.execution
         return evaluation.contradiction_coverage(
             self._store.read(self._dataset),
@@ -161,8 +170,6 @@ class EnvironmentCheck:
 
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
-        from bigcodeflow.execution.environment_check import quarantine_path, quarantined, repeat_ground_truths
-
         environment = environments.find_environment(self._run.config.execution.environment)
         rows = repeat_ground_truths(
             self._store.read(self._dataset),
@@ -176,25 +183,3 @@ class EnvironmentCheck:
 
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)
-
-
-def shortcomings(
-    check: EnvironmentCheckConfig,
-    n_tasks: int,
-    *,
-    imports: Imports,
-    unjudgeable: Sequence[UnjudgeableTask],
-    controls: Sequence[ControlResult],
-) -> list[str]:
-    """Why the environment does not pass its check, a line each; empty where it does."""
-    name, found = check.environment, []
-    if imports.failures:
-        found.append(f"{name}: cannot import {', '.join(imports.failures)}: rebuild it with `bigcodeflow env build`")
-    if n_tasks - len(unjudgeable) < check.least_judgeable * n_tasks:
-        named = ", ".join(task.task_id for task in unjudgeable[:_MOST_NAMED])
-        more = " …" if len(unjudgeable) > _MOST_NAMED else ""
-        found.append(f"{name}: {len(unjudgeable):,} of {n_tasks:,} tasks cannot be judged ({named}{more})")
-    # The oracle's failures are the tasks that cannot be judged, which are counted above.
-    untrusted = [result for result in controls if result.offences and result.control != "oracle"]
-    found += [f"{name}: {line}" for result in untrusted for line in wording(result)[1:]]
-    return found
