@@ -4,7 +4,7 @@ from functools import partial
 
 from prefect import runtime
 
-from bigcodeflow.config.run import EnvironmentCheckConfig
+from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
 from flows.hooks import reporting_flow

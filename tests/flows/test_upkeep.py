@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State
 
-from bigcodeflow.config.run import EnvironmentCheckConfig
+from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.leaderboard.entries import published_entries
 from bigcodeflow.leaderboard.history import find_snapshot, record_snapshot

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, load_settings
 from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
-from bigcodeflow.config.run import EnvironmentCheckConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation.model_settings import identity
 from bigcodeflow.pipeline.environment_check import check_settings

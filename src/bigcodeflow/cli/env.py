@@ -14,8 +14,7 @@ from bigcodeflow import environments
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
-from bigcodeflow.config import LimitsConfig
-from bigcodeflow.config.run import EnvironmentCheckConfig
+from bigcodeflow.config import EnvironmentCheckConfig, LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Table

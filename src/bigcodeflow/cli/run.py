@@ -13,8 +13,7 @@ from bigcodeflow import results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
-from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.config.run import parse_override
+from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid

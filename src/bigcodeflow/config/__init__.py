@@ -1,9 +1,18 @@
-"""Everything that a run can be told: the YAML presets, ``--set`` and the form in the Prefect UI fill one model."""
+"""One model for everything that a run can be told: the YAML presets, ``--set`` and the form in the Prefect UI fill it.
+
+Its docstrings are what the form says.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config.execution import (
-    BackendName,
     ClusterConfig,
-    DockerConfig,
     E2BConfig,
     ExecutionConfig,
     LimitsConfig,
@@ -12,35 +21,18 @@ from bigcodeflow.config.execution import (
     Start,
     Variant,
 )
-from bigcodeflow.config.generation import (
-    GenerationConfig,
-    OfflineConfig,
-    PromptConfig,
-    RequestsConfig,
-    SamplingConfig,
-)
-from bigcodeflow.config.run import (
-    AggregationConfig,
-    DatasetConfig,
-    RunConfig,
-    SafetyPolicy,
-    SamplesConfig,
-    Sanitizer,
-    SanitizingConfig,
-    Split,
-    Subset,
-    load_config,
-    load_settings,
-    read_preset,
-)
+from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, PromptConfig, RequestsConfig, SamplingConfig
+from bigcodeflow.core.errors import ConfigError, error_message
+from bigcodeflow.core.paths import located, shipped
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
+from bigcodeflow.core.settings import Path as SettingPath
 
 __all__ = [
     "AggregationConfig",
-    "BackendName",
     "ClusterConfig",
     "DatasetConfig",
-    "DockerConfig",
     "E2BConfig",
+    "EnvironmentCheckConfig",
     "ExecutionConfig",
     "GenerationConfig",
     "LimitsConfig",
@@ -61,5 +53,242 @@ __all__ = [
     "Variant",
     "load_config",
     "load_settings",
+    "parse_override",
     "read_preset",
+    "read_yaml",
 ]
+
+Split = Literal["complete", "instruct"]
+Subset = Literal["full", "hard"]
+Sanitizer = Literal["none", "parity", "robust"]
+SafetyPolicy = Literal["off", "flag", "block"]
+
+
+class DatasetConfig(SettingsModel):
+    """Which tasks are judged."""
+
+    source: str = "starter"
+    """'starter', a hub dataset such as 'bigcode/bigcodebench@v0.1.4', or the path of a Parquet, JSONL or JSONL.gz file
+    in the hub's schema."""
+    split: Split = "complete"
+    """'complete' prompts with a docstring, 'instruct' with prose."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Task numbers or ids and ranges of numbers, such as '1,5-9,BigCodeBench/12'; empty takes all."""
+    libraries: tuple[str, ...] = ()
+    """Keep tasks that use at least one of these libraries; empty keeps all."""
+    domains: tuple[str, ...] = ()
+    """Keep tasks of at least one of these domains, such as 'Network'; empty keeps all."""
+    offline: bool = False
+    """Use only what the hub cache already holds."""
+
+    @field_validator("ids", mode="before")
+    @classmethod
+    def _one_number_is_a_choice_too(cls, ids: object) -> object:
+        return str(ids) if isinstance(ids, int) and not isinstance(ids, bool) else ids
+
+
+class SamplesConfig(SettingsModel):
+    """Where the answers come from."""
+
+    source: str = "starter"
+    """'model' (asks the model of the generation section), 'oracle' (canonical solutions), 'stub' (empty bodies),
+    'cheat' (programs that attack the judge instead of solving the task), 'starter' (recorded answers of the starter
+    set), or the path of a sample file (JSONL, JSONL.gz) or folder in the original's formats. A model that
+    generation.model names is asked where this is left at 'starter'."""
+
+
+class SanitizingConfig(SettingsModel):
+    """How a program is taken out of an answer."""
+
+    mode: Sanitizer = "parity"
+    """'parity' does what the original does, 'robust' also keeps what the original loses, 'none' executes what the
+    sample file states as its solution."""
+    safety_policy: SafetyPolicy = "flag"
+    """'off' does not look, 'flag' records risky calls, 'block' fails a sample that makes them."""
+
+
+class AggregationConfig(SettingsModel):
+    """What is computed from the verdicts."""
+
+    k: tuple[int, ...] = (1, 5, 10)
+    """pass@k is reported for each k that every task has samples for."""
+
+    @field_validator("k")
+    @classmethod
+    def _k_is_positive(cls, k: tuple[int, ...]) -> tuple[int, ...]:
+        if not k or min(k) < 1:
+            raise ValueError("needs positive whole numbers, such as [1, 5, 10]")
+        return k
+
+
+class RunConfig(SettingsModel):
+    """Everything that one run of the pipeline can be told."""
+
+    name: str = Field(default="run", min_length=1, max_length=200, pattern=NAME_PATTERN)
+    """Name of the run or the model; letters, digits and . _ - + only, and not only dots."""
+    store: str = "results/store"
+    """Folder for artifacts, or a URL such as s3://bucket/prefix; shared by all runs."""
+    out: str = ""
+    """Folder for the result files of this run, which must not hold those of another one; empty makes a folder of its
+    own in results/runs."""
+    dataset: DatasetConfig = DatasetConfig()
+    """Which tasks are judged."""
+    samples: SamplesConfig = SamplesConfig()
+    """Where the answers come from."""
+    generation: GenerationConfig = GenerationConfig()
+    """Which model answers, and how it is asked."""
+    sanitizing: SanitizingConfig = SanitizingConfig()
+    """How a program is taken out of an answer."""
+    execution: ExecutionConfig = ExecutionConfig()
+    """Where and how solutions are executed."""
+    aggregation: AggregationConfig = AggregationConfig()
+    """What is computed from the verdicts."""
+
+    @field_validator("store")
+    @classmethod
+    def _store_is_a_url_or_a_folder(cls, store: str) -> str:
+        place = located(store)
+        return place if isinstance(place, str) else store
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_named_model_is_asked(cls, given: Any) -> Any:
+        # A form sends its defaults too: with 'starter' left there, the run would score recorded answers as the model's.
+        if not isinstance(given, Mapping):
+            return given
+        source = _setting(given.get("samples"), "source")
+        if not _setting(given.get("generation"), "model") or source not in (None, "starter"):
+            return given
+        rest = given.get("samples")
+        return {**given, "samples": {**(rest if isinstance(rest, Mapping) else {}), "source": "model"}}
+
+    @model_validator(mode="after")
+    def _starter_answers_need_starter_tasks(self) -> Self:
+        if self.samples.source == "starter" and self.dataset.source != "starter":
+            raise ValueError(
+                "samples.source 'starter' answers only dataset.source 'starter': "
+                "set samples.source to model, a sample file, oracle, stub or cheat"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_model_is_named(self) -> Self:
+        if self.samples.source == "model" and not self.generation.model:
+            raise ValueError("samples.source 'model' needs generation.model, such as openai:gpt-4o")
+        return self
+
+
+class EnvironmentCheckConfig(SettingsModel):
+    """Which environment is checked, and how thoroughly."""
+
+    environment: str = "starter"
+    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
+    dataset: str = ""
+    """Tasks whose ground truths are executed; empty takes the environment's own."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    controls: bool = True
+    """Judge a stub and a cheat for every task too, which must never pass."""
+    repeat: int = Field(default=0, ge=0, le=1000)
+    """Execute every ground truth so many times afresh, and put tasks that fail any of them in quarantine."""
+    least_judgeable: float = Field(default=1.0, ge=0, le=1)
+    """Share of the tasks that must be judgeable; below it the check fails. 1 forgives no task."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings, such as 'execution.limits.time_seconds=60'."""
+    store: str = "results/store"
+    """Folder of cached artifacts: what was executed is not executed again."""
+
+
+def _setting(section: object, name: str) -> object:
+    """A section's setting, whether it is given as a model or as its values; None where it is not given."""
+    return section.get(name) if isinstance(section, Mapping) else getattr(section, name, None)
+
+
+def load_config(
+    preset: str | Path | None = None,
+    overrides: tuple[str, ...] = (),
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> RunConfig:
+    """Read a preset and apply settings by path, then overrides such as 'execution.workers=4', in order.
+
+    The preset is a YAML file, or the name of a shipped one such as 'starter'; None takes the defaults.
+
+    Raises:
+        ConfigError: one line for each problem, naming file or override, key, value and remedy.
+    """
+    settings, origin = read_preset(preset) if preset else ({}, "command line" if options else "defaults")
+    origins = {path: "command line" for path, _ in flattened(options)}
+    return load_settings(merged(settings, options, "command line"), origin, overrides, origins)
+
+
+def load_settings(
+    settings: Mapping[str, Any],
+    origin: str,
+    overrides: tuple[str, ...] = (),
+    origins: Mapping[SettingPath, str] = MappingProxyType({}),
+) -> RunConfig:
+    """Check sections of settings, with overrides such as 'execution.workers=4' applied on top, in order.
+
+    Messages name the origin of the settings; ``origins`` names another one for those at a path.
+
+    Raises:
+        ConfigError: one line for each problem, naming origin or override, key, value and remedy.
+    """
+    settings, origins = merged(settings, {}, origin), dict(origins)
+    for override in overrides:
+        path, value = parse_override(override)
+        origins[path] = f"--set {override}"
+        set_by_path(settings, path, value, origins[path])
+    return validated(RunConfig, settings, origin, origins)
+
+
+def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
+    """The settings of a YAML file or of a shipped preset, unchecked, and where they came from, for messages.
+
+    Raises:
+        ConfigError: there is no such preset, or it holds no settings.
+    """
+    settings, path = read_yaml("preset", preset, "configs")
+    if not isinstance(settings, dict | None):
+        raise ConfigError(f"{path}: holds a {type(settings).__name__}; it must hold sections such as 'dataset:'")
+    return settings or {}, str(path)
+
+
+def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
+    """Content and path of a YAML file, or of one of this name in a shipped folder.
+
+    Raises:
+        ConfigError: there is no such file, or it is not YAML.
+    """
+    path = Path(name).expanduser()
+    if not path.exists() and not path.suffix:
+        known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
+        if str(name) not in known:
+            raise ConfigError(f"{kind} {str(name)!r} is neither a file nor one of: {', '.join(known)}")
+        path = shipped(f"{folder}/{name}.yaml")
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")), path
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read as YAML: {error_message(error)}") from None
+
+
+def parse_override(override: str) -> tuple[SettingPath, object]:
+    """Path and value of ``a.b=c``, the value read as YAML.
+
+    Raises:
+        ConfigError: the text has another form, or its value is not YAML.
+    """
+    key, separator, text = override.partition("=")
+    path = tuple(key.strip().split("."))
+    if not separator or not all(path):
+        raise ConfigError(f"--set {override!r} is not of the form section.key=value, such as execution.workers=4")
+    try:
+        return path, yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {override}: the value is not YAML: {error_message(error)}") from None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bigcodeflow.config.run import RunConfig
+from bigcodeflow.config import RunConfig
 
 M = TypeVar("M", bound=BaseModel)
 

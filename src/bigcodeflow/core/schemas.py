@@ -5,6 +5,7 @@ and nothing else, so that any two stages can be run on different machines or dif
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,12 +15,8 @@ from bigcodeflow.core.untrusted_text import storable
 #: Each artifact of a run and the folder of a store that it lies in; ground truths and samples share one, so that they
 #: share verdicts.
 STAGE_FOLDERS: Mapping[str, str] = {
-    "dataset": "dataset",
-    "generation": "generation",
-    "sanitizing": "sanitizing",
-    "ground_truth": "execution",
-    "execution": "execution",
-    "aggregation": "aggregation",
+    stage: "execution" if stage == "ground_truth" else stage
+    for stage in ("dataset", "generation", "sanitizing", "ground_truth", "execution", "aggregation")
 }
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
@@ -29,17 +26,21 @@ _count = pa.int32()
 _texts = pa.list_(pa.string())
 
 
-def _column(name: str, kind: pa.DataType, meaning: str) -> "pa.Field[Any]":
-    return pa.field(name, kind, nullable=False, metadata={"meaning": meaning})
-
-
-def _nullable(name: str, kind: pa.DataType, meaning: str) -> "pa.Field[Any]":
-    return pa.field(name, kind, metadata={"meaning": meaning})
+def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> "pa.Field[Any]":
+    return pa.field(name, kind, nullable=nullable, metadata={"meaning": meaning})
 
 
 def _schema(*columns: "pa.Field[Any]") -> pa.Schema:
     return pa.schema(columns)
 
+
+_nullable = partial(_column, nullable=True)
+#: What names a sample.
+_SAMPLE = (
+    _column("task_id", _text, "the task answered"),
+    _column("sample_index", _count, "0-based number of the answer to this task"),
+)
+_SANITIZER = _column("sanitizer", _text, "none, parity or robust; unknown if imported")
 
 FINDING = pa.struct(
     [
@@ -77,8 +78,7 @@ TASKS = _schema(
 
 #: Grain: one row a task and sample_index.
 SAMPLES = _schema(
-    _column("task_id", _text, "the task answered"),
-    _column("sample_index", _count, "0-based number of the answer to this task"),
+    *_SAMPLE,
     _column("raw_text", _text, "the answer as the model gave it; what the sanitizer reads"),
     _nullable("given_solution", _text, "program that the source states as final; null: none stated"),
     _column("provider", _text, "replay, oracle, stub, cheat, imported, openai, …"),
@@ -102,9 +102,8 @@ SAMPLES = _schema(
 
 #: Grain: one row a task, sample_index and sanitizer.
 SOLUTIONS = _schema(
-    _column("task_id", _text, "the task answered"),
-    _column("sample_index", _count, "0-based number of the answer to this task"),
-    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    *_SAMPLE,
+    _SANITIZER,
     _column("solution", _text, "program text that is executed (before calibration)"),
     _column("syntax_ok", pa.bool_(), "the solution compiles as Python"),
     _column("syntax_error", _text, "message with line; empty when syntax_ok"),
@@ -117,22 +116,13 @@ SOLUTIONS = _schema(
 
 #: Grain: one row a task, sample_index, variant and sanitizer. Ground truths carry sanitizer "none".
 VERDICTS = _schema(
-    _column("task_id", _text, "the task answered"),
-    _column("sample_index", _count, "0-based number of the answer to this task"),
+    *_SAMPLE,
     _column("variant", _text, "calibrated (code_prompt put in front) or raw"),
-    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    _SANITIZER,
     _column("verdict_key", _text, "sha256 of program, test, environment, limits and harness version"),
     _column("status", _text, "pass, fail, timeout, out_of_memory, syntax_error, crash, tampered, infra_error"),
-    _column(
-        "failure_kind",
-        _text,
-        "finer cause, see bigcodeflow.execution.verdicts; empty: a pass, or not told by an import",
-    ),
-    _column(
-        "tests",
-        pa.list_(TEST_RESULT),
-        "one entry an expected test, in expected order; none where not told by an import",
-    ),
+    _column("failure_kind", _text, "finer cause, see execution.failure_kinds; empty: a pass, or unknown if imported"),
+    _column("tests", pa.list_(TEST_RESULT), "one entry an expected test, in expected order; none if imported without"),
     _column("module_trace", _text, "traceback of the module itself; empty when it loaded"),
     _column("tests_expected", _count, "tests read statically from the task"),
     _nullable("tests_run", _count, "tests that reported an outcome; null: not told by an import"),
@@ -147,11 +137,7 @@ VERDICTS = _schema(
     _column("attempts", _count, "executions that this verdict rests on, disturbed ones included"),
     _nullable("flaky", pa.bool_(), "repeated executions disagreed; null: executed once"),
     _column("tampering", _texts, "what was seen that no honest program does"),
-    _nullable(
-        "integrity",
-        _text,
-        "of a sample that passed: checked, tampered, no contradiction, or not checked; null: nothing to check",
-    ),
+    _nullable("integrity", _text, "of a pass: checked, tampered, no contradiction or not checked; else null"),
     _nullable("integrity_key", _text, "verdict_key of its execution against a contradiction"),
     _column("backend", _text, "local, docker, e2b, gradio or http; imported: judged elsewhere"),
     _column("environment_sha", _text, "identity of the libraries and data inside the sandbox; unknown if imported"),
@@ -163,7 +149,7 @@ METRICS = _schema(
     _column("split", _text, "complete or instruct"),
     _column("subset", _text, "full or hard"),
     _column("variant", _text, "calibrated or raw"),
-    _column("sanitizer", _text, "none, parity or robust; unknown if imported"),
+    _SANITIZER,
     _column("slice_kind", _text, "all, domain, library, status, failure_kind, integrity or solution (its flags)"),
     _column("slice", _text, "the domain, library, status, failure kind, check or flag; 'all' otherwise"),
     _column(
@@ -203,11 +189,7 @@ ALTERATION = pa.struct(
 CONTRADICTIONS = _schema(
     _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
     _column("task_id", _text, "the task whose test was altered"),
-    _column(
-        "variant",
-        _count,
-        "0-based number of the alteration; 3: a separated execution; -1: expected values were recorded",
-    ),
+    _column("variant", _count, "0-based number of the alteration; 3: separated execution; -1: values were recorded"),
     _column("source", _text, "sha256 of what the altered text is made of"),
     _column("text", _text, "the altered test; empty for variant -1 where no expected value can be recorded"),
     _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
@@ -228,17 +210,7 @@ QUARANTINE = _schema(
 )
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
-HUB_COLUMNS = (
-    "task_id",
-    "complete_prompt",
-    "instruct_prompt",
-    "canonical_solution",
-    "code_prompt",
-    "test",
-    "entry_point",
-    "doc_struct",
-    "libs",
-)
+HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

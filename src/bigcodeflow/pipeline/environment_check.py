@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow import environments
-from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.config.run import EnvironmentCheckConfig
+from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, load_settings
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.environment_check import (

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
-from bigcodeflow.config.run import read_yaml
+from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset, read_yaml
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, as_name, flattened, merged, validated
 from bigcodeflow.generation import expand_grid
