@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from prefect import runtime
 from prefect.context import FlowRunContext
 
 from bigcodeflow.config import RunConfig, load_config
@@ -10,7 +9,7 @@ from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
-from flows.hooks import reporting_flow
+from flows.hooks import by_config, reporting_flow
 from tasks.artifacts import show_result
 from tasks.stages import perform_tasks
 
@@ -19,19 +18,12 @@ from tasks.stages import perform_tasks
 STARTER_SET = load_config("starter").model_copy(update={"name": "run"})
 
 
-def _flow_run_name() -> str:
-    return run_title(RunConfig.model_validate(runtime.flow_run.parameters["config"]))
-
-
-@reporting_flow("benchmark", flow_run_name=_flow_run_name)
+@reporting_flow("benchmark", flow_run_name=by_config(RunConfig, run_title))
 def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     """Judge answers to BigCodeBench tasks: load, sanitize, execute, aggregate. Finished stages are reused.
 
     Args:
         config: All settings of the run.
-
-    Raises:
-        BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
     return judge(config, Resolver())
 

@@ -2,12 +2,10 @@
 
 from functools import partial
 
-from prefect import runtime
-
 from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
-from flows.hooks import reporting_flow
+from flows.hooks import by_config, reporting_flow
 from tasks.progress import RunListener
 from tasks.stages import perform_step
 from tasks.upkeep_artifacts import show_check
@@ -15,20 +13,16 @@ from tasks.upkeep_artifacts import show_check
 STARTER_ENVIRONMENT = EnvironmentCheckConfig()
 
 
-def _flow_run_name() -> str:
-    config = EnvironmentCheckConfig.model_validate(runtime.flow_run.parameters["config"])
+def _name(config: EnvironmentCheckConfig) -> str:
     return f"check {config.environment}, {config.subset}"
 
 
-@reporting_flow("check-environment", flow_run_name=_flow_run_name)
+@reporting_flow("check-environment", flow_run_name=by_config(EnvironmentCheckConfig, _name))
 def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> None:
     """Say what an environment can judge, and whether its verdicts can be trusted. What was executed is reused.
 
     Args:
         config: which environment, and how thoroughly.
-
-    Raises:
-        EnvironmentUnusableError: a library, a task or a control is wanting; the message says which.
     """
     settings = check_settings(config)
     imports = perform_step("imports", partial(check_imports, config.environment))

@@ -5,16 +5,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from prefect import Flow, flow
+from prefect import Flow, flow, runtime
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.settings import SettingsModel
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound=SettingsModel)
 
 #: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
 _REMEDIES = {
@@ -36,6 +38,11 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
             return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
 
     return run
+
+
+def by_config(model: type[S], name: Callable[[S], str]) -> Callable[[], str]:
+    """What names a flow run by its parameter ``config``."""
+    return lambda: name(model.model_validate(runtime.flow_run.parameters["config"]))
 
 
 def reporting_flow(

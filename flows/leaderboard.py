@@ -17,9 +17,6 @@ def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
 
     Args:
         config: which runs are shown, and where.
-
-    Raises:
-        BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
     update = perform_step("update leaderboard", partial(update_leaderboard, config, datetime.now(UTC)))
     show_leaderboard(config, update)

@@ -17,9 +17,6 @@ def retention(config: RetentionConfig = DRY_RUN) -> int:
 
     Args:
         config: what is kept.
-
-    Raises:
-        BigCodeFlowError: what was wrong, where, and what to do; also the message of the failed flow run.
     """
     now = datetime.now(UTC)
     found = perform_step("find what may go", partial(removable, config, now))

@@ -27,7 +27,7 @@ from bigcodeflow.pipeline.sweep_results import (
 )
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from flows.benchmark import benchmark, judge, moment_and_token
-from flows.hooks import failing_with_message, reporting_flow
+from flows.hooks import by_config, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
 
@@ -35,13 +35,12 @@ from tasks.upkeep_artifacts import show_sweep
 STARTER_SWEEP = SweepConfig()
 
 
-def _flow_run_name() -> str:
-    parameters = runtime.flow_run.parameters
-    file = parameters.get("file")
-    return f"sweep {Path(file).stem if file else SweepConfig.model_validate(parameters['config']).name}"
+def _name(config: SweepConfig) -> str:
+    file = runtime.flow_run.parameters.get("file")
+    return f"sweep {Path(file).stem if file else config.name}"
 
 
-@reporting_flow("sweep", flow_run_name=_flow_run_name)
+@reporting_flow("sweep", flow_run_name=by_config(SweepConfig, _name))
 def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberResult]:
     """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
 

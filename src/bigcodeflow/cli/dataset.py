@@ -18,8 +18,8 @@ _SOURCE_HELP = "Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@
 
 @app.command()
 @settings_options(
-    SettingOption("subset"),
-    SettingOption("ids"),
+    "subset",
+    "ids",
     SettingOption("libraries", "library", help="Only tasks that use this library; repeatable."),
     SettingOption("domains", "domain", help="Only tasks of this domain; repeatable."),
     model=DatasetConfig,

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -32,41 +33,10 @@ app = typer.Typer(
 _PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
 #: Program → Debian package.
 _PROGRAMS = {"bwrap": "bubblewrap", "zip": "zip", "unzip": "unzip", "ps": "procps", "gcc": "gcc", "g++": "g++"}
-_ELSEWHERE = "Images and templates"
+_elsewhere = partial(typer.Option, rich_help_panel="Images and templates")
 _Name = Annotated[
     str,
     typer.Argument(help="Name of the environment, such as starter, bigcodebench or vllm; see `bigcodeflow env list`."),
-]
-_DataFolder = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder that already holds the environment's data files; the others are downloaded.",
-        envvar="BIGCODEFLOW_NLTK_DATA",
-    ),
-]
-_BaseImage = Annotated[
-    str,
-    typer.Option(
-        help="Python of the environment's version on Debian bookworm.",
-        show_default="the official image",
-        rich_help_panel=_ELSEWHERE,
-    ),
-]
-_EngineUrl = Annotated[
-    str,
-    typer.Option(
-        help="Address of the engine for images.",
-        show_default="DOCKER_HOST, or Docker's own",
-        rich_help_panel=_ELSEWHERE,
-    ),
-]
-_Secrets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--secret",
-        help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
-        rich_help_panel=_ELSEWHERE,
-    ),
 ]
 
 
@@ -77,18 +47,31 @@ def build(
         Literal["local", "docker", "e2b"],
         typer.Option(help="Build it on this machine, as an image of Docker or Podman, or as a template of E2B."),
     ] = "local",
-    nltk_data: _DataFolder = None,
+    nltk_data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that already holds the environment's data files; the others are downloaded.",
+            envvar="BIGCODEFLOW_NLTK_DATA",
+        ),
+    ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
-    base_image: _BaseImage = "",
-    engine_url: _EngineUrl = "",
-    secrets: _Secrets = None,
-    network: Annotated[
-        str, typer.Option(help="Network of an image's build, such as host.", rich_help_panel=_ELSEWHERE)
+    base_image: Annotated[
+        str,
+        _elsewhere(help="Python of the environment's version on Debian bookworm.", show_default="the official image"),
     ] = "",
-    cores: Annotated[int, typer.Option(min=1, help="Cores of a template's sandboxes.", rich_help_panel=_ELSEWHERE)] = 2,
-    memory_mib: Annotated[
-        int, typer.Option(min=512, help="Memory of a template's sandboxes, in MiB.", rich_help_panel=_ELSEWHERE)
-    ] = 8192,
+    engine_url: Annotated[
+        str, _elsewhere(help="Address of the engine for images.", show_default="DOCKER_HOST, or Docker's own")
+    ] = "",
+    secrets: Annotated[
+        list[str] | None,
+        _elsewhere(
+            "--secret",
+            help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
+        ),
+    ] = None,
+    network: Annotated[str, _elsewhere(help="Network of an image's build, such as host.")] = "",
+    cores: Annotated[int, _elsewhere(min=1, help="Cores of a template's sandboxes.")] = 2,
+    memory_mib: Annotated[int, _elsewhere(min=512, help="Memory of a template's sandboxes, in MiB.")] = 8192,
 ) -> None:
     """Build an environment outside the repository; an interrupted build goes on where it stopped.
 
@@ -145,7 +128,12 @@ def list_environments() -> None:
 @app.command()
 @settings_options(
     SettingOption("dataset", shown="the environment's own", help="Tasks whose ground truths are executed."),
-    *map(SettingOption, ("subset", "ids", "workers", "store", "repeat", "controls")),
+    "subset",
+    "ids",
+    "workers",
+    "store",
+    "repeat",
+    "controls",
     model=EnvironmentCheckConfig,
 )
 def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None) -> None:

@@ -24,11 +24,11 @@ _FROM_FILE = "as name and scores of the file tell"
 @settings_options(
     options.DATASET,
     SettingOption("name", shown="the file's", help="Name of the run; with one result file only."),
-    options.SPLIT._replace(shown=_FROM_FILE),
-    options.SUBSET._replace(shown=_FROM_FILE),
+    SettingOption("dataset.split", shown=_FROM_FILE),
+    SettingOption("dataset.subset", shown=_FROM_FILE),
     SettingOption("out", shown="one of its own in results/runs", help="Folder for the result files of --from-space."),
-    options.IDS,
-    options.STORE,
+    "dataset.ids",
+    "store",
 )
 def import_results(
     given: dict[str, Any],

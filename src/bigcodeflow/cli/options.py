@@ -36,7 +36,7 @@ TableFormat = Literal["table", "json", "csv", "markdown"]
 
 
 class SettingOption(NamedTuple):
-    """An option that fills one setting: its type, bounds, choices and help are the field's."""
+    """An option that fills one setting: its type, bounds, choices and help are those of the field."""
 
     path: str
     """Of the setting, such as 'execution.workers'."""
@@ -64,31 +64,26 @@ class SettingOption(NamedTuple):
 
 
 DATASET = SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench")
-SPLIT = SettingOption("dataset.split")
-SUBSET = SettingOption("dataset.subset")
-IDS = SettingOption("dataset.ids")
 SAMPLES = SettingOption(
     "samples.source",
     "samples",
     required=True,
     help="Sample file (JSONL, JSONL.gz) or folder in the original's formats.",
 )
-STORE = SettingOption("store")
 MODEL = tuple(
-    option._replace(panel="Generation")
-    for option in (
-        SettingOption("generation.model"),
-        SettingOption("generation.base_url"),
-        SettingOption("generation.n_samples"),
-        SettingOption("generation.sampling.temperature"),
-        SettingOption("generation.sampling.top_p"),
-        SettingOption("generation.sampling.max_tokens"),
-        SettingOption("generation.requests.concurrency"),
-        SettingOption("generation.requests.max_cost_usd"),
-        SettingOption("generation.requests.batch"),
+    SettingOption(f"generation.{path}", panel="Generation")
+    for path in (
+        "model",
+        "base_url",
+        "n_samples",
+        "sampling.temperature",
+        "sampling.top_p",
+        "sampling.max_tokens",
+        "requests.concurrency",
+        "requests.max_cost_usd",
+        "requests.batch",
     )
 )
-WORKERS = SettingOption("execution.workers")
 BACKEND = (
     SettingOption("execution.backend"),
     SettingOption("execution.fallback"),
@@ -96,11 +91,14 @@ BACKEND = (
 )
 
 
-def settings_options(*options: SettingOption, model: type[SettingsModel] = RunConfig) -> Callable[[Command], Command]:
-    """Give a command an option for each of these settings, in place of its parameter ``given``.
+def settings_options(
+    *settings: SettingOption | str, model: type[SettingsModel] = RunConfig
+) -> Callable[[Command], Command]:
+    """Give a command an option for each of these settings, or for their paths, in place of its parameter ``given``.
 
     That parameter gets the values by path: those that the user gave, and the options' own defaults.
     """
+    options = [SettingOption(one) if isinstance(one, str) else one for one in settings]
 
     def decorate(command: Command) -> Command:
         parameters: list[inspect.Parameter] = []
@@ -124,11 +122,7 @@ def settings_options(*options: SettingOption, model: type[SettingsModel] = RunCo
 
 
 def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | None = None) -> list[int]:
-    """Whole numbers with commas between them, as in 1,5,10.
-
-    Raises:
-        ConfigError: another text, or a number that should be positive or at most so large and is not.
-    """
+    """Whole numbers with commas between them, as in 1,5,10; anything else raises ConfigError."""
     numbers = _numbers(text, int)
     if not numbers or (positive and min(numbers) < 1) or (most is not None and max(numbers) > most):
         kind = "positive whole numbers" if positive else "whole numbers"

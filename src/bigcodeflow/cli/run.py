@@ -81,17 +81,17 @@ def run(
         help="Sample file (JSONL, JSONL.gz), folder, 'oracle' (ground truths), 'stub', 'cheat' or 'starter'."
     ),
     options.DATASET,
-    options.SPLIT,
-    options.SUBSET,
-    options.IDS,
+    "dataset.split",
+    "dataset.subset",
+    "dataset.ids",
     SettingOption("execution.environment", shown="the dataset's"),
     *options.BACKEND,
-    options.WORKERS,
-    SettingOption("execution.reruns"),
-    SettingOption("aggregation.k"),
-    SettingOption("out"),
-    options.STORE,
-    SettingOption("execution.allow_unisolated"),
+    "execution.workers",
+    "execution.reruns",
+    "aggregation.k",
+    "out",
+    "store",
+    "execution.allow_unisolated",
 )
 def evaluate(
     given: dict[str, Any],
@@ -120,16 +120,17 @@ def evaluate(
 
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
-    """Perform every stage and show what was found; the flow runs on a running Prefect server, or on one of its own."""
+    """Perform every stage and show the results; the flow runs on a running Prefect server, or on one of its own."""
     started_at = datetime.now(UTC)
     config = outputs.in_own_folder(config, started_at)
     artifacts = None
     if with_prefect and not _prepare_prefect():
-        artifacts = stages.finished_run(resolve(config))
-        if artifacts is not None:  # a server of its own would take longer to start than everything else takes
-            notices.print("every stage is in the cache: nothing to run")
-        else:
+        found, missing = stages.planned_run(resolve(config))
+        if missing:
             notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
+        else:  # a server of its own would take longer to start than everything else takes
+            notices.print("every stage is in the cache: nothing to run")
+            artifacts = found
     if with_prefect and artifacts is None:
         from flows.benchmark import benchmark
 
@@ -144,10 +145,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
 
 def _prepare_prefect() -> bool:
-    """Set what Prefect reads when it is imported; whether a running server is named.
-
-    Where the user names none, it is the one that `bigcodeflow up` started from this folder.
-    """
+    """Set what Prefect reads when it is imported; whether a server is named or runs from this folder."""
     state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
     if not os.environ.get("PREFECT_API_URL") and (state / "service.json").is_file():
         from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
@@ -162,7 +160,6 @@ def _prepare_prefect() -> bool:
 
 
 def _show_results(config: RunConfig, artifacts: stages.RunArtifacts) -> None:
-    """Print the run's summary, and where result files, artifacts and the catalog are."""
     store = open_store(config.store)
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     title = outputs.run_title(config)
@@ -186,17 +183,14 @@ def _report_starts(config: RunConfig) -> None:
     with progress_listener() as listener:
         comparison = compare_starts(config, listener)
     headings = ("task", "sample", "variant", "warm", "cold", "tests that differ", "cause")
-    rows = []
-    for found in comparison.differences:
-        statuses = (" ".join(found.warm), " ".join(found.cold))
-        cause = "flaky" if found.flaky else "the start"
-        rows.append((found.task_id, found.sample_index, found.variant, *statuses, found.tests, cause))
+    rows = [
+        (*one.sample, " ".join(one.warm), " ".join(one.cold), one.tests, "flaky" if one.flaky else "the start")
+        for one in comparison.differences
+    ]
     print_table(Table.of(headings, rows))
-    notices.print(
-        f"{comparison.samples:,} samples judged warm and cold: {len(comparison.differences)} differ, of these "
-        f"{len(comparison.differences) - len(comparison.systematic)} flaky"
-    )
-    if comparison.systematic:
+    flaky = sum(one.flaky for one in comparison.differences)
+    notices.print(f"{comparison.samples:,} samples judged warm and cold: {len(rows)} differ, of these {flaky} flaky")
+    if len(rows) > flaky:
         raise typer.Exit(1)
 
 
@@ -238,7 +232,6 @@ def sweep(
 def _perform_sweep(
     config: SweepConfig, plans: Sequence[Plan]
 ) -> tuple[Sequence[MemberResult], str, SweepFailedError | None]:
-    """Every run's result, the sweep's folder, and the error that the sweep ends with where a run failed."""
     if not _prepare_prefect():
         if all(plan.artifacts is not None for plan in plans):
             # A server of its own would take longer to start than everything else takes.

@@ -27,11 +27,11 @@ from bigcodeflow.store import open_store, write_atomically
 @settings_options(
     *(option._replace(required=option.path == "generation.model") for option in options.MODEL),
     options.DATASET,
-    options.SPLIT,
-    options.SUBSET,
-    options.IDS,
+    "dataset.split",
+    "dataset.subset",
+    "dataset.ids",
     SettingOption("out", default="results/samples", shown="results/samples", help="Folder for the sample files."),
-    options.STORE,
+    "store",
 )
 def generate(
     given: dict[str, Any],
@@ -116,7 +116,7 @@ def _tasks(config: RunConfig) -> list[dict[str, Any]]:
     return found
 
 
-@settings_options(options.SAMPLES, options.DATASET, options.IDS)
+@settings_options(options.SAMPLES, options.DATASET, "dataset.ids")
 def sanitize(
     given: dict[str, Any],
     out_file: Annotated[Path, typer.Option("--out", help="JSONL or JSONL.gz file to write.")],
@@ -149,7 +149,7 @@ def sanitize(
     notice(f"wrote {len(lines):,} solutions to {out_file}")
 
 
-@settings_options(options.SAMPLES, options.DATASET, options.IDS)
+@settings_options(options.SAMPLES, options.DATASET, "dataset.ids")
 def syncheck(given: dict[str, Any]) -> None:
     """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any."""
     config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})

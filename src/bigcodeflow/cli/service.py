@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notice, out, print_line
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.table import Column, Table
 
@@ -119,7 +119,7 @@ def _option(state: Path) -> str:
     return "" if state == _STATE else f" --state {state}"
 
 
-@settings_options(*map(SettingOption, LimitsConfig.model_fields), model=LimitsConfig)
+@settings_options(*LimitsConfig.model_fields, model=LimitsConfig)
 def serve(
     given: dict[str, Any],
     host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need a key.")] = "127.0.0.1",

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
-from bigcodeflow.cli.options import RecordedStore, SettingOption, settings_options
+from bigcodeflow.cli.options import RecordedStore, settings_options
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Table
@@ -76,10 +75,10 @@ def report(
 
 
 @settings_options(
-    options.STORE,
-    SettingOption("older_than_days"),
-    SettingOption("keep_runs_per_name"),
-    SettingOption("answers"),
+    "store",
+    "older_than_days",
+    "keep_runs_per_name",
+    "answers",
     model=RetentionConfig,
 )
 def clean(

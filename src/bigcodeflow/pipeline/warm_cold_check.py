@@ -1,4 +1,4 @@
-"""Judges the same samples started warm and started cold, and says where the verdicts differ, and whether by chance."""
+"""The same samples judged started warm and started cold: where the verdicts differ, and whether by chance."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,15 +9,14 @@ from bigcodeflow.store import open_store
 
 _STARTS: tuple[Start, ...] = ("warm", "cold")
 _COLUMNS = ("task_id", "sample_index", "variant", "status", "tests")
-_Owner = tuple[str, int, str]
+_Sample = tuple[str, int, str]
 
 
 class StartDifference(NamedTuple):
     """A sample with different verdicts, or outcomes of its tests, by the way it was started."""
 
-    task_id: str
-    sample_index: int
-    variant: str
+    sample: _Sample
+    """Task, sample index and variant."""
     warm: tuple[str, ...]
     """Status of each execution, the first one first."""
     cold: tuple[str, ...]
@@ -28,15 +27,10 @@ class StartDifference(NamedTuple):
 
 
 class StartComparison(NamedTuple):
-    """What a comparison came to."""
+    """How many samples were compared, and those that differ."""
 
     samples: int
     differences: list[StartDifference]
-
-    @property
-    def systematic(self) -> list[StartDifference]:
-        """Differences that come with the way of starting, as far as the executions tell."""
-        return [found for found in self.differences if not found.flaky]
 
 
 def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int = 3) -> StartComparison:
@@ -49,22 +43,22 @@ def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int =
         ExecutionError: the work could not be finished.
     """
     first = {start: _outcomes(config, start, "first", listener) for start in _STARTS}
-    different = sorted(owner for owner, warm in first["warm"].items() if warm != first["cold"][owner])
+    different = sorted(sample for sample, warm in first["warm"].items() if warm != first["cold"][sample])
     runs = {start: [first[start]] for start in _STARTS}
     if different:
-        tasks = ",".join(dict.fromkeys(owner[0] for owner in different))
+        tasks = ",".join(dict.fromkeys(sample[0] for sample in different))
         fewer = config.model_copy(update={"dataset": config.dataset.model_copy(update={"ids": tasks})})
         for number in range(1, again + 1):
             for start in _STARTS:
                 runs[start].append(_outcomes(fewer, start, f"again-{number}", listener))
-    return StartComparison(len(first["warm"]), [_difference(owner, runs) for owner in different])
+    return StartComparison(len(first["warm"]), [_difference(sample, runs) for sample in different])
 
 
-def _difference(owner: _Owner, runs: dict[Start, list[dict[_Owner, Any]]]) -> StartDifference:
-    warm, cold = ([run[owner] for run in runs[start]] for start in _STARTS)
+def _difference(sample: _Sample, runs: dict[Start, list[dict[_Sample, Any]]]) -> StartDifference:
+    warm, cold = ([run[sample] for run in runs[start]] for start in _STARTS)
     outcomes = dict(cold[0][1])
     return StartDifference(
-        *owner,
+        sample,
         warm=tuple(status for status, _ in warm),
         cold=tuple(status for status, _ in cold),
         tests=tuple(name for name, outcome in warm[0][1] if outcomes.get(name) != outcome),
@@ -72,7 +66,7 @@ def _difference(owner: _Owner, runs: dict[Start, list[dict[_Owner, Any]]]) -> St
     )
 
 
-def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Owner, Any]:
+def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Sample, Any]:
     """Status and outcome of every test, by sample."""
     store = Path(config.store) / "starts" / f"{start}-{name}"
     execution = config.execution.model_copy(update={"start": start})
