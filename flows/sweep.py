@@ -15,12 +15,10 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import (
     MemberResult,
     Plan,
-    failed_result,
     failure_of,
     finished_result,
     folder_of,
     last_runs,
-    placed,
     plan_of,
     reused_result,
     write_results,
@@ -47,10 +45,6 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
     Args:
         config: the sweep, filled in here.
         file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly.
-
-    Raises:
-        ConfigError: something in the sweep cannot work; nothing has run then.
-        SweepFailedError: which runs failed and why; the others are finished.
     """
     chosen = load_sweep(file) if file else config
     folder = folder_of(chosen, *moment_and_token())
@@ -70,14 +64,14 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
     for number, member in enumerate(members):
         logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
         progress.update(100.0 * number / len(members))
-        plan = placed(plan_of(member, recorded.get(member.name), resolver), folder)
+        plan = plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
             yield _run(plan, resolver)
             continue
         try:
             result = reused_result(plan, plan.artifacts)
         except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
-            result = failed_result(plan, str(error), 0.0)
+            result = plan.result("failed", error=str(error))
         yield result
     logger.info("%s of %s runs: finished", total, total)
     progress.update(100.0)
@@ -94,7 +88,7 @@ def _run(plan: Plan, resolver: Resolver) -> MemberResult:
         return finished_result(plan, state.result(), outcome="ran", seconds=seconds)
     error = state.message or state.name or "did not finish"
     get_run_logger().error("%s: %s", member.title, error)
-    return failed_result(plan, error, seconds)
+    return plan.result("failed", error=error, seconds=seconds)
 
 
 def _flow_of(member: Member, resolver: Resolver) -> Any:

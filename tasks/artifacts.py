@@ -37,11 +37,7 @@ Row = dict[str, Any]
 
 
 def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) -> None:
-    """Write the report, and attach to the flow run: tables 'scores' and 'failures', and the page 'result'.
-
-    Raises:
-        ArtifactError: an artifact of the run is gone.
-    """
+    """Write the report, and attach to the flow run: tables 'scores' and 'failures', and the page 'result'."""
     store, title = open_store(config.store), run_title(config)
     metrics = store.read(artifacts.aggregation)
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))
@@ -86,11 +82,7 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
 
 
 def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
-    """One row a variant, sanitizer, status and cause that samples did not pass with, most frequent first.
-
-    Args:
-        verdicts: variant, sanitizer, status and failure_kind of a table in VERDICTS schema.
-    """
+    """One row a variant, sanitizer, status and failure kind of verdicts that are no pass, most frequent first."""
     columns = ["variant", "sanitizer", "status", "failure_kind"]
     counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
     totals = Counter[tuple[str, ...]]()

@@ -52,11 +52,7 @@ TASK_OPTIONS = TaskOptions(
 
 
 def perform_stage(stage: Stage, run: ResolvedRun) -> State[ArtifactRef]:
-    """The final state of a stage's task, with its artifact; named Cached where the store held that already.
-
-    Raises:
-        BigCodeFlowError: what the stage raised.
-    """
+    """The final state of a stage's task, with its artifact; named Cached where the store held that already."""
     listener = RunListener()
     ref = perform(stage, open_store(run.config.store), listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
@@ -97,11 +93,7 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 
 def perform_tasks(run: ResolvedRun) -> RunArtifacts:
-    """Every stage's task, one after the other: ground truths before samples, since both take all cores.
-
-    Raises:
-        BigCodeFlowError: what a stage raised.
-    """
+    """Every stage's task, one after the other: ground truths before samples, since both take all cores."""
 
     def obtain(name: str, refs: Refs) -> ArtifactRef:
         ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), return_state=True).result()
@@ -116,11 +108,7 @@ def _perform_step(action: Callable[[], T]) -> T:
 
 
 def perform_step(title: str, action: Callable[[], T]) -> T:
-    """What an action returns, performed as a task of its own, with the options of a stage's.
-
-    Raises:
-        BigCodeFlowError: what the action raised.
-    """
+    """What an action returns, performed as a task of its own, with the options of a stage's."""
     return _perform_step.with_options(name=title, task_run_name=title)(action)
 
 

@@ -1,7 +1,7 @@
 """The `bigcodeflow` command: finds the commands and turns user errors into one line without a traceback."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -37,11 +37,11 @@ _COMMANDS = {
 }
 
 
-class _LazyCommands(Mapping[str, Any]):
+class _LazyCommands(UserDict[str, Any]):
     """The commands by name, each imported when it is asked for: all of them take most of a second."""
 
     def __getitem__(self, name: str) -> Any:
-        module, _, attribute = _COMMANDS[name].partition(".")
+        module, _, attribute = self.data[name].partition(".")
         found = getattr(import_module(f"bigcodeflow.cli.{module}"), attribute)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(add_completion=False)
@@ -50,17 +50,11 @@ class _LazyCommands(Mapping[str, Any]):
         command.name = name
         return command
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
-
-    def __len__(self) -> int:
-        return len(_COMMANDS)
-
 
 class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _LazyCommands()  # type: ignore[assignment]
+        self.commands = _LazyCommands(_COMMANDS)
 
 
 app = typer.Typer(

@@ -27,7 +27,6 @@ from bigcodeflow.pipeline.sweep_results import (
     brief_rows,
     folder_of,
     last_runs,
-    placed,
     plan_of,
     plan_rows,
     reused_result,
@@ -237,7 +236,7 @@ def _perform_sweep(
             # A server of its own would take longer to start than everything else takes.
             notices.print("every stage of every run is in the store: nothing to run")
             folder = folder_of(config, datetime.now(UTC))
-            reused = [reused_result(placed(plan, folder), plan.artifacts) for plan in plans if plan.artifacts]
+            reused = [reused_result(plan.placed(folder), plan.artifacts) for plan in plans if plan.artifacts]
             write_results(config, reused, folder)
             return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")

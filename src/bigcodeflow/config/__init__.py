@@ -235,10 +235,8 @@ def load_settings(
 ) -> RunConfig:
     """Check sections of settings, with overrides such as 'execution.workers=4' applied on top, in order.
 
-    Messages name the origin of the settings; ``origins`` names another one for those at a path.
-
-    Raises:
-        ConfigError: one line for each problem, naming origin or override, key, value and remedy.
+    Messages name the origin of the settings; ``origins`` names another one for those at a path. All mistakes are named
+    in one ConfigError.
     """
     settings, origins = merged(settings, {}, origin), dict(origins)
     for override in overrides:
@@ -249,11 +247,7 @@ def load_settings(
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
-    """The settings of a YAML file or of a shipped preset, unchecked, and where they came from, for messages.
-
-    Raises:
-        ConfigError: there is no such preset, or it holds no settings.
-    """
+    """The settings of a YAML file or of a shipped preset, unchecked, and where they came from, for messages."""
     settings, path = read_yaml("preset", preset, "configs")
     if not isinstance(settings, dict | None):
         raise ConfigError(f"{path}: holds a {type(settings).__name__}; it must hold sections such as 'dataset:'")
@@ -261,11 +255,7 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
 
 
 def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
-    """Content and path of a YAML file, or of one of this name in a shipped folder.
-
-    Raises:
-        ConfigError: there is no such file, or it is not YAML.
-    """
+    """Content and path of a YAML file, or of one of this name in a shipped folder; raises ConfigError."""
     path = Path(name).expanduser()
     if not path.exists() and not path.suffix:
         known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
@@ -279,11 +269,7 @@ def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
 
 
 def parse_override(override: str) -> tuple[SettingPath, object]:
-    """Path and value of ``a.b=c``, the value read as YAML.
-
-    Raises:
-        ConfigError: the text has another form, or its value is not YAML.
-    """
+    """Path and value of ``a.b=c``, the value read as YAML."""
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):

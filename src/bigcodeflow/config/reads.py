@@ -123,12 +123,7 @@ READS: Mapping[str, Reads] = {
 
 
 def view(config: M, paths: Iterable[str]) -> M:
-    """The same settings without those that are not named; reading another raises AttributeError.
-
-    Args:
-        config: a model of settings, with sections below it.
-        paths: settings and sections, such as 'dataset.split' and 'execution.limits'.
-    """
+    """The same settings without those that are not named by a path; reading another raises AttributeError."""
     below: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition(".")

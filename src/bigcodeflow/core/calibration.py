@@ -22,12 +22,8 @@ def stub_program(code_prompt: str) -> str:
 def executed_program(*, code_prompt: str, solution: str, variant: str, sanitizer: str) -> str:
     """The program text that is executed for a solution.
 
-    Args:
-        code_prompt: the task's imports and signature.
-        solution: what the sanitizer made of the answer.
-        variant: calibrated or raw.
-        sanitizer: robust solutions may begin with ``from __future__``, which Python takes at the top only; the
-            original's calibration makes a syntax error of it.
+    Robust solutions may begin with ``from __future__``, which Python takes at the top only; the original's calibration
+    makes a syntax error of it.
     """
     if variant == "raw":
         return solution

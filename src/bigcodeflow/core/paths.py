@@ -12,13 +12,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.\-]+):/+(.+)")
 
 
 def shipped(relative: str) -> Path:
-    """Path of a shipped file or folder such as ``configs/starter.yaml``.
-
-    In a wheel the folders lie inside the package; in a checkout they are the top-level ones.
-
-    Raises:
-        ArtifactError: the installation lacks the file.
-    """
+    """Path of a shipped file or folder: inside the package of a wheel, at the top level of a checkout."""
     for root in (_PACKAGE, _CHECKOUT):
         path = root / relative
         if path.exists():

@@ -39,11 +39,7 @@ def as_name(text: str) -> str:
 
 
 def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """A copy of the settings with values on top, which may be named by paths such as 'generation.sampling.temperature'.
-
-    Raises:
-        ConfigError: a path leads through a setting that is no section.
-    """
+    """A copy of the settings with values on top, which may be named by paths such as 'generation.sampling.seed'."""
     result = _copy(settings)
     for path, value in flattened(values):
         set_by_path(result, path, value, origin)
@@ -73,12 +69,9 @@ def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 def validated(
     model: type[S], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
 ) -> S:
-    """The settings as an instance of their model.
+    """The settings as an instance of their model, or a ConfigError with a line for each problem.
 
     Messages name the origin of the settings; ``origins`` names another one for those at a path and below it.
-
-    Raises:
-        ConfigError: one line for each problem, naming origin, key and value.
     """
     try:
         return model.model_validate(settings)

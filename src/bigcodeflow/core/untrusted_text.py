@@ -69,22 +69,15 @@ class TooLargeError(ValueError):
 
 
 def require_size(text: str, most: int, what: str) -> None:
-    """Refuse a text of too many characters.
-
-    Raises:
-        TooLargeError: it has more than ``most``, which is what ``what`` may have, such as 'a program'.
-    """
+    """Refuse a text of more characters than ``what``, such as 'a program', may have."""
     if len(text) > most:
         raise TooLargeError(f"too large to be read: {len(text):,} characters, and {what} may have {most:,}")
 
 
 def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
-    """The lines of a JSONL file with their numbers (1-based).
+    """The lines of a JSONL file with their numbers (1-based); one of more than MOST_LINE_BYTES raises TooLargeError.
 
     The byte order mark that Windows editors start files with is left out, as json refuses it.
-
-    Raises:
-        TooLargeError: a line has more than MOST_LINE_BYTES; it is not read to its end.
     """
     for number, line in enumerate(iter(partial(file.readline, MOST_LINE_BYTES + 1), b""), start=1):
         if len(line) > MOST_LINE_BYTES:
@@ -115,11 +108,8 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
     """The syntax tree of a program, without leaking warnings; it comes or is refused within seconds.
 
     Raises:
-        SyntaxError: the text is not a program.
-        TooLargeError: it has more than MOST_PARSED characters, or the parser would take minutes.
-        ValueError: the text holds NUL bytes or lone surrogates.
-        RecursionError: it nests deeper than the parser can follow.
-        MemoryError: likewise.
+        TooLargeError: the text has more than MOST_PARSED characters, or the parser would take minutes.
+        SyntaxError, ValueError, RecursionError, MemoryError: see REFUSALS.
     """
     require_size(text, MOST_PARSED.get(), "a text that is parsed here")
     if text.count(".") > _MOST_PARTS:

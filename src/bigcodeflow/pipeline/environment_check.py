@@ -97,13 +97,7 @@ class CheckResult(NamedTuple):
 
 
 def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
-    """The run's settings under which an environment is checked.
-
-    Raises:
-        ConfigError: a setting that cannot work.
-        EnvironmentUnusableError: the environment is not defined or not built here.
-        DatasetError: the dataset is absent or unreachable.
-    """
+    """The run's settings under which an environment is checked."""
     environments.find_environment(check.environment)  # refused before anybody waits for a dataset
     source = check.dataset or ("starter" if check.environment == "starter" else "bigcode/bigcodebench")
     given: dict[str, Any] = {

@@ -43,14 +43,7 @@ def rerun_sample(
     environment: str = "",
     allow_unisolated: bool = False,
 ) -> Rerun:
-    """Execute one sample of a run again, where named in another sandbox environment than the run's.
-
-    Raises:
-        ArtifactError: a table of the run is gone, or holds no such sample.
-        ConfigError: the run's settings cannot be used, or its safety policy keeps the sample from being executed.
-        EnvironmentUnusableError: the environment is not built here.
-        SandboxUnavailableError: no sandbox can be had here.
-    """
+    """Execute one sample of a run again, where named in another sandbox environment than the run's."""
     # The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict.
     own = _known(run.config.get("execution", {}))
     if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in

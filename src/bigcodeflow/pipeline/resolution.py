@@ -45,22 +45,15 @@ class Resolver:
     """Resolves runs; what several of them name alike, such as the members of a sweep, is looked up once."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
-        """Nothing is asked before it is needed.
+        """Make a resolver; one for dry runs asks nobody.
 
-        Args:
-            dry_run: ask nobody: the dataset is the one in the hub cache, and the environment of a backend elsewhere is
-                the one of the last run, or unknown.
+        It takes the dataset of the hub cache, and of a backend elsewhere the environment of the last run, or none.
         """
         self._dry_run = dry_run
         self._found: dict[str, Any] = {}
 
     def __call__(self, config: RunConfig) -> ResolvedRun:
-        """Resolve everything that a whole run reads; raises what `up_to_sanitizing` does, and more.
-
-        Raises:
-            EnvironmentUnusableError: the environment is not there.
-            SandboxUnavailableError: no backend that the configuration names can be reached.
-        """
+        """Resolve everything that a whole run reads: the first stages, its environment and the quarantine list."""
         run = self.up_to_sanitizing(config)
         from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
 
@@ -72,13 +65,7 @@ class Resolver:
         return ResolvedRun(run.config, {**run.contents, **contents})
 
     def up_to_sanitizing(self, config: RunConfig) -> ResolvedRun:
-        """Resolve what the stages before any execution read.
-
-        Raises:
-            ConfigError: the sampling parameters are a grid of settings.
-            DatasetError: the dataset is absent, unreachable or not permitted.
-            SamplesError: the sample file is absent or unreadable.
-        """
+        """Resolve what the stages before any execution read."""
         view = config.dataset.model_copy(update={"offline": True}) if self._dry_run else config.dataset
         dataset: datasets.ResolvedDataset = self._once("dataset", view, datasets.resolve)
         if config.samples.source == "model":

@@ -61,12 +61,7 @@ class Removable(NamedTuple):
 
 
 def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
-    """Everything that may go, records first; reads the store only.
-
-    Raises:
-        ArtifactError: a run record or a leaderboard snapshot cannot be read, so that nobody can tell what is needed; or
-            the store cannot be reached.
-    """
+    """Everything that may go, records first; reads the store only, and fails where a record cannot be read."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     keep, newer = config.keep_runs_per_name, Counter[str]()
     kept: list[RecordedRun] = []
@@ -95,11 +90,7 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
 
 
 def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
-    """Remove what was found and is still unused, and build the catalog anew; what went is returned.
-
-    Raises:
-        ArtifactError: the catalog cannot be built, or the store cannot be reached.
-    """
+    """Remove what was found and is still unused, and build the catalog anew; what went is returned."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     gone = []
     for one in sorted(found, key=_order):

@@ -1,4 +1,4 @@
-"""What a run of a sweep has left to do, by its stages' keys, and what it came to: one row a run, and the files."""
+"""What each run of a sweep has left to do, by its stages' keys, and its result: one row a run, and the files."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
@@ -44,24 +45,31 @@ class Plan(NamedTuple):
     recorded: RecordedRun | None = None
     """The last recorded run of that name, where it has exactly these artifacts."""
 
+    def placed(self, folder: str) -> "Plan":
+        """The plan with a folder for its run's files in the sweep's own; a reused run keeps the folder it has."""
+        config, recorded = self.member.config, self.recorded
+        if config.out:
+            return self
+        kept = str(recorded.config.get("out", "")) if recorded and self.artifacts else ""
+        if not recorded or recorded_in(kept) != recorded.record:
+            kept = f"{folder}/{self.member.name}"
+        return self._replace(member=self.member._replace(config=config.model_copy(update={"out": kept})))
+
+    def result(self, outcome: "Outcome", **found: Any) -> "MemberResult":
+        """The row of the run."""
+        member, view = self.member, self.member.config.dataset
+        own: dict[str, Any] = {"name": member.name, "model": member.model, "setting": member.setting}
+        own |= {"split": view.split, "subset": view.subset, "stages": self.missing, "cause": self.cause}
+        return MemberResult(**own, **found, outcome=outcome, out=member.config.out)
+
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
-    """The latest recorded run of each name.
-
-    Raises:
-        ArtifactError: a record that cannot be read.
-    """
+    """The latest recorded run of each name."""
     return {run.run: run for run in recorded_runs(store_root)}
 
 
 def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Plan:
-    """What is left to do for a run; nothing is computed.
-
-    Args:
-        member: the run.
-        last: the latest recorded run of that name.
-        resolver: looks up what the run names, for all members of a sweep; one for dry runs asks nobody.
-    """
+    """What is left to do for a run, whose last recorded run is given; nothing is computed."""
     try:
         run = resolver(member.config)
         artifacts, missing = planned_run(run)
@@ -80,19 +88,8 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
     return Plan(member, None, missing, cause + asks, recorded=recorded)
 
 
-def placed(plan: Plan, folder: str) -> Plan:
-    """The plan with a folder for its run's files in the sweep's own; a reused run stays where it was written to."""
-    config, recorded = plan.member.config, plan.recorded
-    if config.out:
-        return plan
-    kept = str(recorded.config.get("out", "")) if recorded and plan.artifacts else ""
-    if not recorded or recorded_in(kept) != recorded.record:
-        kept = f"{folder}/{plan.member.name}"
-    return plan._replace(member=plan.member._replace(config=config.model_copy(update={"out": kept})))
-
-
 class MemberResult(BaseModel):
-    """What became of one run of a sweep."""
+    """The result of one run of a sweep."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -134,55 +131,35 @@ class SweepFailedError(ExecutionError):
 
 
 def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, seconds: float = 0.0) -> MemberResult:
-    """The row of a run whose artifacts are all there.
-
-    Raises:
-        ArtifactError: one of them is gone.
-    """
+    """The row of a run whose artifacts are all there."""
     store = open_store(plan.member.config.store)
     rows = store.read(artifacts.aggregation).to_pylist()
-    # Calibrated before raw.
-    scores = sorted(
-        (row for row in overall(rows, "pass@k") if row["k"] == 1), key=lambda row: row["variant"] != "calibrated"
-    )
+    scores = {row["variant"]: row for row in overall(rows, "pass@k") if row["k"] == 1}
+    score, found = scores.get("calibrated") or scores.get("raw"), {}
+    if score:
+        found = {name: score[name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")}
+        found["pass_at_1"] = score["value"]
     rate = next(overall(rows, "ground_truth_rate"), None)
-    prices: list[float | None] = store.read(artifacts.generation, ["cost_usd"])["cost_usd"].to_pylist()
-    costs = [price for price in prices if price is not None]
-    found: dict[str, Any] = {}
-    if scores:
-        found = {name: scores[0][name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")}
-        found["pass_at_1"] = scores[0]["value"]
-    return MemberResult(
-        **_identity(plan),
+    return plan.result(
+        outcome,
         **found,
-        outcome=outcome,
         infra_errors=int(artifacts.aggregation.statistics.get("infra_errors", 0)),
-        ground_truth_rate=None if rate is None else rate["value"],
-        cost_usd=sum(costs) if costs else None,
+        ground_truth_rate=rate and rate["value"],
+        cost_usd=pc.sum(store.read(artifacts.generation, ["cost_usd"])["cost_usd"]).as_py(),
         seconds=seconds,
     )
 
 
 def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
-    """The row of a run whose artifacts were all there; its files and its record are written where they are not.
-
-    Raises:
-        ArtifactError: one of the artifacts is gone.
-        ConfigError: the folder for its files holds those of another run.
-    """
+    """The row of a run whose artifacts were all there; its files and its record are written where they are not."""
     config, now = plan.member.config, datetime.now(UTC)
     if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
         write_outputs(config, artifacts, open_store(config.store), started_at=now, evaluated_at=now)
     return finished_result(plan, artifacts, outcome="reused")
 
 
-def failed_result(plan: Plan, error: str, seconds: float) -> MemberResult:
-    """The row of a run that did not come to its end."""
-    return MemberResult(**_identity(plan), outcome="failed", seconds=seconds, error=error)
-
-
 def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:
-    """What the sweep as a whole ends with where a run failed: which ones and why, a line each."""
+    """The error of the whole sweep where a run failed: which ones and why, a line each."""
     failed = [result for result in results if result.outcome == "failed"]
     if not failed:
         return None
@@ -228,15 +205,14 @@ def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
 def _score_text(result: MemberResult) -> str:
     if result.pass_at_1 is None:
         return ""
-    remarks = [*(["raw"] if result.variant == "raw" else []), *(["provisional"] if result.infra_errors else [])]
-    return percent(result.pass_at_1) + (f" ({', '.join(remarks)})" if remarks else "")
+    remarks = ", ".join(["raw"] * (result.variant == "raw") + ["provisional"] * bool(result.infra_errors))
+    return percent(result.pass_at_1) + (f" ({remarks})" if remarks else "")
 
 
 def _done_text(result: MemberResult) -> str:
     if result.outcome == "reused":
         return "all reused"
-    stages = _stages_text(result.stages)
-    text = f"{result.outcome}: {stages}" if stages else result.outcome
+    text = ": ".join(filter(None, (result.outcome, _stages_text(result.stages))))
     return f"{text} ({result.cause})" if result.cause else text
 
 
@@ -261,18 +237,3 @@ def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: s
     """Write the table as JSON into the sweep's folder; one entry a run, fields as in MemberResult."""
     content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
     return write_atomically(Path(folder).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
-
-
-def _identity(plan: Plan) -> dict[str, Any]:
-    member = plan.member
-    view = member.config.dataset
-    return {
-        "name": member.name,
-        "model": member.model,
-        "split": view.split,
-        "subset": view.subset,
-        "setting": member.setting,
-        "out": member.config.out,
-        "stages": plan.missing,
-        "cause": plan.cause,
-    }

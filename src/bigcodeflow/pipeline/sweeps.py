@@ -117,11 +117,7 @@ class SweepConfig(SettingsModel):
 
 
 def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> SweepConfig:
-    """Read a sweep from a YAML file, or a shipped one by its name; the overrides win over what the file says.
-
-    Raises:
-        ConfigError: one line for each problem, naming file, key, value and remedy.
-    """
+    """Read a sweep from a YAML file, or a shipped one by its name; the overrides win over what the file says."""
     settings, path = read_yaml("sweep", file, "configs/sweeps")
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: holds no sweep: it must hold sections such as 'models:'")
@@ -147,12 +143,7 @@ class Member(NamedTuple):
 
 
 def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
-    """Every run of the sweep, model by model, checked before any of them starts.
-
-    Raises:
-        ConfigError: one line for each problem: an unknown preset or setting, a value that is refused, a name that two
-            runs would share.
-    """
+    """Every run of the sweep, model by model; all mistakes are named in one ConfigError before any of them starts."""
     preset, _ = read_preset(sweep.preset)
     found: list[Member] = []
     problems: dict[str, list[str]] = {}

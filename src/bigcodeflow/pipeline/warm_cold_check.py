@@ -38,9 +38,6 @@ def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int =
 
     Each way has a store of its own below the configured one, so that neither takes over the other's verdicts and an
     interrupted comparison goes on where it stopped.
-
-    Raises:
-        ExecutionError: the work could not be finished.
     """
     first = {start: _outcomes(config, start, "first", listener) for start in _STARTS}
     different = sorted(sample for sample, warm in first["warm"].items() if warm != first["cold"][sample])
