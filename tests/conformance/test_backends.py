@@ -9,7 +9,7 @@ import pytest
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.backends.local import Admission, LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.serving.request_parsing import ServingSettings

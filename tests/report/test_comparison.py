@@ -35,7 +35,8 @@ def summary_of(path):
 
 def cells(section):
     """Rows as text by heading."""
-    return section.table.to_records()
+    headings = [column.heading for column in section.table.columns]
+    return [dict(zip(headings, row, strict=True)) for row in section.table.texts()]
 
 
 def test_two_runs_have_their_difference_with_interval_and_verdict(recorded):

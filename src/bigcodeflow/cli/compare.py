@@ -171,7 +171,7 @@ def plan(
 def _plan_figures(
     question: Question, basis: Basis, difference: float | None, benchmarks: dict[str, int], sizes: Sequence[float]
 ) -> dict[str, Any]:
-    """All that follows, as `--json` prints it: unlimited samples and what cannot be reached are None."""
+    """The plan as `--json` prints it: unlimited samples and what cannot be reached are None."""
     rows = []
     for n_samples in sizes:  # infinitely many are the best that any number can do
         limited = math.isfinite(n_samples)
@@ -218,13 +218,12 @@ def _show_plan(found: dict[str, Any], benchmarks: dict[str, int]) -> None:
         else:
             several = "s" if n_samples > 1 else ""
             print_line(f"{name}: {n_samples:,} sample{several} a task, {n_samples * n_tasks:,} a model")
-    headings = [f"{number:,} tasks find" for number in benchmarks.values()]
-    if points is not None:
-        headings = ["tasks needed", "samples a model", *headings]
     rows = []
     for row in found["rows"]:
-        needed = [] if points is None else [row["tasks"], row["samples_in_all"]]
-        smallest = row["smallest_difference_points"].values()
-        found_points = ["none" if one is None else f"{one:.1f} points" for one in smallest]
-        rows.append(["any number" if row["samples"] is None else row["samples"], *needed, *found_points])
-    out.print(Table.of(["samples a task", *(Column(heading, align="right") for heading in headings)], rows))
+        cells = {"samples a task": "any number" if row["samples"] is None else row["samples"]}
+        if points is not None:
+            cells |= {"tasks needed": row["tasks"], "samples a model": row["samples_in_all"]}
+        for number, smallest in zip(benchmarks.values(), row["smallest_difference_points"].values(), strict=True):
+            cells[f"{number:,} tasks find"] = "none" if smallest is None else f"{smallest:.1f} points"
+        rows.append(cells)
+    out.print(Table.of_records(rows, columns=[Column(heading, align="right") for heading in list(rows[0])[1:]]))

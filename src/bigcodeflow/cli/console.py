@@ -40,9 +40,7 @@ def perform_each(
 ) -> None:
     """Perform all of them; one that fails does not keep the others from being done, unless its error is fatal.
 
-    Raises:
-        BigCodeFlowError: the only one's own error, or the fatal one; else ``error`` with a line for each that failed,
-            which begins with its name.
+    What a single item or a fatal error raises is raised as it is; else ``error`` has a named line for each failure.
     """
     failures = []
     for item in items:

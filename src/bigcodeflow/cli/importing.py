@@ -81,7 +81,6 @@ def _import(file: Path, dataset: dict[str, str], store: str, *, samples: str, na
 
 
 def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, name: str, folder: str) -> Path:
-    """Ask a space for the results of a sample file, in the original's two files."""
     split, subset = dataset["split"], dataset["subset"]
     # The space takes minutes; what it gives would then be refused.
     importing.agreed(
@@ -103,11 +102,7 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
 
 
 def task_numbers(ids: str) -> str:
-    """Task numbers as the space takes them: without ranges and prefixes.
-
-    Raises:
-        ConfigError: a part is neither a number nor a range.
-    """
+    """Task numbers as the space takes them: without ranges and prefixes."""
     numbers: list[int] = []
     for part in filter(None, (part.strip() for part in ids.split(","))):
         first, _, last = part.rpartition("/")[2].partition("-")

@@ -2,57 +2,51 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from bigcodeflow.cli.console import notice, notices, out, print_line
-from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import Split, Subset
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.leaderboard import history, outputs, publishing
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, entry_line, points, published_entries, rankings, score
-from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of, measured_entries
+from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
+from bigcodeflow.leaderboard.publishing import LeaderboardConfig
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import write_atomically
 
 app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
 
 
-_Runs = Annotated[
-    list[str] | None, typer.Option("--run", help="Take only this run, by record, run or model name; repeatable.")
-]
-_Allow = Annotated[
-    list[Allowance] | None,
-    typer.Option(help="Take runs although this is wrong with them, and say so in the entry; repeatable."),
-]
-_STORE = "results/store"
+_RUN = SettingOption("runs", "run", help="Take only this run, by record, run or model name; repeatable.")
+_ALLOW = SettingOption("allow", help="Take runs although this is wrong with them, and say so in the entry; repeatable.")
+_STORE = SettingOption("store", help="Folder or URL (s3://bucket/prefix) of the store with the recorded runs.")
+_options = partial(settings_options, model=LeaderboardConfig)
 
 
 @app.command()
+@_options(_RUN, _ALLOW, _STORE)
 def show(
+    given: dict[str, Any],
     split: Annotated[Split, typer.Option(help="Which prompts were answered.")] = "complete",
     subset: Annotated[Subset, typer.Option(help="Every task, or BigCodeBench-Hard.")] = "full",
     origin: Annotated[
         Literal["all", "ours", "published"], typer.Option(help="Only our own entries, or only published ones.")
     ] = "all",
     top: Annotated[int, typer.Option(min=0, help="Show so many ranks, and all of ours; 0 shows all.")] = 20,
-    run: _Runs = None,
-    allow: _Allow = None,
-    store: RecordedStore = _STORE,
 ) -> None:
     """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
-    columns = (
-        Column("rank", "right", wrap="never"),
-        Column("pass@1", "right", wrap="never"),
-        Column("95 % interval", wrap="never"),
-        "model",
-        Column("origin", wrap="never"),
-        Column("published", wrap="never"),
-    )
-    for ranking in rankings(_entries(store, run, allow)):
+    columns = [
+        Column(name, "right" if name in {"rank", "pass@1"} else "left", wrap="fold" if name == "model" else "never")
+        for name in ("rank", "pass@1", "95 % interval", "model", "origin", "published")
+    ]
+    for ranking in rankings(_entries(_config(given))):
         if (ranking.subset, ranking.split) != (subset, split):
             continue
         ranks = [rank for rank in ranking.ranks if origin in {"all", rank.entry.origin}]
@@ -71,46 +65,44 @@ def show(
 
 
 @app.command()
-def write(
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("results/leaderboard"),
-    run: _Runs = None,
-    allow: _Allow = None,
-    store: RecordedStore = _STORE,
-) -> None:
+@_options(SettingOption("out", help="Folder for the files."), _RUN, _ALLOW, _STORE)
+def write(given: dict[str, Any]) -> None:
     """Write the leaderboard as JSON, CSV, Markdown, HTML and in the shape of the original's results.json.
 
     What is written is also recorded as a dated snapshot in the store, unless the latest one says the same.
     """
-    entries = _entries(store, run, allow)
-    snapshot = history.record_snapshot(store, entries, datetime.now(UTC))
+    config = _config(given)
+    entries = _entries(config)
+    snapshot = history.record_snapshot(config.store, entries, datetime.now(UTC))
     for name, content in outputs.files(snapshot).items():
-        print_line(write_atomically(out_folder / name, content))
+        print_line(write_atomically(Path(config.out) / name, content))
     ours = sum(entry.origin == "ours" for entry in entries)
     notice(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
     notice(f"snapshot {snapshot.name}")
 
 
 @app.command()
+@_options(
+    SettingOption("fail_on_regression", help="Exit code 1 where a score has dropped beyond chance."),
+    SettingOption("max_drop_points", "max_drop"),
+    _ALLOW,
+    _STORE,
+)
 def diff(
+    given: dict[str, Any],
     before: Annotated[
         str, typer.Argument(help="Snapshot: 'latest', 'previous', or how its name or its content's sha256 begins.")
     ] = "latest",
     after: Annotated[str, typer.Argument(help="Another one; 'now' takes what the store's runs say now.")] = "now",
-    fail_on_regression: Annotated[
-        bool, typer.Option("--fail-on-regression", help="Exit code 1 where a score has dropped beyond chance.")
-    ] = False,
-    max_drop: Annotated[
-        float, typer.Option(min=0, help="Points that a score may drop where its tasks cannot be compared one by one.")
-    ] = history.MAX_DROP_POINTS,
-    allow: _Allow = None,
-    store: RecordedStore = _STORE,
 ) -> None:
     """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
+    config = _config(given)
 
     def entries(name: str) -> Sequence[LeaderboardEntry]:
-        return _entries(store, None, allow) if name == "now" else history.find_snapshot(store, name).entries
+        return _entries(config) if name == "now" else history.find_snapshot(config.store, name).entries
 
-    found = history.changes(entries(before), entries(after), store_root=store, max_drop_points=max_drop)
+    drop = config.max_drop_points
+    found = history.changes(entries(before), entries(after), store_root=config.store, max_drop_points=drop)
     for heading, lines in (
         ("regression", [history.change_line(change) for change in found.regressions]),
         ("changed", [history.change_line(change) for change in found.changed if not change.regression]),
@@ -123,30 +115,30 @@ def diff(
         f"{len(found.new):,} new, {len(found.gone):,} gone, {len(found.changed):,} changed (of these "
         f"{len(found.regressions):,} regressions), {found.unchanged:,} unchanged"
     )
-    if fail_on_regression and found.regressions:
+    if config.fail_on_regression and found.regressions:
         raise typer.Exit(1)
 
 
 @app.command()
+@_options(_RUN, _ALLOW, _STORE)
 def publish(
+    given: dict[str, Any],
     repository: Annotated[str, typer.Argument(help="Existing dataset repository on the hub: OWNER/NAME.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say which files it would have; needs neither token nor network.")
     ] = False,
-    run: _Runs = None,
-    allow: _Allow = None,
-    store: RecordedStore = _STORE,
 ) -> None:
     """Put the leaderboard into a dataset repository of the Hugging Face Hub, in one commit.
 
     Reads HF_TOKEN and HF_ENDPOINT. Publishing the same content again sends nothing.
     """
-    entries = _entries(store, run, allow)
+    config = _config(given)
+    entries = _entries(config)
     if not any(entry.origin == "ours" for entry in entries):
-        raise ArtifactError(f"{store}: has no run that can be published: see the reasons above, or run a model first")
-    now = datetime.now(UTC)
+        reasons = "see the reasons above, or run a model first"
+        raise ArtifactError(f"{config.store}: has no run that can be published: {reasons}")
     take = history.snapshot_of if dry_run else history.record_snapshot
-    snapshot = take(store, entries, now)
+    snapshot = take(config.store, entries, datetime.now(UTC))
     done = publishing.publish(snapshot, repository, dry_run=dry_run)
     for path in done.written:
         print_line(f"{'would write' if dry_run else 'wrote'} {path}")
@@ -157,23 +149,28 @@ def publish(
 
 
 @app.command()
+@_options(_ALLOW, _STORE)
 def card(
+    given: dict[str, Any],
     run: Annotated[str, typer.Argument(help="Run, by record, run or model name; 'latest' takes the latest of all.")],
     form: Annotated[
         Literal["eval-results", "model-index"],
         typer.Option("--format", help="'eval-results' for .eval_results/*.yaml, 'model-index' for README.md."),
     ] = "eval-results",
-    allow: _Allow = None,
-    store: RecordedStore = _STORE,
 ) -> None:
     """Print what the model's own repository on the hub can show of a run, as YAML."""
-    entry = entry_of(find_run(store, run), allow=allow or ())
+    config = _config(given)
+    entry = entry_of(find_run(config.store, run), allow=config.allow)
     typer.echo(outputs.card(entry, form), nl=False)
 
 
-def _entries(store: str, runs: Sequence[str] | None, allow: Sequence[Allowance] | None) -> tuple[LeaderboardEntry, ...]:
+def _config(given: dict[str, Any]) -> LeaderboardConfig:
+    return validated(LeaderboardConfig, given, "command line")
+
+
+def _entries(config: LeaderboardConfig) -> tuple[LeaderboardEntry, ...]:
     """Published and measured entries; runs that are refused are named."""
-    measured = measured_entries(store, runs=runs or (), allow=allow or ())
+    measured = measured_entries(config.store, runs=config.runs, allow=config.allow)
     for refusal in measured.refusals:
         notices.print("[yellow]left out:[/yellow]", end=" ")
         notice(refusal)

@@ -41,7 +41,7 @@ class SettingOption(NamedTuple):
     path: str
     """Of the setting, such as 'execution.workers'."""
     name: str = ""
-    """Of the option's parameter; empty takes the last part of the path."""
+    """Of the command's parameter, of which the option's is made; empty takes the last part of the path."""
     default: Any = None
     """What the setting becomes where the option is not given; None leaves it to the model or the preset."""
     required: bool = False
@@ -53,14 +53,9 @@ class SettingOption(NamedTuple):
     """Heading in the help under which the option stands."""
 
     @property
-    def parameter_name(self) -> str:
-        """Name of the command's parameter, of which the option's is made."""
-        return self.name or self.path.rpartition(".")[2]
-
-    @property
     def flag(self) -> str:
         """The option as it is typed."""
-        return f"--{self.parameter_name.replace('_', '-')}"
+        return f"--{self.name.replace('_', '-')}"
 
 
 DATASET = SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench")
@@ -98,7 +93,8 @@ def settings_options(
 
     That parameter gets the values by path: those that the user gave, and the options' own defaults.
     """
-    options = [SettingOption(one) if isinstance(one, str) else one for one in settings]
+    given_options = (SettingOption(one) if isinstance(one, str) else one for one in settings)
+    options = [one._replace(name=one.name or one.path.rpartition(".")[2]) for one in given_options]
 
     def decorate(command: Command) -> Command:
         parameters: list[inspect.Parameter] = []
@@ -110,7 +106,7 @@ def settings_options(
         def run(**values: Any) -> None:
             given = {}
             for option in options:
-                value = _parsed(option, _field(model, option.path), values.pop(option.parameter_name, None))
+                value = _parsed(option, _field(model, option.path), values.pop(option.name, None))
                 if value is not None:
                     given[option.path] = value
             command(given=given, **values)
@@ -162,13 +158,11 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
     kinds, element = _kinds(field), _element(field)
     kind = kinds[0]
     if element is not None:  # several numbers are text with commas between them
-        kind = list[str] if element is str else str
+        kind = str if element in (int, float) else types.GenericAlias(list, (element,))
     elif typing.get_origin(kind) is Literal:
         kind = Literal[tuple(choice for choice in typing.get_args(kind) if choice)]
-    bounds: dict[str, Any] = {}
-    if kind in (int, float):
-        names = {"ge": "min", "le": "max"}
-        bounds = {names[name]: getattr(one, name) for one in field.metadata for name in names if hasattr(one, name)}
+    names = {"ge": "min", "le": "max"}
+    bounds = {names[name]: getattr(one, name) for one in field.metadata for name in names if hasattr(one, name)}
     default, shown = field.default, option.shown
     if shown is None and default not in (None, "", ()) and kind is not bool:
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
@@ -182,7 +176,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
         **bounds,
     )
     return inspect.Parameter(
-        option.parameter_name,
+        option.name,
         inspect.Parameter.KEYWORD_ONLY,
         annotation=Annotated[kind if option.required else kind | None, info],
         default=inspect.Parameter.empty if option.required else (default if kind is bool else None),
@@ -193,7 +187,7 @@ def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
     """The setting's value; None where the option was not given and has no default of its own."""
     if value is None or value in ("", []) or (isinstance(value, bool) and value is field.default):
         return option.default
-    if not isinstance(value, str) or _element(field) in (None, str):
+    if not isinstance(value, str) or _element(field) is None:
         return value
     if len(_kinds(field)) == 1:
         return whole_numbers(option.flag, value)

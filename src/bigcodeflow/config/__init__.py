@@ -27,12 +27,10 @@ from bigcodeflow.core.paths import located, shipped
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
 from bigcodeflow.core.settings import Path as SettingPath
 
+#: Names of the modules below; what this one defines is imported from it as well.
 __all__ = [
-    "AggregationConfig",
     "ClusterConfig",
-    "DatasetConfig",
     "E2BConfig",
-    "EnvironmentCheckConfig",
     "ExecutionConfig",
     "GenerationConfig",
     "LimitsConfig",
@@ -40,22 +38,10 @@ __all__ = [
     "PromptConfig",
     "Quarantine",
     "RequestsConfig",
-    "RunConfig",
-    "SafetyPolicy",
-    "SamplesConfig",
     "SamplingConfig",
-    "Sanitizer",
-    "SanitizingConfig",
     "ServiceConfig",
-    "Split",
     "Start",
-    "Subset",
     "Variant",
-    "load_config",
-    "load_settings",
-    "parse_override",
-    "read_preset",
-    "read_yaml",
 ]
 
 Split = Literal["complete", "instruct"]
@@ -165,16 +151,12 @@ class RunConfig(SettingsModel):
         return {**given, "samples": {**(rest if isinstance(rest, Mapping) else {}), "source": "model"}}
 
     @model_validator(mode="after")
-    def _starter_answers_need_starter_tasks(self) -> Self:
+    def _samples_fit_tasks_and_model(self) -> Self:
         if self.samples.source == "starter" and self.dataset.source != "starter":
             raise ValueError(
                 "samples.source 'starter' answers only dataset.source 'starter': "
                 "set samples.source to model, a sample file, oracle, stub or cheat"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _a_model_is_named(self) -> Self:
         if self.samples.source == "model" and not self.generation.model:
             raise ValueError("samples.source 'model' needs generation.model, such as openai:gpt-4o")
         return self

@@ -152,7 +152,7 @@ class ExecutionConfig(SettingsModel):
         return variants
 
     @model_validator(mode="after")
-    def _backends_can_be_used(self) -> Self:
+    def _backends_and_workers_can_be_used(self) -> Self:
         chosen = (self.backend, self.fallback)
         if self.fallback == self.backend:
             raise ValueError(f"fallback is {self.fallback}, which the backend is already: name another one or none")
@@ -160,10 +160,6 @@ class ExecutionConfig(SettingsModel):
             raise ValueError("backends http and gradio need service.url, such as http://127.0.0.1:8017")
         if {"http", "gradio"} <= set(chosen):
             raise ValueError("http and gradio are one service's two doors: name one of them and another fallback")
-        return self
-
-    @model_validator(mode="after")
-    def _workers_come_from_one_place(self) -> Self:
         if self.scheduler_address and self.cluster.type:
             raise ValueError("names both scheduler_address and cluster.type: workers come from one of them")
         return self

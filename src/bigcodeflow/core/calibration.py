@@ -1,7 +1,6 @@
-"""Calibration: what a solution is preceded by, so that answers that leave the prompt's setup out still run.
+"""Calibration: the task's setup in front of a solution, so that answers that leave it out still run.
 
-The original puts the prompt's imports, constants and a stub of the entry point in front of every solution. Solutions
-are stored without it; this is the one place that makes the text that is executed.
+Solutions are stored without it; this is the one place that makes the text that is executed.
 """
 
 import re

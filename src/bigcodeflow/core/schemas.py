@@ -1,8 +1,4 @@
-"""The tables that the stages hand to one another, one readable literal each.
-
-Every schema states its grain first; every column its meaning and its unit. A stage reads and writes these
-and nothing else, so that any two stages can be run on different machines or different days.
-"""
+"""The tables that the stages hand to one another: each with its grain, each column with its meaning and unit."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial

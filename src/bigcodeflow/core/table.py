@@ -1,4 +1,4 @@
-"""A table of results, declared once and rendered for the terminal, as Markdown, and as records for the Prefect UI.
+"""A table of results, declared once and rendered for the terminal and as Markdown.
 
 Cells may hold what a model wrote: each renderer makes them harmless for its place (``core.display_text``), so that
 callers pass texts as they are. A rich console prints a table as it is: ``console.print(table)``.
@@ -90,20 +90,14 @@ class Table:
         for row in self.rows:
             yield [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
 
-    def to_records(self) -> list[dict[str, str]]:
-        """One mapping of heading to text a row, as Prefect's table artifacts take them."""
-        headings = [column.heading for column in self.columns]
-        return [dict(zip(headings, row, strict=True)) for row in self.texts()]
-
     def to_markdown(self, *, level: int = 3) -> str:
         """Title, as a heading of a level, notes and table; without rows an empty text."""
         if not self.rows:
             return ""
-        lines = [
-            _markdown_line(markdown_text(column.heading) for column in self.columns),
-            _markdown_line(_RULES[column.align] for column in self.columns),
-            *(_markdown_line(map(markdown_text, row)) for row in self.texts()),
-        ]
+        headings = (markdown_text(column.heading) for column in self.columns)
+        rules = (_RULES[column.align] for column in self.columns)
+        rows = (map(markdown_text, row) for row in self.texts())
+        lines = [f"| {' | '.join(cells)} |" for cells in (headings, rules, *rows)]
         parts = [f"{'#' * level} {markdown_text(self.title)}"] if self.title else []
         return "\n\n".join([*parts, *(f"> {markdown_text(note)}" for note in self.notes), "\n".join(lines)])
 
@@ -115,12 +109,9 @@ class Table:
 
         table = RichTable(show_header=any(column.heading for column in self.columns))
         for column in self.columns:
+            heading, wraps = Text(visible(column.heading)), column.wrap != "never"
             table.add_column(
-                Text(visible(column.heading)),
-                justify=column.align,
-                overflow="fold",
-                no_wrap=column.wrap == "never",
-                min_width=column.min_width,
+                heading, justify=column.align, overflow="fold", no_wrap=not wraps, min_width=column.min_width
             )
         for row, texts in zip(self.rows, self.texts(), strict=True):
             styles = (_STYLES[cell.tone] if isinstance(cell, Cell) else "" for cell in row)
@@ -150,10 +141,6 @@ def cell_text(value: Any) -> str:
             return ", ".join(map(cell_text, value))
         case _:
             return str(value)
-
-
-def _markdown_line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 class _Elided:

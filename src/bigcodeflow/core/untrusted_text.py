@@ -1,9 +1,7 @@
 """Texts that somebody else wrote, such as a model's answer: read so that none of them can end a run.
 
-Whatever is read from such a text outside the sandbox goes through here: Python's parser, which some texts keep busy for
-minutes and which is not safe to use from two threads; storing, which some characters cannot be; and the boundary within
-which the reading of one text may fail. Large texts are read in a process of its own, which ends where it takes too much
-time or memory: the parser takes a kilobyte of memory for a character of some texts, and no thread can stop it.
+Python's parser is kept busy for minutes by some texts, takes a kilobyte of memory for a character of others, is not
+safe to use from two threads, and no thread can stop it. So large texts are read in a process of its own, within limits.
 """
 
 import ast
@@ -132,13 +130,10 @@ def parser() -> Iterator[None]:
         yield
 
 
-def fails_alone(
-    otherwise: Callable[..., _Result],
-) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
     """Decorate a function that reads one text: where it fails, the text gets what ``otherwise`` gives for it.
 
-    The one boundary of its kind. Refusals that are known are handled where they occur; this is for those that nobody
-    thought of, which would take every other sample of a run with them.
+    Known refusals are handled where they occur; an unknown one would else end the run for every other sample.
     """
 
     def within(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -160,9 +155,7 @@ def fails_alone(
 def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
     """What a function of a module gives, found by another process; programs of any permitted size are parsed there.
 
-    Raises:
-        TooLargeError: it took more than CPU_SECONDS or MEMORY_MIB.
-        subprocess.CalledProcessError: it failed otherwise, which it said on standard error.
+    Raises TooLargeError where it took more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError where it failed.
     """
     given = pickle.dumps((function, args, kwargs))
     # Without -P a module of the current folder would be imported for one of the standard library.

@@ -120,7 +120,6 @@ class EnvironmentCheck:
     """One check of one environment over one dataset; everything but repetitions is cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
-        """Execute the ground truths, as far as the store does not hold their verdicts."""
         self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
         self._run = self._resolver(config)
         found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")

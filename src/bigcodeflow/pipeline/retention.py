@@ -1,14 +1,13 @@
 """What may go from a store: artifacts that no recorded run needs, unfinished work that is left alone, old records.
 
-Age is the time since last use: publishing and finding an artifact both count as use, so that a run in progress, which
-has no record yet, keeps what it reads. Records go before the artifacts that they name: whatever kills a removal, no
-record is left that names what is gone.
+Publishing and finding an artifact both count as use, so that a run in progress, which has no record yet, keeps what it
+reads. Records go first: a removal that is killed leaves no record that names what is gone.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field, ValidationError
 
@@ -21,9 +20,9 @@ from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store
 
+#: In the order in which they go: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
-#: A record goes before the artifacts that it names.
-_ORDER: tuple[Kind, ...] = ("run record", "artifact", "unfinished work", "debris", "answers")
+_ORDER: tuple[Kind, ...] = get_args(Kind)
 _FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine")
 _ANSWERS = "answers"
 #: Held by a run of this machine that asks for answers.
@@ -120,12 +119,10 @@ def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
 
 def totals(found: Iterable[Removable]) -> str:
     """How many of each kind, and their size together."""
-    things = list(found)
-    if not things:
-        return "nothing"
-    counts = Counter(one.kind for one in things)
+    found = list(found)
+    counts = Counter(one.kind for one in found)
     parts = [f"{counts[kind]:,} x {kind}" for kind in _ORDER if counts[kind]]
-    return ", ".join([*parts, size_text(sum(one.size_bytes for one in things))])
+    return ", ".join([*parts, size_text(sum(one.size_bytes for one in found))]) if found else "nothing"
 
 
 def size_text(size_bytes: int) -> str:
