@@ -49,9 +49,9 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     page = result_page(title, metrics, unjudgeable, outputs, failures=failures, report=report)
     create_markdown_artifact(page, key="result", description=f"Result of {title}")
     for row in score_rows(metrics):
-        texts = [row["variant"], row["sanitizer"], row["score"], row["value"]]
-        texts += [f"95 % interval {row['95 % interval']}"] if row["95 % interval"] else []
-        get_run_logger().info("%s: %s", title, ", ".join(texts))
+        interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
+        texts = (row["variant"], row["sanitizer"], row["score"], row["value"], interval_text)
+        get_run_logger().info("%s: %s", title, ", ".join(filter(None, texts)))
     if report:
         get_run_logger().info("%s: report %s", title, report)
 

@@ -22,8 +22,6 @@ T = TypeVar("T")
 Refs = Mapping[str, ArtifactRef]
 """Artifacts of the stages before one, by stage."""
 
-_RETRY_DELAY_SECONDS = 5.0
-
 
 class TaskOptions(TypedDict):
     """Settings of every task, to be spread into ``@task``."""
@@ -46,7 +44,7 @@ TASK_OPTIONS = TaskOptions(
     cache_policy=NO_CACHE,
     persist_result=False,
     retries=1,
-    retry_delay_seconds=_RETRY_DELAY_SECONDS,
+    retry_delay_seconds=5.0,
     retry_condition_fn=worth_another_try,
 )
 

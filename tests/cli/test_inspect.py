@@ -22,17 +22,10 @@ STARTER = ("--dataset", "starter", "--ids", "0-1")
 def results(tmp_path: Path) -> Path:
     """A file that calls both ground truths failures: of the first that is wrong, the second fails for its own reason."""
     solutions = [TASKS[0]["complete_prompt"] + TASKS[0]["canonical_solution"], "def task_func(*args):\n    return None"]
-    entries = {
-        task["task_id"]: [
-            {
-                "task_id": task["task_id"],
-                "solution": calibrate(task["code_prompt"], solution),
-                "status": "fail",
-                "details": {"ALL": "\x1b[31m[bold]oops"},
-            }
-        ]
-        for task, solution in zip(TASKS, solutions, strict=True)
-    }
+    entries = {}
+    for task, solution in zip(TASKS, solutions, strict=True):
+        entry = {"task_id": task["task_id"], "solution": calibrate(task["code_prompt"], solution), "status": "fail"}
+        entries[task["task_id"]] = [entry | {"details": {"ALL": "\x1b[31m[bold]oops"}}]
     path = tmp_path / FILE
     path.write_text(json.dumps({"date": "2025-05-07 20:56", "eval": entries}))
     return path
@@ -80,19 +73,7 @@ def test_a_run_of_here_is_inspected_and_rerun(
     bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
     """A stub's failure is found by its text, and executing it again gives the same verdict in the same environment."""
-    bigcodeflow(
-        "evaluate",
-        "--samples",
-        "stub",
-        "--dataset",
-        "starter",
-        "--environment",
-        "starter",
-        "--ids",
-        "0",
-        "--workers",
-        "1",
-    )
+    bigcodeflow("evaluate", "--samples", "stub", *STARTER[:2], "--environment", "starter", "--ids", "0")
     [row] = json.loads(bigcodeflow("inspect", "latest", "--text", "task_func", "--format", "json").stdout)
     assert row["status"] == "fail"
     markdown = bigcodeflow("inspect", "latest", "0", "--format", "markdown").stdout

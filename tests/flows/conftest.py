@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.settings import (
-    PREFECT_HOME,
-    PREFECT_SERVER_ANALYTICS_ENABLED,
-    temporary_settings,
-)
+from prefect.settings import PREFECT_HOME, PREFECT_SERVER_ANALYTICS_ENABLED, temporary_settings
 from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.environments import InstalledEnvironment

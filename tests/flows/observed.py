@@ -56,8 +56,12 @@ class ObservedRun:
     def store(self) -> Store:
         return open_store(self.config.store)
 
-    def task_states(self, expected: TaskStates) -> TaskStates:
-        """State names of the run's task runs by stage, waited for, since the server learns of them by and by."""
+    def assert_states(self, *states: str, **others: Sequence[str]) -> None:
+        """Each stage's task had these states, some other ones, and those with none never ran.
+
+        They are waited for, since the server learns of them by and by.
+        """
+        expected = {stage: names for stage in TASKS if (names := list(others.get(stage, states)))}
         seen: TaskStates = {}
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -65,7 +69,7 @@ class ObservedRun:
             if seen == expected == before:
                 break
             time.sleep(0.3)
-        return seen
+        assert seen == expected
 
     def _task_states(self) -> TaskStates:
         states: TaskStates = {}
@@ -102,12 +106,6 @@ def settings_in(folder: Path, *overrides: str) -> RunConfig:
     places = (f"store={folder / 'store'}", f"out={folder / 'out'}")
     work = ("dataset.ids=0-2", "samples.source=oracle", "sanitizing.mode=none", "execution.workers=1")
     return load_config(None, (*places, *work, *overrides))
-
-
-def all_stages(*states: str, **others: Sequence[str]) -> TaskStates:
-    """What is expected of every stage's task, with what is different for some; an empty sequence: it never ran."""
-    expected = {stage: list(others.get(stage, states)) for stage in TASKS}
-    return {stage: names for stage, names in expected.items() if names}
 
 
 def run_id(state: State[Any]) -> UUID:

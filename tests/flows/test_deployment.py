@@ -34,7 +34,10 @@ def test_everything_that_the_product_offers_is_deployed() -> None:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_deployment_imports_the_installed_flow(deployments: Deployments, name: str) -> None:
-    """The flow is found by module name, nothing is fetched, and relative paths start where it was deployed."""
+    """The flow is found by module name, nothing is fetched, and relative paths start where it was deployed.
+
+    Runs that take all cores wait in a queue of their own; the leaderboard and retention never wait for them.
+    """
     deployment = deployments[name]
     assert deployment.entrypoint == ENTRIES[name]["entrypoint"]
     assert not deployment.pull_steps
@@ -43,13 +46,8 @@ def test_a_deployment_imports_the_installed_flow(deployments: Deployments, name:
     assert deployment.job_variables == {"working_dir": str(ROOT)}
     assert "bigcodeflow" in deployment.tags
     assert deployment.description
-
-
-@pytest.mark.parametrize("name", ENTRIES)
-def test_what_executes_samples_waits_in_a_queue_of_its_own(deployments: Deployments, name: str) -> None:
-    """Runs that take all cores are limited together; the leaderboard and the tidying never wait for them."""
-    queue = deployments[name].work_queue_name
-    assert (queue == "execution") == ("execution" in deployments[name].tags)
+    queue = deployment.work_queue_name
+    assert (queue == "execution") == ("execution" in deployment.tags)
     assert (queue == "default") == (name in {"leaderboard", "retention"})
 
 

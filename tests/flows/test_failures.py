@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from prefect import flow, task
 from prefect.client.schemas.objects import FlowRun, State
+from prefect.states import Failed
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, ExecutionError, SamplesError
@@ -19,7 +20,7 @@ from bigcodeflow.store import ArtifactRef
 from flows.benchmark import benchmark
 from flows.hooks import how_to_continue
 from tasks.stages import TASK_OPTIONS, perform_stage, worth_another_try
-from tests.flows.observed import RunFlow, Settings, all_stages, prefect, settings_in
+from tests.flows.observed import RunFlow, Settings, prefect, settings_in
 
 pytestmark = pytest.mark.flow
 
@@ -41,8 +42,7 @@ def test_broken_sample_file_fails_with_one_message(run_flow: RunFlow, tmp_path: 
     run = run_flow(settings_in(tmp_path, f"samples.source={broken}"))
     assert run.state.is_failed()
     assert run.state.message.startswith(f"{broken}, line 1: is not JSON")
-    expected = all_stages(dataset=["Completed"], generation=["Failed"])
-    assert run.task_states(expected) == expected
+    run.assert_states(dataset=["Completed"], generation=["Failed"])
     with pytest.raises(SamplesError, match="line 1"):
         run.state.result()
 
@@ -55,9 +55,7 @@ def test_mended_run_goes_on_where_it_failed(settings: Settings, run_flow: RunFlo
     assert run_flow(config).state.is_failed()
     write_samples(file)
     run = run_flow(config)
-    rest = ["Completed"]
-    expected = all_stages(*rest, dataset=["Cached"], ground_truth=["Cached"])
-    assert run.task_states(expected) == expected
+    run.assert_states("Completed", dataset=["Cached"], ground_truth=["Cached"])
     assert run.artifacts.execution.statistics["executed"] == 0, "equal programs were judged in the first run"
 
 
@@ -71,8 +69,7 @@ def test_logged_command_continues_the_failed_run(settings: Settings, run_flow: R
     assert command[0] == "prefect"
     prefect(*command[1:])
     assert run.client.read_flow_run(run.id).state.is_completed()
-    expected = all_stages("Completed", dataset=["Cached"], ground_truth=["Cached"])
-    assert run.task_states(expected) == expected
+    run.assert_states("Completed", dataset=["Cached"], ground_truth=["Cached"])
 
 
 def test_absent_sample_file_is_told_once(run_flow: RunFlow, tmp_path: Path) -> None:
@@ -115,24 +112,19 @@ def test_only_infrastructure_is_tried_again(error: BigCodeFlowError, attempts: i
 
 def test_retry_condition_reads_the_exception() -> None:
     """The condition judges the exception behind a failed state, not its text."""
-    from prefect.states import Failed
-
     assert worth_another_try(None, None, Failed(data=ExecutionError("x")))
     assert not worth_another_try(None, None, Failed(data=SamplesError("ExecutionError")))
 
 
-def test_way_on_names_the_flow_only_where_prefect_needs_it() -> None:
-    """A deployed run is retried by its id; one without deployment is told where its flow is."""
-    alone = FlowRun(flow_id=uuid4())
-    deployed = FlowRun(flow_id=uuid4(), deployment_id=uuid4())
-    assert f"`prefect flow-run retry {alone.id} --entrypoint flows.benchmark.benchmark`" in how_to_continue(
-        benchmark, alone
-    )
-    assert f"`prefect flow-run retry {deployed.id}`" in how_to_continue(benchmark, deployed)
-
-
-def test_part_of_a_sweep_is_continued_by_its_sweep() -> None:
-    """A run inside another is not retried alone: the outer run would not learn of it."""
-    member = FlowRun(flow_id=uuid4(), parent_task_run_id=uuid4())
-    assert "part of" in how_to_continue(benchmark, member)
-    assert str(member.id) not in how_to_continue(benchmark, member)
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ({}, "`prefect flow-run retry {id} --entrypoint flows.benchmark.benchmark`"),
+        ({"deployment_id": uuid4()}, "`prefect flow-run retry {id}`"),
+        ({"parent_task_run_id": uuid4()}, "retry the run that it is part of"),  # which would not learn of its retry
+    ],
+)
+def test_remedy_names_the_flow_only_where_prefect_needs_it(place: dict, text: str) -> None:
+    """A deployed run is retried by its id, one without deployment with its flow, and a part of a sweep by its sweep."""
+    run = FlowRun(flow_id=uuid4(), **place)
+    assert text.format(id=run.id) in how_to_continue(benchmark, run)

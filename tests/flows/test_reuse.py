@@ -9,7 +9,7 @@ import pytest
 from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
-from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, all_stages, settings_in
+from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, settings_in
 
 pytestmark = pytest.mark.flow
 
@@ -26,13 +26,8 @@ def folder_of(run: ObservedRun, settings: Settings, stage: str) -> Path:
 
 
 def test_first_run_computes_every_stage(finished_run: ObservedRun) -> None:
-    """The first run on an empty store performs each stage once."""
-    expected = all_stages("Completed")
-    assert finished_run.task_states(expected) == expected
-
-
-def test_first_run_judges_the_tasks(finished_run: ObservedRun) -> None:
-    """Every sample of the finished run has a verdict, and the tasks' own solutions pass."""
+    """The first run on an empty store performs each stage once; the tasks' own solutions pass."""
+    finished_run.assert_states("Completed")
     statuses = finished_run.store.read(finished_run.artifacts.execution, ["status"])["status"].to_pylist()
     assert statuses == ["pass"] * 3
 
@@ -42,8 +37,7 @@ def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settin
     config = settings()
     before = parts(Path(config.store))
     run = run_flow(config)
-    expected = all_stages("Cached")
-    assert run.task_states(expected) == expected
+    run.assert_states("Cached")
     assert parts(Path(config.store)) == before
     assert run.artifacts == finished_run.artifacts
 
@@ -55,8 +49,7 @@ def test_deleted_artifact_is_made_again(
     """An artifact that is gone makes exactly its own stage run again, under the same key."""
     shutil.rmtree(folder_of(finished_run, settings, stage))
     run = run_flow(settings())
-    expected = all_stages("Cached", **{stage: ["Completed"]})
-    assert run.task_states(expected) == expected
+    run.assert_states("Cached", **{stage: ["Completed"]})
     assert [ref.key for ref in run.artifacts] == [ref.key for ref in finished_run.artifacts]
 
 
@@ -70,8 +63,7 @@ def test_damaged_artifact_is_made_again(
     content[len(content) // 2] ^= 0xFF
     part.write_bytes(content)
     run = run_flow(settings())
-    expected = all_stages("Cached", **{stage: ["Completed"]})
-    assert run.task_states(expected) == expected
+    run.assert_states("Cached", **{stage: ["Completed"]})
     ref = getattr(run.artifacts, stage)
     assert run.store.find(ref.stage, ref.key) == ref
 
@@ -85,43 +77,33 @@ def test_verdicts_with_infrastructure_errors_are_no_result(
     content["artifact"]["statistics"]["infra_errors"] = 1
     manifest.write_text(json.dumps(content))
     run = run_flow(settings())
-    expected = all_stages("Cached", execution=["Completed"])
-    assert run.task_states(expected) == expected
+    run.assert_states("Cached", execution=["Completed"])
     assert run.artifacts.execution.statistics["infra_errors"] == 0
 
 
-def test_another_k_aggregates_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """A change of k leaves everything but the aggregation as it is."""
+def test_a_setting_concerns_its_stages_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
+    """A change of k costs the aggregation; workers, slots, name and output folder are no part of any identity."""
     run = run_flow(settings("aggregation.k=[1]"))
-    expected = all_stages("Cached", aggregation=["Completed"])
-    assert run.task_states(expected) == expected
+    run.assert_states("Cached", aggregation=["Completed"])
     assert run.artifacts.aggregation.key != finished_run.artifacts.aggregation.key
-
-
-def test_settings_that_only_change_speed_or_names_reuse_everything(settings: Settings, run_flow: RunFlow) -> None:
-    """Workers, slots, the run's name and its output folder are no part of any identity."""
-    run = run_flow(settings("execution.workers=2", "execution.slots_per_worker=3", "name=other"))
-    expected = all_stages("Cached")
-    assert run.task_states(expected) == expected
+    elsewhere = ("name=other", f"out={settings().out}-other")
+    run_flow(settings("execution.workers=2", "execution.slots_per_worker=3", *elsewhere)).assert_states("Cached")
 
 
 def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
     """What one store holds is not taken for the content of another."""
     elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
     run = run_flow(elsewhere)
-    expected = all_stages("Completed")
-    assert run.task_states(expected) == expected
+    run.assert_states("Completed")
     assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts)
 
 
-def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, tmp_path: Path) -> None:
-    """The stages performed in one process, on an empty store, give artifacts of the same keys and sizes."""
-    artifacts = perform_all(settings_in(tmp_path), RecordingListener())
+def test_run_without_prefect_has_the_same_artifacts(
+    finished_run: ObservedRun, settings: Settings, tmp_path: Path
+) -> None:
+    """In one process: on an empty store with the same keys and sizes, on the flow's store the flow's own."""
+    artifacts = perform_all(settings_in(tmp_path / "empty"), RecordingListener())
     assert [(ref.key, ref.rows) for ref in artifacts] == [(ref.key, ref.rows) for ref in finished_run.artifacts]
-
-
-def test_run_without_prefect_reuses_the_flow_s_artifacts(finished_run: ObservedRun, settings: Settings) -> None:
-    """A run without Prefect on the flow's store takes every artifact from it."""
     listener = RecordingListener()
     artifacts = perform_all(settings(), listener)
     assert (listener.computed, len(listener.reused)) == ([], len(TASKS))

@@ -50,21 +50,16 @@ def test_finished_run_shows_progress_of_each_stage_and_its_result(finished_run: 
 
 
 @pytest.mark.flow
-def test_result_states_score_with_interval_and_ground_truths(finished_run: ObservedRun) -> None:
-    """The table holds the score beside its interval, the page also the ground truths and the files."""
+def test_result_states_score_ground_truths_and_files(finished_run: ObservedRun) -> None:
+    """The table holds the score beside its interval; the page also the ground truths, files and report, which is there."""
     shown = finished_run.shown()
     [row] = json.loads(shown["scores"])
     assert (row["score"], row["value"], row["tasks"]) == ("pass@1", "100.0 %", "3")
     assert row["95 % interval"].endswith("to 100.0")
     assert "3 of 3 pass (100.0 %)" in shown["result"]
     assert str(Path(finished_run.config.out) / "oracle--bigcodebench-complete_pass_at_k.json") in shown["result"]
-
-
-@pytest.mark.flow
-def test_result_leads_to_the_report(finished_run: ObservedRun) -> None:
-    """The page and the log name the HTML report, which is there and holds the run's samples."""
     report = Path(finished_run.config.out) / "report.html"
-    assert f"`{report}`" in finished_run.shown()["result"]
+    assert f"`{report}`" in shown["result"]
     assert f"oracle · full · complete: report {report}" in finished_run.log("report")
     assert "Starter/0" in report.read_text()
 
@@ -97,74 +92,47 @@ def test_runs_and_tasks_have_names_that_tell_them_apart(finished_run: ObservedRu
 
 @pytest.mark.flow
 def test_progress_is_updated_at_most_once_a_second(prefect_client: SyncPrefectClient) -> None:
-    """Reports within a second of the last one are not sent; the next one after it is, and the end always."""
+    """Reports within a second of the last one are not sent; the next one after it is, and the end always.
+
+    A stage without any unit of work ends as finished.
+    """
     clock = [0.0]
     seen: list[float] = []
 
-    def now() -> float:
-        return clock[0]
-
-    def look() -> None:
-        chosen = ArtifactFilter(key=ArtifactFilterKey(any_=["slow-stage-progress"]))
-        [artifact] = prefect_client.read_artifacts(artifact_filter=chosen)
-        seen.append(artifact.data)
+    def look(key: str) -> None:
+        chosen = ArtifactFilter(key=ArtifactFilterKey(any_=[key]))
+        seen.extend(artifact.data for artifact in prefect_client.read_artifacts(artifact_filter=chosen))
 
     @flow
     def watched() -> None:
-        listener = RunListener(seconds_now=now)
+        listener = RunListener(seconds_now=lambda: clock[0])
         progress = listener.begin("slow stage")
         for clock[0], finished in ((0.5, 10), (1.1, 20), (1.9, 30), (2.2, 40)):
             progress(finished, 80)
-            look()
+            look("slow-stage-progress")
         listener.end("slow stage", ArtifactRef(stage="s", key="k", rows=80, sha256=""), reused=False)
-        look()
-
-    watched()
-    assert seen == [0.0, 25.0, 25.0, 50.0, 100.0]
-
-
-@pytest.mark.flow
-def test_progress_of_nothing_is_no_division(prefect_client: SyncPrefectClient) -> None:
-    """A stage without any unit of work ends as finished."""
-
-    @flow
-    def watched() -> None:
-        listener = RunListener(seconds_now=lambda: 0.0)
+        look("slow-stage-progress")
         listener.begin("empty stage")(0, 0)
         listener.end("empty stage", ArtifactRef(stage="s", key="k", rows=0, sha256=""), reused=False)
+        look("empty-stage-progress")
 
     watched()
-    chosen = ArtifactFilter(key=ArtifactFilterKey(any_=["empty-stage-progress"]))
-    assert [artifact.data for artifact in prefect_client.read_artifacts(artifact_filter=chosen)] == [100.0]
+    assert seen == [0.0, 25.0, 25.0, 50.0, 100.0, 100.0]
 
 
 def test_score_rows_hold_one_row_a_variant_and_k() -> None:
-    """Scores over all tasks make rows, slices and other metrics do not."""
-    rows = score_rows(
-        table(
-            SCORE,
-            SCORE | {"variant": "raw", "value": 0.5},
-            metric("pass@k", 0.1, k=1) | {"slice_kind": "domain", "slice": "Network"},
-            metric("sample_count", 10.0),
-        )
-    )
-    assert [(row["variant"], row["score"], row["value"]) for row in rows] == [
-        ("calibrated", "pass@1", "60.0 %"),
-        ("raw", "pass@1", "50.0 %"),
+    """Scores over all tasks make rows, slices and other metrics do not.
+
+    The score over tasks whose ground truth passes has its own number of tasks; one without judged samples no interval.
+    """
+    raw, judgeable = metric("pass@k", math.nan, k=1, variant="raw"), metric("pass@k_judgeable", 0.75, k=1, n_tasks=8)
+    sliced = metric("pass@k", 0.1, k=1, slice_kind="domain", slice="Network")
+    rows = score_rows(table(SCORE, raw, judgeable, sliced, metric("sample_count", 10.0)))
+    columns = ("variant", "score", "value", "95 % interval", "judgeable tasks only")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("calibrated", "pass@1", "60.0 %", "31.3 to 83.2", "75.0 % of 8"),
+        ("raw", "pass@1", "none judged", "", ""),
     ]
-    assert rows[0]["95 % interval"] == "31.3 to 83.2"
-
-
-def test_score_of_judgeable_tasks_stands_beside_the_score() -> None:
-    """The score over tasks whose ground truth passes is shown with its own number of tasks."""
-    [row] = score_rows(table(SCORE, metric("pass@k_judgeable", 0.75, k=1, n_tasks=8)))
-    assert row["judgeable tasks only"] == "75.0 % of 8"
-
-
-def test_unjudged_score_is_no_number() -> None:
-    """A score without any judged sample says so, and has no interval."""
-    [row] = score_rows(table(metric("pass@k", math.nan, k=1)))
-    assert (row["value"], row["95 % interval"]) == ("none judged", "")
 
 
 @pytest.mark.parametrize(
@@ -187,11 +155,6 @@ def test_page_has_a_section_for_what_there_is(row: dict[str, Any], there: list[s
     page = result_page("m", table(SCORE, row), [], OUTPUTS)
     assert [text for text in there if text not in page] == []
     assert absent not in page
-
-
-def test_page_without_a_score_says_why() -> None:
-    """Where every k is larger than the number of samples, the page says so instead of an empty table."""
-    assert "No pass@k" in result_page("m", table(metric("sample_count", 10.0)), [], OUTPUTS)
 
 
 def test_page_names_tasks_whose_ground_truth_fails() -> None:
@@ -233,7 +196,8 @@ def test_libraries_are_ordered_by_the_tasks_that_they_cost() -> None:
 
 
 def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
-    """Failures and report are on the page where there are any."""
+    """Failures and report are on the page where there are any; without a score it says why."""
+    assert "No pass@k" in result_page("m", table(metric("sample_count", 10.0)), [], OUTPUTS)
     failures = [{"status": "fail", "samples": "2"}]
     page = result_page("m", table(SCORE), [], OUTPUTS, failures=failures, report=Path("/out/report.html"))
     assert "## Why samples did not pass\n\n| status | samples |" in page

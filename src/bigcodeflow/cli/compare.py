@@ -133,10 +133,7 @@ def plan(
     tasks: Annotated[
         int | None,
         typer.Option(
-            min=2,
-            max=_MOST_TASKS,
-            help="Number of tasks.",
-            show_default="those of the full and the hard benchmark",
+            min=2, max=_MOST_TASKS, help="Number of tasks.", show_default="those of the full and the hard benchmark"
         ),
     ] = None,
     samples: Annotated[str, typer.Option(help="Samples a task to show.")] = "1,2,5,10,20,50,100",

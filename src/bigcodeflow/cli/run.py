@@ -43,7 +43,8 @@ _PREFECT_SETTINGS = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
 #: Columns of long texts, and how narrow a terminal may make them.
-_WRAPPED = {"to do": 20, "done": 12, "why": 8}
+_WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column("why", min_width=8))
+_COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
 
 
 @settings_options(*(option._replace(shown="the preset's") for option in (*options.MODEL, *options.BACKEND)))
@@ -166,13 +167,10 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts) -> None:
     # The catalog of a store at a URL lies in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     server = Path(sys.executable).with_name("prefect")
-    for line in (
-        f"results    {config.out}",
-        f"artifacts  {config.store}",
-        f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)",
-        f"Prefect UI {server} server start, then open http://127.0.0.1:4200",
-    ):
-        notice(line)
+    notice(f"results    {config.out}")
+    notice(f"artifacts  {config.store}")
+    notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
+    notice(f"Prefect UI {server} server start, then open http://127.0.0.1:4200")
 
 
 def _report_starts(config: RunConfig) -> None:
@@ -253,10 +251,5 @@ def _perform_sweep(
 
 
 def _sweep_table(rows: Sequence[Mapping[str, str]], title: str) -> Table:
-    columns = [Column("run", wrap="elide", min_width=16)]
-    columns += [
-        Column(name, wrap="fold" if name in _WRAPPED else "never", min_width=_WRAPPED.get(name))
-        for name in (rows[0] if rows else ())
-        if name != "run"
-    ]
+    columns = [_COLUMNS.get(name) or Column(name, wrap="never") for name in (rows[0] if rows else ())]
     return Table.of_records(rows, title=title, columns=columns)

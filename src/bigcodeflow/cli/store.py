@@ -74,13 +74,7 @@ def report(
         notice(f"no browser could be started: open {written.path} in one")
 
 
-@settings_options(
-    "store",
-    "older_than_days",
-    "keep_runs_per_name",
-    "answers",
-    model=RetentionConfig,
-)
+@settings_options("store", "older_than_days", "keep_runs_per_name", "answers", model=RetentionConfig)
 def clean(
     given: dict[str, Any],
     delete: Annotated[bool, typer.Option("--delete", help="Really remove it. Else it is only listed.")] = False,

@@ -193,9 +193,7 @@ def _setting(section: object, name: str) -> object:
 
 
 def load_config(
-    preset: str | Path | None = None,
-    overrides: tuple[str, ...] = (),
-    options: Mapping[str, Any] = MappingProxyType({}),
+    preset: str | Path | None = None, overrides: tuple[str, ...] = (), options: Mapping[str, Any] = MappingProxyType({})
 ) -> RunConfig:
     """Read a preset and apply settings by path, then overrides such as 'execution.workers=4', in order.
 

@@ -60,8 +60,7 @@ def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> st
 def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
     """The run with the folder that its results go to: the one it names, or one of its own (see :func:`own_folder`).
 
-    Raises:
-        ConfigError: the folder that it names holds the results of another run.
+    A named folder that holds the results of another run raises ConfigError.
     """
     if config.out:
         if problem := _other_results(config):
@@ -199,13 +198,9 @@ def _write_beside(target: Path, content: bytes) -> Path:
 def write_outputs(
     config: RunConfig, artifacts: RunArtifacts, store: Store, *, started_at: datetime, evaluated_at: datetime
 ) -> Outputs:
-    """Write the original's result files, verdicts.parquet, metrics.parquet and the run's record into ``config.out``.
+    """Write the original's result files, verdicts.parquet, metrics.parquet and the run's record into its folder.
 
-    Where that is empty, they go to a folder of their own. The run is recorded in the store and the catalog is built
-    anew, so that it shows up there.
-
-    Raises:
-        ConfigError: the folder holds the results of another run.
+    See :func:`in_own_folder`. The run is recorded in the store and the catalog is built anew.
     """
     config = in_own_folder(config, started_at)
     folder = Path(config.out).expanduser()

@@ -58,14 +58,14 @@ def rerun_sample(
             "run the whole run again"
         ) from None
     there = execution_environment(config)
-    place = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
-    recorded = _rows(run, "execution", place | {"variant": variant})
+    sample = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
+    recorded = _rows(run, "execution", sample | {"variant": variant})
     truths = VERDICTS.empty_table()
     if not run.imported:  # an imported run holds no time or memory of it
         with suppress(ArtifactError):
             truths = _rows(run, "ground_truth", {"task_id": task_id})
     [planned] = evaluation.plan_solutions(
-        _rows(run, "sanitizing", place),
+        _rows(run, "sanitizing", sample),
         _rows(run, "dataset", {"task_id": task_id}),
         truths,
         config=config,
@@ -81,8 +81,8 @@ def rerun_sample(
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that are null, which an imported run knows nothing of."""
-    found = {name: _known(value) if isinstance(value, Mapping) else value for name, value in settings.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in settings.items() if value is not None}
+    return {name: _known(value) if isinstance(value, Mapping) else value for name, value in known.items()}
 
 
 def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Table:

@@ -51,16 +51,10 @@ class RescoreConfig(SettingsModel):
 
 
 def rescored(config: RescoreConfig) -> RunConfig:
-    """The run that judges the samples again.
-
-    Raises:
-        ConfigError: unknown settings, or samples of a recorded run that could only be had by asking the model again.
-        ArtifactError: no recorded run has that name.
-    """
+    """The run that judges the samples again; refused where a model would have to be asked for them again."""
     if not config.run:
         settings, origin = read_preset(config.preset)
-        changed = _changed(settings, config, config.name or str(settings.get("name", "run")))
-        judged = load_settings(changed, origin)
+        judged = load_settings(_changed(settings, config, str(settings.get("name", "run"))), origin)
         if judged.samples.source == "model":
             raise ConfigError(
                 "rescore: asks no model, and generation.model names one: leave it empty, or use `bigcodeflow run`"
@@ -72,7 +66,7 @@ def rescored(config: RescoreConfig) -> RunConfig:
             f"run {run.record}: was imported, so its settings are not known: judge the sample file that it was made of "
             "(--samples)"
         )
-    changed = _changed(run.config, config.model_copy(update={"samples": ""}), config.name or f"{run.run}-rescored")
+    changed = _changed(run.config, config.model_copy(update={"samples": ""}), f"{run.run}-rescored")
     again = load_settings(changed, f"run {run.record}")
     if again.samples.source != "model":
         return again
@@ -96,6 +90,5 @@ def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> d
         "execution.environment": config.environment,
     }
     given = {path: value for path, value in changes.items() if value}
-    for values in (given, config.values, {"name": name, "store": config.store, "out": config.out}):
-        settings = merged(settings, values, "rescore")
-    return dict(settings)
+    own = {"name": config.name or name, "store": config.store, "out": config.out}
+    return merged(merged(merged(settings, given, "rescore"), config.values, "rescore"), own, "rescore")

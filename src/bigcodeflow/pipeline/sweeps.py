@@ -125,6 +125,9 @@ def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> Swe
     return sweep.model_copy(update={"overrides": {**sweep.overrides, **(overrides or {})}})
 
 
+_Choice = tuple[SweepModel, SweepSetting | None, Split, Subset]
+
+
 class Member(NamedTuple):
     """One run of a sweep."""
 
@@ -148,10 +151,11 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
     found: list[Member] = []
     problems: dict[str, list[str]] = {}
     choices = tuple(itertools.product(sweep.models, sweep.settings or (None,), sweep.splits, sweep.subsets))
-    for model, setting, split, subset in choices:
+    for choice in choices:
+        model, setting, _, _ = choice
         who = f"model {model.label}" + (f", setting {setting.name}" if setting else "")
         try:
-            found += _members(sweep, preset, model, setting, split=split, subset=subset)
+            found += _members(sweep, preset, choice)
         except ConfigError as error:
             for line in str(error).splitlines():
                 problems.setdefault(line.removeprefix(f"{_ORIGIN}: "), []).append(who)
@@ -161,26 +165,17 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
         concerned = "" if len(whom) == len(choices) else ", " + " and ".join(dict.fromkeys(whom))
         lines.append(f"sweep {sweep.name}{concerned}: {problem}")
     counts = Counter(member.name.casefold() for member in found)  # each is a folder too
-    lines += [
-        f"sweep {sweep.name}: {counts[name.casefold()]} of its runs are called {name!r}: give its models and settings "
-        "different names"
-        for name in dict.fromkeys(member.name for member in found)
-        if counts[name.casefold()] > 1
-    ]
+    for name in dict.fromkeys(member.name for member in found):
+        if (count := counts[name.casefold()]) > 1:
+            remedy = "give its models and settings different names"
+            lines.append(f"sweep {sweep.name}: {count} of its runs are called {name!r}: {remedy}")
     if lines:
         raise ConfigError("\n".join(lines))
     return tuple(found)
 
 
-def _members(
-    sweep: SweepConfig,
-    preset: Mapping[str, Any],
-    model: SweepModel,
-    setting: SweepSetting | None,
-    *,
-    split: Split,
-    subset: Subset,
-) -> Iterator[Member]:
+def _members(sweep: SweepConfig, preset: Mapping[str, Any], choice: _Choice) -> Iterator[Member]:
+    model, setting, split, subset = choice
     settings: dict[str, Any] = dict(preset)
     for values in (sweep.common, model.values, setting.values if setting else {}, sweep.overrides):
         paths = [".".join(path) for path, _ in flattened(values)]

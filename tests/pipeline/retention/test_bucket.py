@@ -38,6 +38,11 @@ def whole_run(store: Store, name: str, started_at: datetime) -> None:
     store.write(f"runs/{started_at:%Y%m%dT%H%M%S.%f}-{name}.json", json.dumps(content).encode())
 
 
+def assert_one_run_is_whole(store: Store) -> None:
+    [run] = recorded_runs(store.location)
+    assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items())
+
+
 def settings(store: Store, **given: object) -> RetentionConfig:
     return RetentionConfig(store=store.location, **given)
 
@@ -60,8 +65,7 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     ]
     assert not store.folder("execution", "unused").exists()
     assert store.find("execution", "unused") is None
-    [run] = recorded_runs(store.location)
-    assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items() if stage in STAGE_FOLDERS)
+    assert_one_run_is_whole(store)
 
 
 def test_old_records_go_with_their_artifacts(store: Store) -> None:
@@ -70,8 +74,7 @@ def test_old_records_go_with_their_artifacts(store: Store) -> None:
     whole_run(store, "nightly", in_days(-1))
     went = gone(settings(store, keep_runs_per_name=1), in_days(31))
     assert [one.partition(":")[0] for one in went] == ["artifact"] * len(STAGE_FOLDERS) + ["run record"]
-    [run] = recorded_runs(store.location)
-    assert all(store.find(STAGE_FOLDERS[stage], key) for stage, key in run.keys.items() if stage in STAGE_FOLDERS)
+    assert_one_run_is_whole(store)
 
 
 def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None:

@@ -27,13 +27,7 @@ from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SCHEMAS = {
-    "dataset": TASKS,
-    "generation": SAMPLES,
-    "sanitizing": SOLUTIONS,
-    "execution": VERDICTS,
-    "aggregation": METRICS,
-}
+SCHEMAS = dict(zip(dict.fromkeys(STAGE_FOLDERS.values()), (TASKS, SAMPLES, SOLUTIONS, VERDICTS, METRICS), strict=True))
 
 
 def aged(path: Path, days: float) -> Path:
@@ -51,14 +45,8 @@ def artifact(store: Store, stage: str, key: str, days: float) -> Path:
 
 def record(store: Store, name: str, days: float, keys: dict[str, str], /, **config: object) -> Path:
     finished = NOW - timedelta(days=days)
-    content = {
-        "run": name,
-        "model": name,
-        "started_at": finished.isoformat(),
-        "finished_at": finished.isoformat(),
-        "config": config,
-        "artifacts": keys,
-    }
+    times = dict.fromkeys(("started_at", "finished_at"), finished.isoformat())
+    content = {"run": name, "model": name, **times, "config": config, "artifacts": keys}
     path = store.root / "runs" / f"{finished.strftime('%Y%m%dT%H%M%S.%f')}-{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
@@ -85,14 +73,10 @@ def store(tmp_path: Path) -> Store:
     return open_store(tmp_path / "store")
 
 
-def test_artifacts_of_recorded_runs_stay_however_old(store: Store) -> None:
-    """A run's scores and verdicts can be looked up as long as its record is there."""
+def test_artifacts_that_no_run_needs_go_when_they_are_old_enough(store: Store) -> None:
+    """Those of a recorded run stay however old; what was published a minute ago may be of a run without a record yet."""
     whole_run(store, "old", 400)
     assert removable(settings(store), NOW) == []
-
-
-def test_artifacts_that_no_run_needs_go_when_they_are_old_enough(store: Store) -> None:
-    """Age alone decides among those: what was published a minute ago may belong to a run that has no record yet."""
     artifact(store, "execution", "a" * 64, days=31)
     artifact(store, "execution", "b" * 64, days=29)
     artifact(store, "execution", "c" * 64, days=0)
@@ -139,30 +123,31 @@ def test_records_stay_unless_asked_for(store: Store) -> None:
 def test_young_records_stay_beyond_the_number(store: Store) -> None:
     """Somebody who ran the same thing many times today still wants to see all of it."""
     for days in (3, 2, 1):
-        whole_run(store, "model", days)
+        record(store, "model", days, {})
     assert removable(settings(store, keep_runs_per_name=1), NOW) == []
+
+
+def answered(store: Store, key: str) -> Path:
+    """Answers of a model that nobody has used for long."""
+    folder = store.root / "answers" / key
+    folder.mkdir(parents=True)
+    (folder / "replies-1.jsonl").write_text("{}\n")
+    return aged(folder, 90)
 
 
 def test_answers_stay_unless_asked_for(store: Store) -> None:
     """They were paid for: only those that no recorded run needs go, and only on request."""
     used = RunConfig.model_validate({"samples": {"source": "model"}, "generation": {"model": "openai:m"}})
     whole_run(store, "m", 100, **used.model_dump(mode="json"))
-    for name in (ledger_key(used.generation), "f" * 64):
-        folder = store.root / "answers" / name
-        folder.mkdir(parents=True)
-        (folder / "replies-1.jsonl").write_text("{}\n")
-        aged(folder, 90)
+    for key in (ledger_key(used.generation), "f" * 64):
+        answered(store, key)
     assert removable(settings(store), NOW) == []
     assert named(removable(settings(store, answers=True), NOW)) == [("answers", "f" * 64)]
 
 
 def test_answers_that_a_run_is_asking_for_stay(store: Store) -> None:
     """A run holds the folder's lock while it asks; its answers are not taken away under it."""
-    folder = store.root / "answers" / "f"
-    folder.mkdir(parents=True)
-    (folder / "replies-1.jsonl").write_text("{}\n")
-    aged(folder, 90)
-    config = settings(store, answers=True)
+    folder, config = answered(store, "f"), settings(store, answers=True)
     found = removable(config, NOW)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -181,17 +166,9 @@ def test_a_dry_look_changes_nothing(store: Store) -> None:
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
 
 
-def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
-    """A run that found the artifact meanwhile keeps it, whole."""
-    folder = artifact(store, "dataset", "key", 300)
-    found = removable(settings(store), NOW)
-    os.utime(folder / "manifest.json")
-    assert remove(settings(store), found, NOW) == []
-    assert store.find("dataset", "key") is not None
-
-
-def test_what_is_used_while_it_is_taken_away_comes_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the last look and the renaming is a moment; an artifact that was found in it is put back."""
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_used_before_it_is_removed_stays(store: Store, monkeypatch: pytest.MonkeyPatch, *, late: bool) -> None:
+    """A run that found the artifact meanwhile keeps it, whole, also where that was between the check and the renaming."""
     folder = artifact(store, "dataset", "key", 300)
     found = removable(settings(store), NOW)
     rename = Path.rename
@@ -201,7 +178,10 @@ def test_what_is_used_while_it_is_taken_away_comes_back(store: Store, monkeypatc
             os.utime(folder / "manifest.json")
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", found_first)
+    if late:
+        monkeypatch.setattr(Path, "rename", found_first)
+    else:
+        os.utime(folder / "manifest.json")
     assert remove(settings(store), found, NOW) == []
     assert store.find("dataset", "key") is not None
     assert [path.name for path in folder.parent.iterdir()] == ["key"]
@@ -275,14 +255,9 @@ def test_a_damaged_record_stops_everything(store: Store) -> None:
         removable(settings(store), NOW)
 
 
-def test_an_empty_store_has_nothing_to_give(store: Store) -> None:
-    """A store that does not exist yet is no error."""
-    assert removable(settings(store, answers=True, keep_runs_per_name=1), NOW) == []
-    assert totals([]) == "nothing"
-
-
 def test_tables_show_the_largest_first(store: Store) -> None:
-    """Sizes are summed over all files of a thing and told in units that people read."""
+    """Sizes are summed over all files of a thing and told in units that people read; an empty store is no error."""
+    assert totals(removable(settings(store, answers=True, keep_runs_per_name=1), NOW)) == "nothing"
     small, large = artifact(store, "dataset", "small", 50), artifact(store, "dataset", "large", 50)
     (large / "more").write_bytes(bytes(5 * 1024 * 1024))
     aged(large, 50)
@@ -301,9 +276,3 @@ def test_tables_show_the_largest_first(store: Store) -> None:
 def test_sizes_are_told_in_their_unit(size_bytes: int, text: str) -> None:
     """The largest unit is GiB."""
     assert size_text(size_bytes) == text
-
-
-def test_nothing_younger_than_a_day_can_be_asked_for() -> None:
-    """Runs that last for hours must be safe whatever is asked for."""
-    with pytest.raises(ValueError, match="greater than or equal to 1"):
-        RetentionConfig(older_than_days=0.5)

@@ -87,10 +87,8 @@ def test_later_layers_win(present: set[str]) -> None:
 
 def test_sections_and_dotted_names_mean_the_same() -> None:
     """A value may be written under its sections or by its path."""
-    models = [
-        SweepModel(answers="oracle", values=values)
-        for values in ({"sanitizing": {"mode": "robust"}}, {"sanitizing.mode": "robust"})
-    ]
+    spellings = ({"sanitizing": {"mode": "robust"}}, {"sanitizing.mode": "robust"})
+    models = (SweepModel(answers="oracle", values=values) for values in spellings)
     first, second = (members_of(SweepConfig(models=(model,)))[0].config for model in models)
     assert first == second
     assert first.sanitizing.mode == "robust"
@@ -114,13 +112,10 @@ def test_models_are_called_by_their_own_names(given: dict[str, str], label: str)
 
 def test_answers_may_lie_in_a_file_for_each_split() -> None:
     """The words {split} and {subset} in a path stand for the run's."""
-    sweep = SweepConfig(
-        models=(SweepModel(answers="s/{split}-{subset}.jsonl", name="m"),), splits=("complete", "instruct")
-    )
-    assert [member.config.samples.source for member in members_of(sweep)] == [
-        "s/complete-full.jsonl",
-        "s/instruct-full.jsonl",
-    ]
+    models = (SweepModel(answers="s/{split}-{subset}.jsonl", name="m"),)
+    members = members_of(SweepConfig(models=models, splits=("complete", "instruct")))
+    sources = [member.config.samples.source for member in members]
+    assert sources == ["s/complete-full.jsonl", "s/instruct-full.jsonl"]
 
 
 def test_a_problem_names_those_that_have_it() -> None:
@@ -191,15 +186,11 @@ def test_a_file_is_checked_when_it_is_read(changes: dict, told: str, tmp_path: P
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "a: [\n"])
 def test_what_is_no_sweep_is_refused(text: str, tmp_path: Path) -> None:
-    """A file that is empty, a list or no YAML at all is named."""
+    """A file that is empty, a list or no YAML at all is named; so are the shipped ones where a name is mistyped."""
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=str(file)):
         load_sweep(file)
-
-
-def test_an_unknown_name_lists_the_shipped_sweeps() -> None:
-    """Whoever mistypes the name of a shipped sweep is told which there are."""
     with pytest.raises(ConfigError, match="neither a file nor one of: nightly, starter"):
         load_sweep("nigthly")
 

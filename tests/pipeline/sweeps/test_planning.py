@@ -46,14 +46,8 @@ def finished(starter_environment: InstalledEnvironment, tmp_path_factory: pytest
     assert planned(sweep).missing == ALL
     assert planned(sweep).cause == "new"
     [member] = members_of(sweep)
-    now = datetime.now(UTC)
-    write_outputs(
-        member.config,
-        perform_all(member.config, RecordingListener()),
-        open_store(sweep.store),
-        started_at=now,
-        evaluated_at=now,
-    )
+    now, artifacts = datetime.now(UTC), perform_all(member.config, RecordingListener())
+    write_outputs(member.config, artifacts, open_store(sweep.store), started_at=now, evaluated_at=now)
     return folder
 
 
