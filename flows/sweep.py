@@ -10,19 +10,10 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.pipeline.sweep_results import (
-    MemberResult,
-    Plan,
-    failure_of,
-    finished_result,
-    folder_of,
-    last_runs,
-    plan_of,
-    reused_result,
-    write_results,
-)
+from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from flows.benchmark import benchmark, judge, moment_and_token
 from flows.hooks import by_config, failing_with_message, reporting_flow
@@ -47,10 +38,10 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
         file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly.
     """
     chosen = load_sweep(file) if file else config
-    folder = folder_of(chosen, *moment_and_token())
+    folder = sweep_results.folder_of(chosen, *moment_and_token())
     results = list(_perform(chosen, members_of(chosen), folder))
-    show_sweep(chosen, results, write_results(chosen, results, folder))
-    failure = failure_of(chosen, results)
+    show_sweep(chosen, results, sweep_results.write_results(chosen, results, folder))
+    failure = sweep_results.failure_of(chosen, results)
     if failure is not None:
         raise failure
     return results
@@ -58,18 +49,18 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
     """One after the other: each already uses all cores to execute, and asks its provider as fast as it is let."""
-    recorded, resolver = last_runs(config.store), Resolver()
+    recorded, resolver = sweep_results.last_runs(config.store), Resolver()
     logger, total = get_run_logger(), f"{len(members):,}"
     progress = ProgressBar(f"sweep {config.name}", logger)
     for number, member in enumerate(members):
         logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
         progress.update(100.0 * number / len(members))
-        plan = plan_of(member, recorded.get(member.name), resolver).placed(folder)
+        plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
             yield _run(plan, resolver)
             continue
         try:
-            result = reused_result(plan, plan.artifacts)
+            result = sweep_results.reused_result(plan, plan.artifacts)
         except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
             result = plan.result("failed", error=str(error))
         yield result
@@ -85,7 +76,7 @@ def _run(plan: Plan, resolver: Resolver) -> MemberResult:
     state = _flow_of(member, resolver)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed():
-        return finished_result(plan, state.result(), outcome="ran", seconds=seconds)
+        return sweep_results.finished_result(plan, state.result(), outcome="ran", seconds=seconds)
     error = state.message or state.name or "did not finish"
     get_run_logger().error("%s: %s", member.title, error)
     return plan.result("failed", error=error, seconds=seconds)

@@ -17,17 +17,8 @@ from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.results import GroundTruthFailure, ground_truth_failures
-from bigcodeflow.results.formatting import (
-    flaky_ground_truths,
-    identity,
-    interval,
-    notes,
-    overall,
-    percent,
-    score_of,
-    several_samples,
-)
+from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_failures
+from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.store import open_store
 
 _MOST_TASKS_NAMED = 50
@@ -69,11 +60,11 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
     """One row a variant, sanitizer and k over all tasks of a METRICS table: the score beside its 95 % interval."""
     rows = metrics.to_pylist()
-    judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
+    judgeable = {formatting.identity(row): row for row in overall(rows, "pass@k_judgeable")}
     return [
         {
             **_scored(row, f"pass@{row['k']}", percent(row["value"])),
-            "judgeable tasks only": score_of(judgeable.get(identity(row))),
+            "judgeable tasks only": formatting.score_of(judgeable.get(formatting.identity(row))),
             "tasks": f"{row['n_tasks']:,}",
             "samples": f"{row['n_samples']:,}",
         }
@@ -138,7 +129,7 @@ def result_page(
     Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass.
     """
     rows = metrics.to_pylist()
-    several = [(name, percent(row["value"]), row) for name, row in several_samples(rows)]
+    several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]
     sections = [
         ("Several samples a task", [_scored(row, name, value) for name, value, row in several]),
         ("Why samples did not pass", failures),
@@ -155,11 +146,13 @@ def result_page(
         for row in overall(rows, "infra_error_count")
         if row["value"]
     ]
-    parts += notes(rows)
+    parts += formatting.notes(rows)
     parts += [f"## {heading}\n\n{Table.of_records(found).to_markdown()}" for heading, found in sections if found]
     for row in overall(rows, "ground_truth_rate"):
         passed = 0 if math.isnan(row["value"]) else round(row["value"] * row["n_tasks"])
-        counts = f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])}){flaky_ground_truths(rows)}"
+        counts = (
+            f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])}){formatting.flaky_ground_truths(rows)}"
+        )
         parts.append(f"## Ground truths\n\n{counts}.")
     if unjudgeable:
         lines = [

@@ -22,20 +22,8 @@ if TYPE_CHECKING:
         sanitize,
     )
 
-__all__ = [
-    "BigCodeFlowError",
-    "RunConfig",
-    "RunResults",
-    "__version__",
-    "aggregate",
-    "evaluate",
-    "generate",
-    "load_config",
-    "load_tasks",
-    "read_results",
-    "run",
-    "sanitize",
-]
+__all__ = ["BigCodeFlowError", "RunConfig", "RunResults", "__version__"]
+__all__ += ["aggregate", "evaluate", "generate", "load_config", "load_tasks", "read_results", "run", "sanitize"]
 
 __version__ = version("bigcodeflow")
 

@@ -26,19 +26,8 @@ from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 
-__all__ = [
-    "BigCodeFlowError",
-    "RunConfig",
-    "RunResults",
-    "aggregate",
-    "evaluate",
-    "generate",
-    "load_config",
-    "load_tasks",
-    "read_results",
-    "run",
-    "sanitize",
-]
+__all__ = ["BigCodeFlowError", "RunConfig", "RunResults"]
+__all__ += ["aggregate", "evaluate", "generate", "load_config", "load_tasks", "read_results", "run", "sanitize"]
 
 #: A polars frame, or rows with the keys of the original's sample files: task_id, and solution, completion or
 #: raw_solution.

@@ -15,21 +15,13 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.leaderboard.entries import N_TASKS
 from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.results import planning
 from bigcodeflow.results.comparison import comparison as library
 from bigcodeflow.results.comparison.common_tasks import By
 from bigcodeflow.results.comparison.comparison import Comparison, to_csv, to_json
 from bigcodeflow.results.comparison.pairs import Method
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables, to_markdown
-from bigcodeflow.results.planning import (
-    MOST_SAMPLES,
-    Basis,
-    Question,
-    basis_of,
-    samples_needed,
-    smallest_difference,
-    tasks_needed,
-)
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
@@ -153,10 +145,10 @@ def plan(
         raise ConfigError(f"--difference {difference}: needs 0.0001 to 99.9")
     if not _LEAST <= alpha < power <= 1 - _LEAST:
         raise ConfigError(f"--power {power}, --alpha {alpha}: needs {_LEAST:g} <= alpha < power <= {1 - _LEAST:g}")
-    numbers = sorted(set(whole_numbers("--samples", samples, positive=True, most=MOST_SAMPLES)))
+    numbers = sorted(set(whole_numbers("--samples", samples, positive=True, most=planning.MOST_SAMPLES)))
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "", fewest=1) if runs else []
-    basis = basis_of(compared)
-    question = Question(basis.variances, power, alpha)
+    basis = planning.basis_of(compared)
+    question = planning.Question(basis.variances, power, alpha)
     benchmarks = {"given": tasks} if tasks else {str(name): number for name, number in N_TASKS.items()}
     found = _plan_figures(question, basis, share, benchmarks, [*numbers, math.inf])
     if as_json:
@@ -166,7 +158,11 @@ def plan(
 
 
 def _plan_figures(
-    question: Question, basis: Basis, difference: float | None, benchmarks: dict[str, int], sizes: Sequence[float]
+    question: planning.Question,
+    basis: planning.Basis,
+    difference: float | None,
+    benchmarks: dict[str, int],
+    sizes: Sequence[float],
 ) -> dict[str, Any]:
     """The plan as `--json` prints it: unlimited samples and what cannot be reached are None."""
     rows = []
@@ -174,9 +170,11 @@ def _plan_figures(
         limited = math.isfinite(n_samples)
         row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
         if difference is not None:
-            row["tasks"] = tasks_needed(question, difference, n_samples)
+            row["tasks"] = planning.tasks_needed(question, difference, n_samples)
             row["samples_in_all"] = row["tasks"] * int(n_samples) if limited else None
-        smallest = {name: smallest_difference(question, n_tasks, n_samples) for name, n_tasks in benchmarks.items()}
+        smallest = {
+            name: planning.smallest_difference(question, n_tasks, n_samples) for name, n_tasks in benchmarks.items()
+        }
         row["smallest_difference_points"] = {name: share and 100 * share for name, share in smallest.items()}
         rows.append(row)
     found: dict[str, Any] = {
@@ -190,9 +188,9 @@ def _plan_figures(
         "rows": rows,
     }
     if difference is not None:
-        found["fewest_tasks"] = tasks_needed(question, difference, math.inf)
+        found["fewest_tasks"] = planning.tasks_needed(question, difference, math.inf)
         found["benchmarks"] = [
-            {"name": name, "tasks": n_tasks, "samples": samples_needed(question, difference, n_tasks)}
+            {"name": name, "tasks": n_tasks, "samples": planning.samples_needed(question, difference, n_tasks)}
             for name, n_tasks in benchmarks.items()
         ]
     return found

@@ -17,21 +17,9 @@ from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
-from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.pipeline import outputs, stages, sweep_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
-from bigcodeflow.pipeline.sweep_results import (
-    MemberResult,
-    Plan,
-    SweepFailedError,
-    brief_rows,
-    folder_of,
-    last_runs,
-    plan_of,
-    plan_rows,
-    reused_result,
-    write_results,
-)
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
 from bigcodeflow.store import open_store
 
@@ -213,37 +201,39 @@ def sweep(
     overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
     config = load_sweep(file, overrides).model_copy(update=given)
     members = members_of(config)
-    recorded = last_runs(config.store)
+    recorded = sweep_results.last_runs(config.store)
     resolver = Resolver(dry_run=dry_run)
-    plans = [plan_of(member, recorded.get(member.name), resolver) for member in members]
-    print_table(_sweep_table(plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
+    plans = [sweep_results.plan_of(member, recorded.get(member.name), resolver) for member in members]
+    print_table(_sweep_table(sweep_results.plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
     if dry_run:
         return
     done, folder, failure = _perform_sweep(config, plans)
-    print_table(_sweep_table(brief_rows(done), f"Sweep {config.name}"))
+    print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")
     if failure is not None:
         raise failure
 
 
 def _perform_sweep(
-    config: SweepConfig, plans: Sequence[Plan]
-) -> tuple[Sequence[MemberResult], str, SweepFailedError | None]:
+    config: SweepConfig, plans: Sequence[sweep_results.Plan]
+) -> tuple[Sequence[sweep_results.MemberResult], str, sweep_results.SweepFailedError | None]:
     if not _prepare_prefect():
         if all(plan.artifacts is not None for plan in plans):
             # A server of its own would take longer to start than everything else takes.
             notices.print("every stage of every run is in the store: nothing to run")
-            folder = folder_of(config, datetime.now(UTC))
-            reused = [reused_result(plan.placed(folder), plan.artifacts) for plan in plans if plan.artifacts]
-            write_results(config, reused, folder)
+            folder = sweep_results.folder_of(config, datetime.now(UTC))
+            reused = [
+                sweep_results.reused_result(plan.placed(folder), plan.artifacts) for plan in plans if plan.artifacts
+            ]
+            sweep_results.write_results(config, reused, folder)
             return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
     from flows.sweep import sweep as sweep_flow
 
-    done: Sequence[MemberResult]
+    done: Sequence[sweep_results.MemberResult]
     try:
         done, failure = sweep_flow(config), None
-    except SweepFailedError as error:
+    except sweep_results.SweepFailedError as error:
         done, failure = error.results, error
     # The flow names its folder by its own run; something ran there, or there would have been no need of it.
     folders = [str(Path(one.out).parent) for one in done if one.outcome != "reused"]

@@ -28,21 +28,9 @@ from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, me
 from bigcodeflow.core.settings import Path as SettingPath
 
 #: Names of the modules below; what this one defines is imported from it as well.
-__all__ = [
-    "ClusterConfig",
-    "E2BConfig",
-    "ExecutionConfig",
-    "GenerationConfig",
-    "LimitsConfig",
-    "OfflineConfig",
-    "PromptConfig",
-    "Quarantine",
-    "RequestsConfig",
-    "SamplingConfig",
-    "ServiceConfig",
-    "Start",
-    "Variant",
-]
+__all__ = ["ClusterConfig", "E2BConfig", "ExecutionConfig", "LimitsConfig", "ServiceConfig"]
+__all__ += ["Quarantine", "Start", "Variant"]
+__all__ += ["GenerationConfig", "OfflineConfig", "PromptConfig", "RequestsConfig", "SamplingConfig"]
 
 Split = Literal["complete", "instruct"]
 Subset = Literal["full", "hard"]

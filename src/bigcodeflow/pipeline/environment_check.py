@@ -8,21 +8,9 @@ from typing import Any, NamedTuple
 from bigcodeflow import environments
 from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, load_settings
 from bigcodeflow.core.table import Column, Table
+from bigcodeflow.execution import environment_check as checks
 from bigcodeflow.execution import evaluation
-from bigcodeflow.execution.environment_check import (
-    MUST_NOT_PASS,
-    ControlResult,
-    UnjudgeableTask,
-    check_never_passes,
-    check_oracle,
-    check_tests_run,
-    failing_imports,
-    quarantine_path,
-    quarantined,
-    repeat_ground_truths,
-    unjudgeable_tasks,
-    wording,
-)
+from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
 from bigcodeflow.execution.integrity.checks import Coverage
 from bigcodeflow.generation.controls import cheat_name
 from bigcodeflow.pipeline import stages
@@ -113,7 +101,7 @@ def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
 def check_imports(environment: str) -> Imports:
     """Import the environment's libraries inside a sandbox."""
     modules = environments.load_definition(environment).imports
-    return Imports(len(modules), failing_imports(environments.find_environment(environment), modules))
+    return Imports(len(modules), checks.failing_imports(environments.find_environment(environment), modules))
 
 
 class EnvironmentCheck:
@@ -130,14 +118,14 @@ class EnvironmentCheck:
 
     def unjudgeable(self) -> list[UnjudgeableTask]:
         """Tasks that cannot be judged here, and why."""
-        return unjudgeable_tasks(self._store.read(self._truths))
+        return checks.unjudgeable_tasks(self._store.read(self._truths))
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
         """How the controls went: canonical solutions, tests that ran, and with adversaries also a stub and a cheat."""
         tasks, truths = self._store.read(self._dataset), self._store.read(self._truths)
         judgeable = frozenset(row["task_id"] for row in truths.to_pylist() if row["status"] == "pass")
-        results = [check_oracle(truths), check_tests_run(truths)]
-        for control in MUST_NOT_PASS if adversaries else ():
+        results = [checks.check_oracle(truths), checks.check_tests_run(truths)]
+        for control in checks.MUST_NOT_PASS if adversaries else ():
             names = {task["task_id"]: cheat_name(task) for task in tasks.to_pylist()} if control == "cheat" else {}
             config = self._run.config
             samples = config.samples.model_copy(update={"source": control})
@@ -145,7 +133,7 @@ class EnvironmentCheck:
             given = {"dataset": self._dataset, "ground_truth": self._truths}
             found = stages.each_stage(partial(self._perform, run), target="execution", given=given)
             verdicts = self._store.read(found["execution"])
-            results.append(check_never_passes(control, verdicts, tasks, judgeable, names=names))
+            results.append(checks.check_never_passes(control, verdicts, tasks, judgeable, names=names))
         return results
 
     def contradictions(self) -> list[Coverage]:
@@ -163,7 +151,7 @@ class EnvironmentCheck:
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
         environment = environments.find_environment(self._run.config.execution.environment)
-        rows = repeat_ground_truths(
+        rows = checks.repeat_ground_truths(
             self._store.read(self._dataset),
             times=times,
             config=self._run.config.execution,
@@ -171,7 +159,9 @@ class EnvironmentCheck:
             store=self._store,
             progress=self._listener.begin(f"ground truths, {times:,} times"),
         )
-        return Repeated(rows, quarantined(rows), Path(quarantine_path(self._store, environment.environment_sha)))
+        return Repeated(
+            rows, checks.quarantined(rows), Path(checks.quarantine_path(self._store, environment.environment_sha))
+        )
 
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)
