@@ -1,5 +1,6 @@
 """What sweeps, the leaderboard, environment checks and retention show in the Prefect UI."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path)
 
 def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
     """The sweep as Markdown: how many ran, were reused and failed, the table, and where the files lie."""
-    counts = {outcome: sum(result.outcome == outcome for result in results) for outcome in ("ran", "reused", "failed")}
-    summary = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
+    counts = Counter(result.outcome for result in results)
+    summary = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in ("ran", "reused", "failed") if counts[outcome])
     parts = [
         f"# Sweep {config.name}",
         f"{len(results):,} runs: {summary}.",

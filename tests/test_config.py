@@ -105,15 +105,11 @@ def test_a_file_with_several_mistakes_names_them_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: b: c", "\x00"])
 def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, text: str) -> None:
-    """A preset that YAML cannot read, or that holds no sections, is refused by name."""
+    """A preset that YAML cannot read, or that holds no sections, is refused by name; a mistyped one with the known."""
     file = tmp_path / "broken.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=r"broken\.yaml"):
         load_config(file)
-
-
-def test_an_unknown_preset_lists_the_known() -> None:
-    """A mistyped preset name is answered with the names there are."""
     with pytest.raises(ConfigError, match="bigcodebench, starter"):
         load_config("startr")
 

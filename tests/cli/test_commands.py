@@ -48,9 +48,12 @@ def test_a_command_starts_without_what_it_does_not_use(command: str) -> None:
 
 
 def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
-    """Ground truths of three tasks: results, pass@k and verdicts, in the formats that other tools read."""
-    done = bigcodeflow("evaluate", "--samples", "oracle", *STARTER, "--ids", "0-2", "--out", "out")
-    assert "100.0 %" in done.stdout
+    """Ground truths of three tasks: results, pass@k and verdicts, in the formats that other tools read.
+
+    Asked again, every stage comes from the cache.
+    """
+    arguments = ("evaluate", "--samples", "oracle", *STARTER, "--ids", "0-2", "--out", "out")
+    assert "100.0 %" in bigcodeflow(*arguments).stdout
     results = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_eval_results.json").read_text())
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", results["date"])
     assert list(results["eval"]) == ["Starter/0", "Starter/1", "Starter/2"]
@@ -58,18 +61,7 @@ def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Pat
     score = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_pass_at_k.json").read_text())
     assert (score["pass@1"], score["gt_pass_rate"], score["failed_tasks"], score["calibrated"]) == (1.0, 1.0, [], True)
     assert pq.read_schema(tmp_path / "out" / "verdicts.parquet").equals(VERDICTS)
-
-
-def test_stub_passes_nothing_and_a_second_run_executes_nothing(
-    bigcodeflow: Command, tmp_path: Path, starter_environment: object
-) -> None:
-    """The null control fails everywhere; asked again, every stage comes from the cache."""
-    arguments = ("evaluate", "--samples", "stub", *STARTER, "--ids", "3-5", "--out", "out")
-    bigcodeflow(*arguments)
-    score = json.loads((tmp_path / "out" / "stub--bigcodebench-complete_pass_at_k.json").read_text())
-    assert score["pass@1"] == 0.0
-    again = bigcodeflow(*arguments)
-    assert again.stderr.count("from cache") == 6
+    assert bigcodeflow(*arguments).stderr.count("from cache") == 6
 
 
 def test_uncalibrated_runs_the_solution_alone(
@@ -95,14 +87,11 @@ def test_sanitize_then_syncheck_then_evaluate(
     answer = "Here you are:\n```python\ndef task_func(x):\n    return x\n```\nEnjoy!"
     with gzip.open(tmp_path / "raw.jsonl.gz", "wt") as file:
         file.write(json.dumps({"task_id": "Starter/0", "raw_solution": answer}) + "\n")
-    bigcodeflow(
-        "sanitize", "--samples", "raw.jsonl.gz", "--dataset", "starter", "--mode", "robust", "--out", "clean.jsonl"
-    )
+    dataset = ("--dataset", "starter")
+    bigcodeflow("sanitize", "--samples", "raw.jsonl.gz", *dataset, "--mode", "robust", "--out", "clean.jsonl")
     line = json.loads((tmp_path / "clean.jsonl").read_text())
     assert line == {"task_id": "Starter/0", "solution": "def task_func(x):\n    return x", "raw_solution": answer}
-    assert (
-        "1 of 1 solutions compile" in bigcodeflow("syncheck", "--samples", "clean.jsonl", "--dataset", "starter").stderr
-    )
+    assert "1 of 1 solutions compile" in bigcodeflow("syncheck", "--samples", "clean.jsonl", *dataset).stderr
     bigcodeflow("evaluate", "--samples", "clean.jsonl", *STARTER, "--ids", "0", "--out", "out")
     assert (tmp_path / "out" / "clean_eval_results.json").exists()
 
@@ -221,8 +210,9 @@ def test_env_check_names_a_control_that_does_not_hold(
 
 
 def test_reruns_are_shown_in_the_summary(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
-    """A stub that fails three times is rerun and not flaky, and the summary says so."""
+    """A stub passes nothing; what fails three times is rerun and not flaky, and the summary says so."""
     done = bigcodeflow("evaluate", "--samples", "stub", *STARTER, "--ids", "0-1", "--reruns", "2", "--out", "out")
     shown = " ".join(done.stdout.split())
     assert "2 of 2 samples (calibrated, none) were executed more than once; 0 of them came out differently" in shown
     assert pq.read_table(tmp_path / "out" / "verdicts.parquet")["attempts"].to_pylist() == [3, 3]
+    assert json.loads((tmp_path / "out" / "stub--bigcodebench-complete_pass_at_k.json").read_text())["pass@1"] == 0.0

@@ -51,64 +51,52 @@ def test_a_run_goes_from_the_model_to_the_score(
 
 
 def test_another_setting_is_another_file(bigcodeflow: Command, tmp_path: Path) -> None:
-    """Longer answers, and fewer tasks, stand beside the first file."""
+    """Longer answers, and fewer tasks, stand beside the first file; a grid has a folder a setting."""
     with model_server(_solution) as server:
-        asked = ("generate", "--model", "openai:m", "--base-url", server.url("openai"), *STARTER, "--out", "out")
+        asked = ("generate", "--model", "openai:m", "--base-url", server.url("openai"), *STARTER)
         for more in ((), ("--max-tokens", "2048"), ("--ids", "0")):
-            bigcodeflow(*asked, *more)
+            bigcodeflow(*asked, "--out", "out", *more)
+        bigcodeflow(*asked, "--out", "grid", "--temperature", "0.2,0.8")
+        assert [received.body["temperature"] for received in server.requests].count(0.8) == 3
     counts = [len(path.read_text().splitlines()) for path in (tmp_path / "out").glob(f"{FILE}.jsonl")]
     assert sorted(counts) == [1, 3, 3]
-
-
-def test_a_grid_writes_a_folder_a_setting(bigcodeflow: Command, tmp_path: Path) -> None:
-    """Two temperatures, two folders, and answers of their own."""
-    with model_server(_solution) as server:
-        address = ("--model", "openai:m", "--base-url", server.url("openai"))
-        bigcodeflow("generate", *address, *STARTER, "--temperature", "0.2,0.8", "--out", "out")
-        assert [received.body["temperature"] for received in server.requests].count(0.8) == 3
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["t0.2", "t0.8"]
-
-
-def test_nothing_is_sent_to_show_or_to_count(bigcodeflow: Command) -> None:
-    """Neither needs a key; the count has a line a setting, the prompt is the request itself."""
-    shown = bigcodeflow("generate", "--model", "openai:gpt-4o", *STARTER[:2], "--show-prompt", "1")
-    assert json.loads(shown.stdout[shown.stdout.index("{\n") :])["model"] == "gpt-4o"
-    assert "Please provide a self-contained Python script" in shown.stdout
-    counted = bigcodeflow("generate", "--model", "openai:gpt-4o", *STARTER, "--dry-run", "--temperature", "0,1")
-    assert counted.stdout.count("run+t") == 2
-    assert "$0.0" in counted.stdout
+    assert sorted(path.name for path in (tmp_path / "grid").iterdir()) == ["t0.2", "t0.8"]
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "mistral", "ollama", "huggingface"])
 def test_every_provider_can_be_shown_and_counted_without_a_key(
     bigcodeflow: Command, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
-    """What stands in for the key passes the check of the provider's keys, such as the hub's hf_."""
+    """The prompt is the request itself, the count has a line a setting.
+
+    What stands in for the key passes the check of the provider's keys, such as the hub's hf_.
+    """
     for variable in PROVIDERS[provider].key_variables:
         monkeypatch.delenv(variable, raising=False)
-    shown = bigcodeflow("generate", "--model", f"{provider}:m", *STARTER[:2], "--show-prompt", "1")
+    name = "gpt-4o" if provider == "openai" else "m"
+    shown = bigcodeflow("generate", "--model", f"{provider}:{name}", *STARTER[:2], "--show-prompt", "1")
     assert "Please provide a self-contained Python script" in shown.stdout
-    assert "run" in bigcodeflow("generate", "--model", f"{provider}:m", *STARTER, "--dry-run").stdout
+    counted = bigcodeflow("generate", "--model", f"{provider}:{name}", *STARTER, "--dry-run", "--temperature", "0,1")
+    assert counted.stdout.count("run+t") == 2
+    if provider == "openai":
+        assert json.loads(shown.stdout[shown.stdout.index("{\n") :])["model"] == name
+        assert "$0.0" in counted.stdout
 
 
 def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
     """A missing key, an unknown provider, a wrong number and a server that refuses: what, where, what to do."""
-    for arguments, told in (
-        (("--model", "openai:gpt-4o"), "OPENAI_API_KEY"),
-        (("--model", "opnai:gpt-4o"), "did you mean openai"),
-        (("--model", "gpt-4o"), "PROVIDER:NAME"),
-        (("--model", "openai:m", "--temperature", "hot"), "--temperature 'hot'"),
-    ):
-        done = bigcodeflow("generate", *arguments, *STARTER, check=False, OPENAI_API_KEY="")
-        assert done.returncode == 1
-        assert told in done.stderr
-        assert "Traceback" not in done.stderr
     with model_server(lambda _: Fail(404, "no such model")) as server:
-        address = ("--model", "openai:m", "--base-url", server.url("openai"))
-        done = bigcodeflow("generate", *address, *STARTER, check=False)
-    assert done.returncode == 1
-    assert "no such model" in done.stderr
-    assert "Traceback" not in done.stderr
+        for arguments, told in (
+            (("openai:gpt-4o",), "OPENAI_API_KEY"),
+            (("opnai:gpt-4o",), "did you mean openai"),
+            (("gpt-4o",), "PROVIDER:NAME"),
+            (("openai:m", "--temperature", "hot"), "--temperature 'hot'"),
+            (("openai:m", "--base-url", server.url("openai")), "no such model"),
+        ):
+            done = bigcodeflow("generate", "--model", *arguments, *STARTER, check=False, OPENAI_API_KEY="")
+            assert done.returncode == 1
+            assert told in done.stderr
+            assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("splits", [("complete", "instruct"), ("instruct", "complete")])

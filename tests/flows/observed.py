@@ -11,14 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import (
-    ArtifactFilter,
-    ArtifactFilterFlowRunId,
-    FlowRunFilter,
-    FlowRunFilterId,
-    LogFilter,
-    LogFilterFlowRunId,
-)
+from prefect.client.schemas import filters
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import get_settings_context
 
@@ -79,7 +72,9 @@ class ObservedRun:
 
     def task_runs(self) -> list[TaskRun]:
         """The run's task runs, as far as the server knows of them."""
-        return self.client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[self.id])))
+        return self.client.read_task_runs(
+            flow_run_filter=filters.FlowRunFilter(id=filters.FlowRunFilterId(any_=[self.id]))
+        )
 
     def shown(self) -> dict[str, Any]:
         return shown(self.client, self.id)
@@ -88,7 +83,7 @@ class ObservedRun:
         """Log messages of the run, once one of them holds the text."""
         messages: list[str] = []
         deadline = time.monotonic() + PATIENCE_SECONDS
-        chosen = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[self.id]))
+        chosen = filters.LogFilter(flow_run_id=filters.LogFilterFlowRunId(any_=[self.id]))
         while time.monotonic() < deadline and not any(text in message for message in messages):
             time.sleep(0.3)
             messages = [log.message for log in self.client.read_logs(log_filter=chosen)]
@@ -115,7 +110,7 @@ def run_id(state: State[Any]) -> UUID:
 
 def shown(client: SyncPrefectClient, run: UUID) -> dict[str, Any]:
     """Data of the latest artifact of each key that a run has made; Prefect's own records of results have no key."""
-    chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
+    chosen = filters.ArtifactFilter(flow_run_id=filters.ArtifactFilterFlowRunId(any_=[run]))
     found = sorted(client.read_artifacts(artifact_filter=chosen), key=lambda artifact: artifact.created)
     return {artifact.key: artifact.data for artifact in found if artifact.key}
 

@@ -136,14 +136,11 @@ def sanitize(
             answers, tasks, config.sanitizing, progress=listener.begin("sanitizing")
         )
     prompts = {task["task_id"]: task["code_prompt"] for task in tasks.select(["task_id", "code_prompt"]).to_pylist()}
-    lines = []
+    variant, lines = "calibrated" if calibrate else "raw", []
     for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
-        task_id, solution = row["task_id"], row["solution"]
-        if calibrate:
-            solution = executed_program(
-                code_prompt=prompts[task_id], solution=solution, variant="calibrated", sanitizer=mode
-            )
-        line = {"task_id": task_id, "solution": solution, "raw_solution": answer["raw_text"]}
+        task_id, prompt = row["task_id"], prompts[row["task_id"]]
+        program = executed_program(code_prompt=prompt, solution=row["solution"], variant=variant, sanitizer=mode)
+        line = {"task_id": task_id, "solution": program, "raw_solution": answer["raw_text"]}
         lines.append(json.dumps(line) + "\n")
     write_atomically(out_file, "".join(lines).encode(), compress=out_file.suffix == ".gz")
     notice(f"wrote {len(lines):,} solutions to {out_file}")
@@ -164,7 +161,7 @@ def syncheck(given: dict[str, Any]) -> None:
 
 
 def _samples(config: RunConfig) -> tuple[pa.Table, pa.Table]:
-    """TASKS and SAMPLES tables as the configuration names them; tasks may lack samples."""
+    """TASKS and SAMPLES tables of the configuration; tasks may lack samples."""
     resolved = datasets.resolve(config.dataset)
     tasks = datasets.load_tasks(config.dataset, resolved)
     known = datasets.known_task_ids(config.dataset, resolved)

@@ -4,7 +4,6 @@ import builtins
 import re
 from collections.abc import Mapping
 from itertools import takewhile
-from types import MappingProxyType
 from typing import NamedTuple
 
 _HEAD = "Traceback (most recent call last):"
@@ -16,18 +15,12 @@ _OWN_FRAME = re.compile(r'  File "__test__\.py", line (?P<line>\d{1,9}), in (?P<
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?")
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 #: Exceptions of libraries whose class is one of those that are told apart.
-_FOREIGN: Mapping[str, type[BaseException]] = MappingProxyType(
-    {
-        "UFuncTypeError": TypeError,
-        "_UFuncNoLoopError": TypeError,
-        "_UFuncBinaryResolutionError": TypeError,
-        "_UFuncInputCastingError": TypeError,
-        "_UFuncOutputCastingError": TypeError,
-        "DTypePromotionError": TypeError,
-        "FrozenInstanceError": AttributeError,
-        "_ArrayMemoryError": MemoryError,
-    }
-)
+_FOREIGN: Mapping[str, type[BaseException]] = {
+    **dict.fromkeys(("UFuncTypeError", "_UFuncNoLoopError", "_UFuncBinaryResolutionError"), TypeError),
+    **dict.fromkeys(("_UFuncInputCastingError", "_UFuncOutputCastingError", "DTypePromotionError"), TypeError),
+    "FrozenInstanceError": AttributeError,
+    "_ArrayMemoryError": MemoryError,
+}
 #: A module that fails leaves the original's file with the bare message; the class is what Python says it in.
 _MESSAGES: tuple[tuple[re.Pattern[str], type[BaseException]], ...] = (
     (_MISSING, ModuleNotFoundError),
@@ -79,9 +72,7 @@ def own_frames(trace: str) -> list[Frame]:
 def failed_import(trace: str) -> str:
     """What could not be imported: the module that was not found, or Python's words; empty for any other exception."""
     found = raised(trace)
-    if "ImportError" not in found.exception.split():
-        return ""
-    return found.missing_module or message(trace)
+    return (found.missing_module or message(trace)) if "ImportError" in found.exception.split() else ""
 
 
 def _last_traceback(trace: str) -> list[str]:
@@ -96,10 +87,8 @@ def raised(text: str) -> Raised:
     """The exception that a traceback, or the bare message of one, tells of."""
     line = exception_line(text)
     named = _NAMED.fullmatch(line) if line else None
-    if named:
-        kind: type[BaseException] | None = _class_of(named["name"])
-    else:
-        kind = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)
+    bare = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)
+    kind = _class_of(named["name"]) if named else bare
     bases = [base.__name__ for base in kind.__mro__ if base is not object] if kind else []
     message = (named["message"] or "") if named else text
     missing = _MISSING.match(message) if kind and issubclass(kind, ModuleNotFoundError) else None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow import environments
-from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, load_settings
+from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, SamplesConfig, load_settings
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.execution import environment_check as checks
 from bigcodeflow.execution import evaluation
@@ -110,58 +110,51 @@ class EnvironmentCheck:
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
         self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
         self._run = self._resolver(config)
-        found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")
-        self._dataset, self._truths = found["dataset"], found["ground_truth"]
-
-        self.n_tasks = self._truths.rows
+        self._found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")
+        self._tasks, self._truths = (self._store.read(self._found[name]) for name in ("dataset", "ground_truth"))
+        self._environment = environments.find_environment(config.execution.environment)
+        self.n_tasks = self._truths.num_rows
         """Tasks whose ground truth was executed."""
 
     def unjudgeable(self) -> list[UnjudgeableTask]:
         """Tasks that cannot be judged here, and why."""
-        return checks.unjudgeable_tasks(self._store.read(self._truths))
+        return checks.unjudgeable_tasks(self._truths)
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
         """How the controls went: canonical solutions, tests that ran, and with adversaries also a stub and a cheat."""
-        tasks, truths = self._store.read(self._dataset), self._store.read(self._truths)
-        judgeable = frozenset(row["task_id"] for row in truths.to_pylist() if row["status"] == "pass")
-        results = [checks.check_oracle(truths), checks.check_tests_run(truths)]
+        judgeable = frozenset(row["task_id"] for row in self._truths.to_pylist() if row["status"] == "pass")
+        results = [checks.check_oracle(self._truths), checks.check_tests_run(self._truths)]
+        cheats = {task["task_id"]: cheat_name(task) for task in self._tasks.to_pylist()}
         for control in checks.MUST_NOT_PASS if adversaries else ():
-            names = {task["task_id"]: cheat_name(task) for task in tasks.to_pylist()} if control == "cheat" else {}
-            config = self._run.config
-            samples = config.samples.model_copy(update={"source": control})
-            run = self._resolver(config.model_copy(update={"samples": samples}))
-            given = {"dataset": self._dataset, "ground_truth": self._truths}
-            found = stages.each_stage(partial(self._perform, run), target="execution", given=given)
-            verdicts = self._store.read(found["execution"])
-            results.append(checks.check_never_passes(control, verdicts, tasks, judgeable, names=names))
+            run = self._resolver(self._run.config.model_copy(update={"samples": SamplesConfig(source=control)}))
+            found = stages.each_stage(partial(self._perform, run), target="execution", given=self._found)
+            verdicts, names = self._store.read(found["execution"]), cheats if control == "cheat" else {}
+            results.append(checks.check_never_passes(control, verdicts, self._tasks, judgeable, names=names))
         return results
 
     def contradictions(self) -> list[Coverage]:
         """How much of each judgeable task's test can be contradicted; other passes cannot be checked."""
-        config = self._run.config.execution
         return evaluation.contradiction_coverage(
-            self._store.read(self._dataset),
-            self._store.read(self._truths),
-            config=config,
-            environment=environments.find_environment(config.environment),
+            self._tasks,
+            self._truths,
+            config=self._run.config.execution,
+            environment=self._environment,
             store=self._store,
             progress=self._listener.begin("contradictions"),
         )
 
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
-        environment = environments.find_environment(self._run.config.execution.environment)
         rows = checks.repeat_ground_truths(
-            self._store.read(self._dataset),
+            self._tasks,
             times=times,
             config=self._run.config.execution,
-            environment=environment,
+            environment=self._environment,
             store=self._store,
             progress=self._listener.begin(f"ground truths, {times:,} times"),
         )
-        return Repeated(
-            rows, checks.quarantined(rows), Path(checks.quarantine_path(self._store, environment.environment_sha))
-        )
+        path = checks.quarantine_path(self._store, self._environment.environment_sha)
+        return Repeated(rows, checks.quarantined(rows), path)
 
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)

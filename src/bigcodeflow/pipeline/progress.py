@@ -50,14 +50,8 @@ class ProgressListener:
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
     """A listener whose bars live as long as the block; a quiet one prints nothing."""
-    columns = (
-        TextColumn("  {task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", style="dim"),
-    )
+    title, note = TextColumn("  {task.description}"), TextColumn("{task.fields[note]}", style="dim")
+    columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), note)
     console = Console(stderr=True, highlight=False, quiet=quiet)
     with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
         yield ProgressListener(bars)

@@ -68,11 +68,10 @@ class Resolver:
         """Resolve what the stages before any execution read."""
         view = config.dataset.model_copy(update={"offline": True}) if self._dry_run else config.dataset
         dataset: datasets.ResolvedDataset = self._once("dataset", view, datasets.resolve)
-        if config.samples.source == "model":
+        asked = config.samples.source == "model"
+        if asked:
             generation.require_one_setting(config.generation)
-            samples = Content("model")
-        else:
-            samples = Content(generation.fingerprint(config.samples))
+        samples = Content("model" if asked else generation.fingerprint(config.samples))
         content = dataset.fingerprint
         if "commit" in content:  # what is cached of the tasks is then found without asking the hub again
             source = f"{content['hub']}@{content['version']}#{content['commit']}"

@@ -51,10 +51,11 @@ def test_a_model_is_never_asked(tmp_path: Path) -> None:
         ({"preset": "absent"}, ConfigError, "preset 'absent' is neither"),
         ({"values": {"execution.x": 1}}, ConfigError, "execution.x is not a setting"),
         ({"run": "absent"}, ArtifactError, "no recorded run is called 'absent'"),
+        ({"values": {"generation.model": "openai:m"}}, ConfigError, "asks no model"),
     ],
 )
 def test_mistakes_are_named(given: dict, kind: type[Exception], told: str, tmp_path: Path) -> None:
-    """A preset, a setting or a run that does not exist is told in one line."""
+    """A preset, a setting or a run that does not exist, and a model beside a sample file."""
     with pytest.raises(kind) as caught:
         rescored(RescoreConfig(**given, store=str(tmp_path)))
     assert told in str(caught.value)
@@ -72,9 +73,3 @@ def test_the_form_as_it_stands_judges_the_starter_set() -> None:
     assert rescored(RescoreConfig()) == made
     for member in members_of(SweepConfig()):
         assert (member.config.execution, member.config.aggregation) == (made.execution, made.aggregation)
-
-
-def test_a_model_that_a_file_is_judged_with_is_refused(tmp_path: Path) -> None:
-    """Not even where one is named beside a sample file's own field."""
-    with pytest.raises(ConfigError, match="asks no model"):
-        rescored(RescoreConfig(values={"generation.model": "openai:m"}, store=str(tmp_path)))
