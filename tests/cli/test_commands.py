@@ -19,6 +19,11 @@ from tests.conftest import ROOT, Command
 pytestmark = pytest.mark.sandbox
 
 STARTER = ("--dataset", "starter", "--environment", "starter", "--workers", "1")
+TASKS = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()]
+
+
+def write_lines(path: Path, *rows: dict[str, object]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_the_documentation_of_the_commands_is_current() -> None:
@@ -68,16 +73,14 @@ def test_uncalibrated_runs_the_solution_alone(
     bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
     """A solution that leaves the imports out passes calibrated only."""
-    task = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
-    body = f"def task_func{task['code_prompt'].partition('def task_func')[2]}\n{task['canonical_solution']}"
-    (tmp_path / "lazy.jsonl").write_text(json.dumps({"task_id": task["task_id"], "solution": body}) + "\n")
+    prompt, solution = TASKS[0]["code_prompt"], TASKS[0]["canonical_solution"]
+    body = f"def task_func{prompt.partition('def task_func')[2]}\n{solution}"
+    write_lines(tmp_path / "lazy.jsonl", {"task_id": "Starter/0", "solution": body})
     arguments = ("evaluate", "--samples", "lazy.jsonl", *STARTER, "--ids", "0")
-    bigcodeflow(*arguments, "--out", "calibrated")
-    calibrated = json.loads((tmp_path / "calibrated" / "lazy_pass_at_k.json").read_text())
-    bigcodeflow(*arguments, "--out", "raw", "--uncalibrated")
-    raw = json.loads((tmp_path / "raw" / "lazy_pass_at_k.json").read_text())
-    assert (calibrated["pass@1"], calibrated["calibrated"]) == (1.0, True)
-    assert (raw["pass@1"], raw["calibrated"]) == (0.0, False)
+    for more, expected in (((), (1.0, True)), (("--uncalibrated",), (0.0, False))):
+        bigcodeflow(*arguments, "--out", f"out{len(more)}", *more)
+        score = json.loads((tmp_path / f"out{len(more)}" / "lazy_pass_at_k.json").read_text())
+        assert (score["pass@1"], score["calibrated"]) == expected
 
 
 def test_sanitize_then_syncheck_then_evaluate(
@@ -98,7 +101,7 @@ def test_sanitize_then_syncheck_then_evaluate(
 
 def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Path) -> None:
     """Exit code 1, with task, message and line."""
-    (tmp_path / "s.jsonl").write_text(json.dumps({"task_id": "Starter/0", "solution": "x = 1\ndef f(:\n"}) + "\n")
+    write_lines(tmp_path / "s.jsonl", {"task_id": "Starter/0", "solution": "x = 1\ndef f(:\n"})
     done = bigcodeflow("syncheck", "--samples", "s.jsonl", "--dataset", "starter", check=False)
     assert done.returncode == 1
     assert "Starter/0" in done.stdout
@@ -142,10 +145,8 @@ def test_dataset_show_and_validate(bigcodeflow: Command, tmp_path: Path) -> None
     assert "Starter/0" in bigcodeflow("dataset", "show", "starter").stdout
     assert "class TestCases" in bigcodeflow("dataset", "show", "starter", "3").stdout
     assert "every row is valid" in bigcodeflow("dataset", "validate", "starter").stderr
-    rows = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[:3]]
-    rows[0]["test"] = "x = ("
-    rows[2]["task_id"] = rows[1]["task_id"]
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    broken, repeated = TASKS[0] | {"test": "x = ("}, TASKS[2] | {"task_id": TASKS[1]["task_id"]}
+    write_lines(tmp_path / "mine.jsonl", broken, TASKS[1], repeated)
     done = bigcodeflow("dataset", "validate", "mine.jsonl", check=False)
     assert done.returncode == 1
     assert "line 1" in done.stdout
@@ -165,10 +166,8 @@ def test_env_check_names_what_cannot_be_judged(
     bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
     """A task whose library the environment lacks is listed with that reason, and no model is blamed."""
-    row = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
-    for column in ("complete_prompt", "code_prompt"):
-        row[column] = "import tensorflow\n" + row[column]
-    (tmp_path / "mine.jsonl").write_text(json.dumps(row) + "\n")
+    prompts = {name: "import tensorflow\n" + TASKS[0][name] for name in ("complete_prompt", "code_prompt")}
+    write_lines(tmp_path / "mine.jsonl", TASKS[0] | prompts)
     done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", check=False)
     assert done.returncode == 1
     assert "a library" in done.stdout
@@ -200,9 +199,8 @@ def test_env_check_names_a_control_that_does_not_hold(
     bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
     """A task whose tests never call the function lets the stub pass: exit code 1, and the task's name."""
-    row = json.loads((ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()[0])
-    row["test"] = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n        pass\n"
-    (tmp_path / "mine.jsonl").write_text(json.dumps(row) + "\n")
+    test = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+    write_lines(tmp_path / "mine.jsonl", TASKS[0] | {"test": test})
     done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", "--workers", "1", check=False)
     assert done.returncode == 1
     assert "oracle: 1 of 1 pass" in done.stdout

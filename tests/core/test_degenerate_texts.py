@@ -77,9 +77,8 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
         expected_test_ids(program)
     verdict = {"status": "fail", "failure_kind": "x", "exit": program, "module_trace": program, "tests": []}
     facts = dict.fromkeys(("stdout", "stderr", "backend", "environment_sha"), program) | {"tampering": [program[:99]]}
-    numbers = dict.fromkeys(
-        ("wall_seconds", "cpu_seconds", "max_rss_mib", "attempts", "tests_expected", "tests_run"), 1
-    )
+    numbers = dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), 0.5)
+    numbers |= dict.fromkeys(("attempts", "tests_expected", "tests_run"), 1)
     flags = dict.fromkeys(("stdout_truncated", "stderr_truncated", "flaky"), None)
     detail = SampleDetail(
         task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
@@ -187,14 +186,8 @@ def test_findings_are_stored_whatever_they_hold() -> None:
     found = assess(program, "flag").findings
     assert len(found) == 1_000
     assert all(len(finding.detail) < 1_000 for finding in found)
-    row = {
-        "task_id": "T/0",
-        "sample_index": 0,
-        "sanitizer": "none",
-        "solution": "",
-        "syntax_ok": True,
-        "syntax_error": "",
-    }
+    row = {"task_id": "T/0", "sample_index": 0, "sanitizer": "none", "solution": ""}
+    row |= {"syntax_ok": True, "syntax_error": ""}
     row |= dict.fromkeys(("blocked", "omitted_setup", "placeholder", "truncated"), False)
     table = table_of([row | {"findings": [finding._asdict() for finding in found]}], SOLUTIONS)
     assert any(one["detail"].endswith(".\N{REPLACEMENT CHARACTER}") for one in table["findings"][0].as_py())

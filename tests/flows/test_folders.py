@@ -17,7 +17,7 @@ from tests.flows.observed import RunFlow, Settings, prefect, run_id
 from tests.flows.test_failures import write_samples
 from tests.flows.test_sweep import sweep_in
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("prefect_client", "starter_environment")]
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +37,10 @@ def test_every_run_has_a_folder_of_its_own(settings: Settings, run_flow: RunFlow
     assert len(folders()) == 2
     for name in folders():
         assert "-oracle-full-complete-" in name
-        assert {"metrics.parquet", "report.html", "run.json"} <= {
-            path.name for path in Path("results/runs", name).iterdir()
-        }
+        assert {"metrics.parquet", "report.html", "run.json"} <= set(folders(f"results/runs/{name}"))
     assert [name[-8:] for name in folders()] == [run.id.hex[-8:] for run in runs]
-    assert [recorded_in(f"results/runs/{name}") for name in folders()] == [
-        run.record for run in recorded_runs(config.store)[-2:]
-    ]
+    records = [run.record for run in recorded_runs(config.store)[-2:]]
+    assert [recorded_in(f"results/runs/{name}") for name in folders()] == records
 
     state = rescore(RescoreConfig(run="latest", store=config.store), return_state=True)
     assert state.is_completed(), state.message
@@ -107,9 +104,7 @@ def test_results_of_an_earlier_version_are_kept(tmp_path: Path, name: str) -> No
         in_own_folder(RunConfig(out=str(tmp_path / "out" / name)), datetime.now(UTC))
 
 
-def test_a_sweep_has_a_folder_and_what_it_reuses_stays_where_it_is(
-    starter_environment: object, prefect_client: object, tmp_path: Path
-) -> None:
+def test_a_sweep_has_a_folder_and_what_it_reuses_stays_where_it_is(tmp_path: Path) -> None:
     """The second sweep has a table of its own, which names the files of the first."""
     config = sweep_in(tmp_path, "oracle").model_copy(update={"out": ""})
     for _ in range(2):

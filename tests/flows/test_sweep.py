@@ -10,7 +10,6 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
 from prefect.client.schemas.objects import State
 
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
@@ -21,7 +20,7 @@ from tests.flows.test_reuse import parts
 from tests.generation.providers.double import model_server
 from tests.generation.split_answers import solved_by_docstring
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("prefect_client", "starter_environment")]
 
 
 def sweep_in(folder: Path, *answers: str) -> SweepConfig:
@@ -59,7 +58,7 @@ def table(client: SyncPrefectClient, run: UUID, key: str = "sweep-test-sweep") -
 
 @pytest.mark.slow
 def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
-    prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
+    prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:
     """The run in the middle fails, those around it finish; Prefect's retry of the sweep then performs that one alone."""
     file = tmp_path / "mine.jsonl"
@@ -122,9 +121,7 @@ def _a_lost_artifact_is_made_again_by_a_retry(config: SweepConfig, client: SyncP
     assert children(client, first)["oracle · full · complete"] == ["Completed"]
 
 
-def test_each_split_of_a_sweep_has_its_own_answers(
-    prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
-) -> None:
+def test_each_split_of_a_sweep_has_its_own_answers(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """A model that answers prose wrongly has two scores; each prompt of either split is asked once."""
     with model_server(solved_by_docstring) as server:
         asked = SweepModel(model="openai:m", values={"generation.base_url": server.url("openai")})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bigcodeflow import datasets, generation
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
+from bigcodeflow.core.settings import merged
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
@@ -47,24 +48,13 @@ speed = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in
 
 
 def run_of(**given_settings: object) -> RunConfig:
-    settings: dict[str, object] = {}
-    for path, value in {"dataset.source": _HUB, "generation.model": "openai:m", **given_settings}.items():
-        place = settings
-        *sections, last = path.split(".")
-        for section in sections:
-            place = place.setdefault(section, {})
-        place[last] = value
-    return RunConfig.model_validate(settings)
+    settings = {"dataset.source": _HUB, "generation.model": "openai:m", **given_settings}
+    return RunConfig.model_validate(merged({}, settings, "test"))
 
 
 def identity(config: RunConfig) -> tuple[object, ...]:
-    view = config.dataset
-    return (
-        generation.identity(config.generation),
-        config.generation.n_samples,
-        view.model_dump(exclude={"offline"}),
-        config.sanitizing,
-    )
+    asked, view = generation.identity(config.generation), config.dataset.model_dump(exclude={"offline"})
+    return (asked, config.generation.n_samples, view, config.sanitizing)
 
 
 @settings(max_examples=300)
@@ -74,9 +64,8 @@ def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict,
     first = run_of(**one)
     second = run_of(**{**one, **{name: other[name] for name in changed}, **fast})
     assert (file_stem(first) == file_stem(second)) == (identity(first) == identity(second))
-    assert len(file_stem(first).encode()) <= 255 - len(
-        "." + "-uncalibrated_eval_results.json" + "." + 32 * "0" + ".tmp"
-    )
+    longest_addition = "." + "-uncalibrated_eval_results.json" + "." + 32 * "0" + ".tmp"
+    assert len((file_stem(first) + longest_addition).encode()) <= 255
 
 
 @pytest.mark.parametrize("field", ["sampling", "prompt", "offline"])
@@ -111,11 +100,8 @@ def test_every_name_is_read_as_the_originals(one: dict) -> None:
     config = run_of(**one)
     stem = file_stem(config)
     read = {claim.field: claim.value for claim in claims_of_name(stem, "its name")}
-    assert (read["model"], read["split"], read["subset"]) == (
-        model_name(config),
-        config.dataset.split,
-        config.dataset.subset,
-    )
+    view = config.dataset
+    assert (read["model"], read["split"], read["subset"]) == (model_name(config), view.split, view.subset)
     assert read.get("n_samples", config.generation.n_samples) == config.generation.n_samples
     assert re.search(r"--[a-z]+-(default|[\d.e-]+)-\d+(-[0-9a-f]{12})?-sanitized_calibrated$", stem)
 

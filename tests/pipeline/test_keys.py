@@ -191,7 +191,6 @@ def test_keys_are_the_same_in_every_process_and_order() -> None:
 # the settings of other flows: each makes runs, whose keys are the ones above
 
 
-SWEEP = SweepConfig(models=(SweepModel(answers="oracle"),))
 _SWEEP_CHANGES: dict[str, Any] = {
     "preset": "bigcodebench",
     "models": (SweepModel(answers="stub"),),
@@ -247,11 +246,10 @@ def _runs(config: BaseModel) -> list[Any]:
 @pytest.mark.parametrize(
     ("config", "changes"),
     [
-        (SWEEP, _SWEEP_CHANGES),
-        (RescoreConfig(samples="oracle"), _RESCORE_CHANGES),
-        (EnvironmentCheckConfig(), _CHECK_CHANGES),
+        pytest.param(SweepConfig(models=(SweepModel(answers="oracle"),)), _SWEEP_CHANGES, id="sweep"),
+        pytest.param(RescoreConfig(samples="oracle"), _RESCORE_CHANGES, id="rescore"),
+        pytest.param(EnvironmentCheckConfig(), _CHECK_CHANGES, id="check"),
     ],
-    ids=["sweep", "rescore", "check"],
 )
 def test_settings_of_other_flows_reach_the_runs_that_they_make(
     config: BaseModel, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import quarantine_path
@@ -25,25 +25,14 @@ from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.usefixtures("starter_environment"),
-    pytest.mark.filterwarnings("default"),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment")]
+pytestmark += [pytest.mark.filterwarnings("default")]
 
 
 def _config(folder: Path, **changes: object) -> RunConfig:
-    settings: dict = {
-        "store": str(folder / "store"),
-        "out": str(folder / "out"),
-        "dataset": {"source": "starter", "ids": "0-3"},
-        "samples": {"source": "oracle"},
-        "execution": {"environment": "starter", "workers": 1, "limits": {"time_seconds": 20}},
-    }
-    for path, value in changes.items():
-        section, _, key = path.partition("__")
-        settings[section] = settings.get(section, {}) | {key: value}
-    return load_settings(settings, "test")
+    own = {"store": str(folder / "store"), "out": str(folder / "out"), "dataset.ids": "0-3"}
+    own |= {"samples.source": "oracle", "execution.workers": 1, "execution.limits.time_seconds": 20}
+    return load_config(None, (), own | {path.replace("__", "."): value for path, value in changes.items()})
 
 
 TASK = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
@@ -158,9 +147,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: 
     rows = store.read(ArtifactRef.model_validate(samples)).to_pylist()
     assert len({row["verdict_key"] for row in rows}) == _SLOW_ANSWERS
     # The very measurements of the first run are there: nothing finished was executed anew.
-    assert {
-        key: seconds for key, seconds in ((row["verdict_key"], row["wall_seconds"]) for row in rows) if key in kept
-    } == kept
+    assert {row["verdict_key"]: row["wall_seconds"] for row in rows if row["verdict_key"] in kept} == kept
 
 
 def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
@@ -198,10 +185,8 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
         config = _config(tmp_path, execution__quarantine=mode).model_copy(update={"out": str(tmp_path / mode)})
         done, computed = _perform(config)
         assert computed == ["aggregation"]
-        metrics = store.read(done.aggregation).to_pylist()
-        scores[mode] = {
-            line["metric"]: line["n_tasks"] for line in metrics if line["slice_kind"] == "all" and line["k"]
-        }
+        lines = [line for line in store.read(done.aggregation).to_pylist() if line["slice_kind"] == "all"]
+        scores[mode] = {line["metric"]: line["n_tasks"] for line in lines if line["k"]}
         now = datetime.now(UTC)
         write_outputs(config, done, store, started_at=now, evaluated_at=now)
     assert scores["off"] == {"pass@k": 4, "pass@k_judgeable": 4}

@@ -11,7 +11,7 @@ from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
-from tests.pipeline.retention.test_retention import SCHEMAS
+from tests.pipeline.retention.test_retention import SCHEMAS, record
 from tests.store.s3 import new_bucket
 
 
@@ -33,9 +33,7 @@ def whole_run(store: Store, name: str, started_at: datetime) -> None:
     keys = {stage: f"{name}-{stage.replace('_', '-')}-{started_at:%M%S%f}" for stage in STAGE_FOLDERS}
     for stage, key in keys.items():
         artifact(store, STAGE_FOLDERS[stage], key)
-    moment = started_at.isoformat()
-    content = {"run": name, "model": name, "started_at": moment, "finished_at": moment, "config": {}, "artifacts": keys}
-    store.write(f"runs/{started_at:%Y%m%dT%H%M%S.%f}-{name}.json", json.dumps(content).encode())
+    record(store, name, started_at, keys)
 
 
 def assert_one_run_is_whole(store: Store) -> None:

@@ -43,21 +43,17 @@ def artifact(store: Store, stage: str, key: str, days: float) -> Path:
     return aged(store.folder(ref.stage, ref.key), days)
 
 
-def record(store: Store, name: str, days: float, keys: dict[str, str], /, **config: object) -> Path:
-    finished = NOW - timedelta(days=days)
+def record(store: Store, name: str, finished: datetime, keys: dict[str, str], /, **config: object) -> Path:
     times = dict.fromkeys(("started_at", "finished_at"), finished.isoformat())
     content = {"run": name, "model": name, **times, "config": config, "artifacts": keys}
-    path = store.root / "runs" / f"{finished.strftime('%Y%m%dT%H%M%S.%f')}-{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
+    return store.write(f"runs/{finished:%Y%m%dT%H%M%S.%f}-{name}.json", json.dumps(content).encode())
 
 
 def whole_run(store: Store, name: str, days: float, /, **config: object) -> list[Path]:
     """A recorded run with all its artifacts, as old as its record."""
     keys = {stage: f"{name}-{stage.replace('_', '-')}-{days:g}".replace(".", "-") for stage in STAGE_FOLDERS}
     folders = [artifact(store, STAGE_FOLDERS[stage], key, days) for stage, key in keys.items()]
-    return [record(store, name, days, keys, **config), *folders]
+    return [record(store, name, NOW - timedelta(days=days), keys, **config), *folders]
 
 
 def settings(store: Store, **given: object) -> RetentionConfig:
@@ -123,7 +119,7 @@ def test_records_stay_unless_asked_for(store: Store) -> None:
 def test_young_records_stay_beyond_the_number(store: Store) -> None:
     """Somebody who ran the same thing many times today still wants to see all of it."""
     for days in (3, 2, 1):
-        record(store, "model", days, {})
+        record(store, "model", NOW - timedelta(days=days), {})
     assert removable(settings(store, keep_runs_per_name=1), NOW) == []
 
 
