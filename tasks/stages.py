@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency
 from prefect.states import Completed
 
-from bigcodeflow.core.errors import ExecutionError, GenerationError
+from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, each_stage, perform, stage_of
@@ -122,7 +122,7 @@ async def _slot(name: str) -> AsyncIterator[None]:
             await stack.enter_async_context(concurrency(name, occupy=1, strict=True))
         except ConcurrencySlotAcquisitionError as error:
             raise GenerationError(
-                f"generation.requests.shared_limit: {name!r} gives no slot ({' '.join(str(error).split())}): "
+                f"generation.requests.shared_limit: {name!r} gives no slot ({error_message(error)}): "
                 f"make it with `prefect gcl create {name} --limit N`, or leave the setting empty"
             ) from None
         yield

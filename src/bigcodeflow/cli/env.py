@@ -33,7 +33,7 @@ app = typer.Typer(
 _PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
 #: Program → Debian package.
 _PROGRAMS = {"bwrap": "bubblewrap", "zip": "zip", "unzip": "unzip", "ps": "procps", "gcc": "gcc", "g++": "g++"}
-_elsewhere = partial(typer.Option, rich_help_panel="Images and templates")
+_image_option = partial(typer.Option, rich_help_panel="Images and templates")
 _Name = Annotated[
     str,
     typer.Argument(help="Name of the environment, such as starter, bigcodebench or vllm; see `bigcodeflow env list`."),
@@ -57,21 +57,23 @@ def build(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
     base_image: Annotated[
         str,
-        _elsewhere(help="Python of the environment's version on Debian bookworm.", show_default="the official image"),
+        _image_option(
+            help="Python of the environment's version on Debian bookworm.", show_default="the official image"
+        ),
     ] = "",
     engine_url: Annotated[
-        str, _elsewhere(help="Address of the engine for images.", show_default="DOCKER_HOST, or Docker's own")
+        str, _image_option(help="Address of the engine for images.", show_default="DOCKER_HOST, or Docker's own")
     ] = "",
     secrets: Annotated[
         list[str] | None,
-        _elsewhere(
+        _image_option(
             "--secret",
             help="NAME=FILE that an image's build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates.",
         ),
     ] = None,
-    network: Annotated[str, _elsewhere(help="Network of an image's build, such as host.")] = "",
-    cores: Annotated[int, _elsewhere(min=1, help="Cores of a template's sandboxes.")] = 2,
-    memory_mib: Annotated[int, _elsewhere(min=512, help="Memory of a template's sandboxes, in MiB.")] = 8192,
+    network: Annotated[str, _image_option(help="Network of an image's build, such as host.")] = "",
+    cores: Annotated[int, _image_option(min=1, help="Cores of a template's sandboxes.")] = 2,
+    memory_mib: Annotated[int, _image_option(min=512, help="Memory of a template's sandboxes, in MiB.")] = 8192,
 ) -> None:
     """Build an environment outside the repository; an interrupted build goes on where it stopped.
 
@@ -215,11 +217,8 @@ def doctor(
     when the sandbox cannot be used.
     """
     found = [*_machine(), *_environments(), *_recorded_runs(store)]
-    rows = [
-        (Cell("✓", "good") if one.works else Cell("✗", "bad"), one.subject, one.details)
-        for one in found
-        if not (quiet and one.works)
-    ]
+    marks = {True: Cell("✓", "good"), False: Cell("✗", "bad")}
+    rows = [(marks[one.works], one.subject, one.details) for one in found if not (quiet and one.works)]
     print_table(Table.of(("", "what", "found"), rows))
     if any(one.unsafe for one in found):
         notices.print("generated code cannot be isolated on this machine until bubblewrap works")

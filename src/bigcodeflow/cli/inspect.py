@@ -62,9 +62,7 @@ def inspect(
         sample_index=sample,
     )
     if rerun and not task:
-        raise ConfigError(
-            "--rerun executes one sample: name its task too, such as `bigcodeflow inspect RUN 12 --rerun`"
-        )
+        raise ConfigError("--rerun executes one sample: name its task too, as in `bigcodeflow inspect RUN 12 --rerun`")
     with inspect_run(find_run(store, run)) as found:
         rows = found.samples(filters)
         if rerun:
@@ -98,8 +96,7 @@ def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_d
             out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
     typer.echo(text, nl=False)
     notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
-    suspects = sum(row["quarantined"] for row in rows)
-    if suspects:
+    if suspects := sum(row["quarantined"] for row in rows):
         notice(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}")
     if found.absent:
         notice(f"the store does not hold its {', '.join(found.absent)}")

@@ -59,7 +59,6 @@ def generate(
 
 
 def _print_prompt(config: RunConfig) -> None:
-    """Show what the first setting sends for the selected task."""
     settings = expand_grid(config)[0].generation
     chosen = resolve_settings(settings, config.dataset.split, sends=False)
     request = next(chosen.requests(_tasks(config)), None)
@@ -78,7 +77,6 @@ def _print_prompt(config: RunConfig) -> None:
 
 
 def _print_estimates(config: RunConfig) -> None:
-    """Show what each setting would send and cost at most."""
     tasks, rows = _tasks(config), []
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)

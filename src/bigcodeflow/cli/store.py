@@ -35,11 +35,11 @@ def catalog(
     path = rebuild_catalog(store)
     views, left_out = describe_catalog(path)
     if view:
-        found = next((one for one in views if one.name == view), None)
-        if found is None:
-            raise ArtifactError(f"the catalog has no view {view!r}; it has {', '.join(one.name for one in views)}")
-        columns = [(Cell(column.name, "strong"), column.type, column.meaning) for column in found.columns]
-        shown = Table.of(("column", "type", "meaning"), columns, title=found.grain)
+        known = {one.name: one for one in views}
+        if view not in known:
+            raise ArtifactError(f"the catalog has no view {view!r}; it has {', '.join(known)}")
+        columns = [(Cell(column.name, "strong"), column.type, column.meaning) for column in known[view].columns]
+        shown = Table.of(("column", "type", "meaning"), columns, title=known[view].grain)
     else:
         grains = [(Cell(one.name, "strong"), one.grain.removeprefix("Grain: ")) for one in views]
         shown = Table.of(("view", "what it shows"), grains)

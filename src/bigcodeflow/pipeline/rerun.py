@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.backend_registry import execution_environment
@@ -53,10 +53,8 @@ def rerun_sample(
     try:
         config = ExecutionConfig.model_validate(own)
     except ValidationError as error:
-        raise ConfigError(
-            f"run {run.record}: its execution settings cannot be used any more ({' '.join(str(error).split())}): "
-            "run the whole run again"
-        ) from None
+        problem = f"its execution settings cannot be used any more ({error_message(error)})"
+        raise ConfigError(f"run {run.record}: {problem}: run the whole run again") from None
     there = execution_environment(config)
     sample = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
     recorded = _rows(run, "execution", sample | {"variant": variant})
@@ -64,13 +62,8 @@ def rerun_sample(
     if not run.imported:  # an imported run holds no time or memory of it
         with suppress(ArtifactError):
             truths = _rows(run, "ground_truth", {"task_id": task_id})
-    [planned] = evaluation.plan_solutions(
-        _rows(run, "sanitizing", sample),
-        _rows(run, "dataset", {"task_id": task_id}),
-        truths,
-        config=config,
-        environment=there,
-    )
+    solutions, tasks = _rows(run, "sanitizing", sample), _rows(run, "dataset", {"task_id": task_id})
+    [planned] = evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=there)
     if planned.blocked_by:
         raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
     with tempfile.TemporaryDirectory() as folder:
@@ -90,7 +83,7 @@ def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Tabl
     try:
         table = pq.read_table(path, filters=[(column, "==", value) for column, value in wanted.items()])
     except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): run that run again") from None
+        raise ArtifactError(f"{path} cannot be read ({error_message(error)}): run that run again") from None
     if not table.num_rows:
         row = ", ".join(f"{name} {value}" for name, value in wanted.items())
         raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {row}: run that run again")

@@ -25,10 +25,6 @@ Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 _FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine")
 _ANSWERS = "answers"
-#: Held by a run of this machine that asks for answers.
-_ANSWERS_LOCK = "lock"
-_UNFINISHED = ".partial"
-_DEBRIS = (".tmp", ".old")
 _UNIT = 1024
 
 
@@ -95,7 +91,8 @@ def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -
     for one in sorted(found, key=_order):
         if one.kind == "run record":
             store.remove_file(one.name)
-        elif not store.remove_unused(one.name, limit, lock=_ANSWERS_LOCK if one.kind == "answers" else ""):
+        # Runs of this machine that ask for answers hold their lock.
+        elif not store.remove_unused(one.name, limit, lock="lock" if one.kind == "answers" else ""):
             continue  # somebody has used it meanwhile
         gone.append(one)
     if gone:
@@ -143,9 +140,9 @@ def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> 
     folder, _, key = entry.name.partition("/")
     if folder == _ANSWERS:
         return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")
-    if key.endswith(_UNFINISHED):
+    if key.endswith(".partial"):
         return "unfinished work", "nobody has gone on with it"
-    if key.endswith(_DEBRIS) or entry.torn:
+    if key.endswith((".tmp", ".old")) or entry.torn:
         return "debris", "left by something that was killed"
     if folder in STAGE_FOLDERS.values() and "." not in key and entry.name not in artifacts:
         return "artifact", "no recorded run needs it"

@@ -108,7 +108,6 @@ def _generate(work: Work) -> Computed:
 
 
 def _sanitize(work: Work) -> Computed:
-    """Solutions: the program in each answer."""
     settings, answers = work.config.sanitizing, work.table("generation")
     if settings.mode == "none" and answers["given_solution"].null_count:
         raise SamplesError(
@@ -124,17 +123,12 @@ def _execute_ground_truths(work: Work) -> Computed:
     from bigcodeflow.execution.verdict_index import VerdictIndex
     from bigcodeflow.execution.verdicts import RerunPolicy
 
-    planned = evaluation.plan_ground_truths(
-        work.table("dataset"),
-        config=work.config.execution,
-        environment=work.content["environment"],
-        costs=VerdictIndex(work.store).costs(),
-    )
+    config, environment, costs = work.config.execution, work.content["environment"], VerdictIndex(work.store).costs()
+    planned = evaluation.plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
     return _judge(work, planned, RerunPolicy(confirms_ground_truths=True))
 
 
 def _execute_samples(work: Work) -> Computed:
-    """Verdicts of the samples in every variant asked for."""
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.integrity.contradictions import Contradictions
     from bigcodeflow.execution.verdicts import RerunPolicy
@@ -150,7 +144,6 @@ def _execute_samples(work: Work) -> Computed:
 
 
 def _aggregate(work: Work) -> Computed:
-    """Scores with their intervals, by slice."""
     config, inputs, suspects = work.config, work.inputs, work.content["quarantine"]
     quarantined: list[str] = []
     if suspects:

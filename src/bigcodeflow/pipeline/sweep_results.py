@@ -205,7 +205,8 @@ def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
 def _score_text(result: MemberResult) -> str:
     if result.pass_at_1 is None:
         return ""
-    remarks = ", ".join(["raw"] * (result.variant == "raw") + ["provisional"] * bool(result.infra_errors))
+    applies = {"raw": result.variant == "raw", "provisional": result.infra_errors > 0}
+    remarks = ", ".join(remark for remark, holds in applies.items() if holds)
     return percent(result.pass_at_1) + (f" ({remarks})" if remarks else "")
 
 

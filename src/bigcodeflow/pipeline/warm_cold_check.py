@@ -64,7 +64,6 @@ def _difference(sample: _Sample, runs: dict[Start, list[dict[_Sample, Any]]]) ->
 
 
 def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Sample, Any]:
-    """Status and outcome of every test, by sample."""
     store = Path(config.store) / "starts" / f"{start}-{name}"
     execution = config.execution.model_copy(update={"start": start})
     there = config.model_copy(update={"store": str(store), "execution": execution})
