@@ -15,11 +15,10 @@ from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, REFUSALS
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import absent_modules
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode
 from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareRequest, RequestedLimits
-from bigcodeflow.execution.worker_preflight import code_version
 from bigcodeflow.execution.zygote_plan import imported_modules
 
 _MAX_LINES = 20

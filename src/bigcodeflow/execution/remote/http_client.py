@@ -25,9 +25,9 @@ from bigcodeflow.core.errors import (
     error_message,
 )
 from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.items import code_version
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.transports import whole_lines
-from bigcodeflow.execution.worker_preflight import code_version
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
