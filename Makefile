@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # More workers than cores, since many tests wait; tests/conftest.py says what stays together.
-PYTEST_WORKERS ?= 3
+PYTEST_WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest
 DISTRIBUTED := --numprocesses $(PYTEST_WORKERS)
 SERIAL_FILES = $(shell grep -rl mark.serial tests --include=test_*.py)

@@ -4,7 +4,12 @@ from functools import partial
 
 from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
+from bigcodeflow.pipeline.environment_check import (
+    EnvironmentCheck,
+    EnvironmentCheckResult,
+    check_imports,
+    check_settings,
+)
 from flows.hooks import by_config, reporting_flow
 from tasks.progress import RunListener
 from tasks.stages import perform_step
@@ -30,7 +35,7 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
     unjudgeable = check.unjudgeable()
     controls = perform_step("controls", partial(check.controls, adversaries=config.controls))
     repeated = perform_step("repeated ground truths", partial(check.repeat, config.repeat)) if config.repeat else None
-    found = CheckResult(config, imports, check.n_tasks, unjudgeable, controls, repeated)
+    found = EnvironmentCheckResult(config, imports, check.n_tasks, unjudgeable, controls, repeated)
     show_check(found)
     if lines := found.shortcomings():
         raise EnvironmentUnusableError("\n".join(lines))

@@ -12,7 +12,7 @@ from bigcodeflow.execution.environment_check import wording
 from bigcodeflow.leaderboard.entries import entry_line, points, rankings, score
 from bigcodeflow.leaderboard.history import change_line
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
-from bigcodeflow.pipeline.environment_check import CheckResult
+from bigcodeflow.pipeline.environment_check import EnvironmentCheckResult
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
 from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows
 from bigcodeflow.pipeline.sweeps import SweepConfig
@@ -106,7 +106,7 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def show_check(found: CheckResult) -> None:
+def show_check(found: EnvironmentCheckResult) -> None:
     """Attach the checks as a table, and everything that was found as one page."""
     imports, name = found.imports, found.config.environment
     checks = [

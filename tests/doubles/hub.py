@@ -1,6 +1,6 @@
 """A Hugging Face Hub on the loopback interface, for the real client to talk to.
 
-It speaks what downloading a dataset needs: repository info at a revision, and files with ETag, X-Repo-Commit,
+It speaks what downloading a dataset needs: repository info and trees at a revision, and files with ETag, X-Repo-Commit,
 HEAD and Range. Parquet files are redirected to a content store, as the hub does with large files. Failures are those
 of the hub: error codes in X-Error-Code, gated repositories, rate limits, and connections that break off.
 """
@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
-_API = re.compile(r"/api/datasets/(?P<repo>[^/]+/[^/]+)(?:/revision/(?P<revision>[^/]+)(?:/.*)?)?")
+_API = re.compile(r"/api/datasets/(?P<repo>[^/]+/[^/]+)(?:/(?P<what>revision|tree)/(?P<revision>[^/]+)(?:/.*)?)?")
 _RESOLVE = re.compile(r"/datasets/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 _BLOB = re.compile(r"/blobs/(?P<sha256>[0-9a-f]{64})")
 
@@ -107,7 +107,7 @@ class HubDouble:
 
     def _route(self, path: str, headers: Mapping[str, str]) -> Answer:
         if match := _API.fullmatch(path):
-            return self._api(match["repo"], match["revision"] or "main")
+            return self._api(match["repo"], match["what"], match["revision"] or "main")
         if match := _RESOLVE.fullmatch(path):
             token = headers.get("Authorization", "").removeprefix("Bearer ")
             return self._resolve(match["repo"], match["revision"], match["path"], token)
@@ -115,12 +115,18 @@ class HubDouble:
             return self._blob(match["sha256"], headers.get("Range"))
         return _refusal(HTTPStatus.NOT_FOUND, "EntryNotFound")
 
-    def _api(self, repo: str, revision: str) -> Answer:
+    def _api(self, repo: str, what: str | None, revision: str) -> Answer:
         if repo not in self._commits:
             return _refusal(HTTPStatus.NOT_FOUND, "RepoNotFound")
         if (sha := self._sha(repo, revision)) is None:
             return _refusal(HTTPStatus.NOT_FOUND, "RevisionNotFound")
-        siblings = [{"rfilename": path} for path in self._commits[repo][sha]]
+        files = self._commits[repo][sha]
+        if what == "tree":
+            listing = [
+                {"type": "file", "path": path, "size": len(body), "oid": _git_sha(body)} for path, body in files.items()
+            ]
+            return _json(listing)
+        siblings = [{"rfilename": path} for path in files]
         gated = "auto" if repo in self.gated else False
         return _json({"id": repo, "sha": sha, "private": False, "gated": gated, "tags": [], "siblings": siblings})
 

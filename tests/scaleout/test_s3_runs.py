@@ -14,7 +14,7 @@ import pytest
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.stages import RunArtifacts, finished_run, perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts, perform_all, planned_run
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
@@ -75,7 +75,8 @@ def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeyp
     reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
     assert reports[0] == reports[1]
     again = RecordingListener()
-    assert perform_all(there, again) == first == finished_run(resolve(there))
+    assert perform_all(there, again) == first
+    assert planned_run(resolve(there)) == (first, ())
     assert again.computed == []
     run = find_run(s3_url, "latest")
     assert run.keys["execution"] == first.execution.key

@@ -151,7 +151,12 @@ def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None
     """
     # Not above: the image of a sandbox has only what building an environment imports.
     from bigcodeflow.execution.environment_check import wording
-    from bigcodeflow.pipeline.environment_check import CheckResult, EnvironmentCheck, check_imports, check_settings
+    from bigcodeflow.pipeline.environment_check import (
+        EnvironmentCheck,
+        EnvironmentCheckResult,
+        check_imports,
+        check_settings,
+    )
     from bigcodeflow.pipeline.progress import progress_listener
 
     values = {**given, "environment": name, "overrides": settings or ()}
@@ -162,7 +167,7 @@ def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None
     notice(f"{imports.modules - len(imports.failures)} of {imports.modules} libraries can be imported")
     with progress_listener() as listener:
         checked = EnvironmentCheck(run, listener)
-        found = CheckResult(config, imports, checked.n_tasks, checked.unjudgeable(), ())
+        found = EnvironmentCheckResult(config, imports, checked.n_tasks, checked.unjudgeable(), ())
         print_table(found.unjudgeable_table)
         notice(f"{found.n_tasks - len(found.unjudgeable):,} of {found.n_tasks:,} tasks can be judged in {name}")
         found = found._replace(controls=checked.controls(adversaries=config.controls))

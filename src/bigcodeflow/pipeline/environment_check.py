@@ -51,7 +51,7 @@ class Repeated(NamedTuple):
         return Table.of(("task", passes, "statuses", "needs", "evidence"), rows)
 
 
-class CheckResult(NamedTuple):
+class EnvironmentCheckResult(NamedTuple):
     """What a check of an environment has found."""
 
     config: EnvironmentCheckConfig
