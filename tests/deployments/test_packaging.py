@@ -6,10 +6,15 @@ import shlex
 import site
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.conftest import ROOT
 
@@ -43,6 +48,20 @@ def _imported(path: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_every_import_is_a_declared_dependency() -> None:
+    """Whoever installs the package, with its extras, has what it imports, whatever its dependencies drop."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    declared = {canonicalize_name(Requirement(line).name) for line in lines}
+    apart = (SANDBOX, SANDBOX.parent / "generation" / "engines")  # other interpreters execute these
+    files = [path for folder in ("src", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")]
+    modules = {name.partition(".")[0] for path in files if path.parent not in apart for name in _imported(path)}
+    foreign = modules - sys.stdlib_module_names - {"", "bigcodeflow", "flows", "tasks"}
+    distributions = packages_distributions()
+    names = {module: {canonicalize_name(name) for name in distributions[module]} for module in foreign}
+    assert {module: found for module, found in names.items() if not found & declared} == {}
 
 
 def _run(
