@@ -54,7 +54,7 @@ _CORES_OF_CLOUD_SANDBOX = 2
 
 
 class ClusterLostError(ExecutionError):
-    """The connection to the scheduler broke; whoever connects again can go on."""
+    """The connection to the scheduler broke, or could not be made; whoever connects again can go on."""
 
 
 class SchedulerSilentError(ClusterLostError):

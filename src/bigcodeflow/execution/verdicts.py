@@ -5,7 +5,6 @@ from broken: a sample that does not pass is executed as often again as ``executi
 decides; one pass among its confirmations acquits a ground truth. An infra_error is no execution at all.
 """
 
-import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from bigcodeflow.execution.backends.observation import SIGKILL_EXITS
 from bigcodeflow.execution.failure_kinds import failure_kind
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.sandbox.protocol import LAST_EVENTS
+from bigcodeflow.store.files import AppendLog, log_records
 
 Verdict = dict[str, Any]
 """Columns of VERDICTS that do not depend on whose sample it was."""
@@ -285,24 +285,15 @@ class Ledger:
 
     def append(self, verdict: Verdict, batch: str) -> None:
         """Write one verdict in a single call, so that it is there whole or not at all."""
-        line = json.dumps(verdict, separators=(",", ":")) + "\n"
-        # Looking a batch up in one of many folders takes the same time in a small and in a large stage.
-        path = self._folder / batch[:2] / f"{batch}.{self._writer}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)  # a twin of this run may have published and removed it
-        with path.open("ab", buffering=0) as file:
-            data = memoryview(line.encode())
-            while data:
-                data = data[file.write(data) :]
+        # Looking a batch up in one of many folders takes the same time in a small and in a large stage. A twin of this
+        # run may have published the stage and removed the folder, which is made again then.
+        with AppendLog(self._folder / batch[:2] / f"{batch}.{self._writer}.jsonl") as log:
+            log.append(verdict)
 
     def read(self, batch: str = "") -> Iterator[Verdict]:
         """Every whole verdict, or those of one batch."""
         for path in sorted(self._folder.glob(f"{batch[:2]}/{batch}.*.jsonl" if batch else "*/*.jsonl")):
-            with path.open("rb") as file:
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    with suppress(ValueError):
-                        yield json.loads(line)
+            yield from log_records(path)
 
 
 def read_ledgers(folders: Iterable[Path]) -> Iterator[Verdict]:

@@ -223,6 +223,7 @@ class _RequestLoop:
         return longest_seconds, next((reason for reason, seconds in waits.items() if seconds >= 1), "")
 
     async def _attempt(self, job: retries.QueuedRequest, shared_limit: SharedLimit) -> None:
+        reserved_usd = job.expected_usd  # the next attempt may begin before this one has left the shared limit
         try:
             async with shared_limit():
                 if self._stopped_because is not None:  # it waited for the shared limit meanwhile
@@ -250,7 +251,7 @@ class _RequestLoop:
                 )
                 self._received(job, record)
         finally:
-            self._spending.reserve(-job.expected_usd)
+            self._spending.reserve(-reserved_usd)
             self._progress.in_flight -= 1
             self._changed.set()
 

@@ -10,7 +10,8 @@ with a running number. A program that takes the channel over can lose or repeat 
 ``started``  the interpreter is up and the limits are set; nothing foreign has run yet
 ``imported`` the program's module text ran to its end; the test text may be sent
 ``loaded``   the test text ran too; ``tests`` lists the collected methods
-``module_failed``  one did not: ``exception``, ``trace``, ``phase`` (compile, program, test or collect); the last
+``module_failed``  the program or the test text did not: ``exception``, ``trace``, ``phase`` (compile, program, test or
+    collect); the last
 ``test``     one method ended: ``name``, ``outcome``, ``seconds``, ``exception``, ``trace``
 ``class_failed``   setUpClass or tearDownClass raised
 ``tampering``      ``what`` broke this protocol; the last

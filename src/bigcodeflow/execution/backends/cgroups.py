@@ -91,7 +91,8 @@ class SlotGroup:
     def create(cls, slot: str, limits: LimitsConfig) -> Self | None:
         """A group for a slot of this process, or None where groups cannot be had; removes those of ended processes.
 
-        ``slot`` is a name that no other slot of this process has. The group bounds memory and temporary files together.
+        ``slot`` is a name that no other slot of this process has. The group bounds processes, and memory and temporary
+        files together.
         """
         parent = find_cgroup_dir()
         if parent is None:

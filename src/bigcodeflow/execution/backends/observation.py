@@ -109,7 +109,7 @@ class OutputTail:
             del self._data[: len(self._data) - self._limit]
 
     def text(self) -> str:
-        """The tail as text, with a mark in the place of bytes that are none."""
+        """The tail as text, with a mark in the place of NUL and of bytes that are no text."""
         return self._data.decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 

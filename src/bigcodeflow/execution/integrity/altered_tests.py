@@ -34,7 +34,7 @@ _MANY_TESTS = 5
 
 
 class Alteration(NamedTuple):
-    """What was altered for one test method, which it decides, from which line on."""
+    """What was altered for one test method, which it decides; the altered segment begins at ``line``."""
 
     test: str
     line: int
