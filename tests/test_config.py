@@ -136,3 +136,10 @@ def test_a_wrong_samples_section_is_still_told() -> None:
     """Naming a model hides no mistake beside it."""
     with pytest.raises(ConfigError, match="sorce is not a setting"):
         load_config("starter", ("generation.model=openai:m", "samples.sorce=x"))
+
+
+@pytest.mark.parametrize("name", ["absent", "~nobody-of-this-name"])
+def test_an_unknown_preset_is_refused_with_the_known_ones(name: str) -> None:
+    """Also where it looks like the home folder of a user whom nobody knows."""
+    with pytest.raises(ConfigError, match=f"preset '{name}' is neither a file nor one of: .*starter"):
+        load_config(name)

@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 from bigcodeflow.cli.compare import compare
 from bigcodeflow.cli.store import report
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.table import Table
 from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.report.overview import Section
 
 
 @pytest.fixture
@@ -90,3 +92,10 @@ def test_compare_writes_the_same_page_about_its_own_comparison(recorded, tmp_pat
     page = out.read_text()
     assert "some-model \\u00b7 calibrated vs some-model \\u00b7 raw" in page
     assert "domain: Math" in page
+
+
+def test_further_sections_are_in_the_file(one_run, tmp_path):
+    """A section of another part is shown beside the report's own."""
+    section = Section("comparison", "A section of another part", "", Table.of(["pair"], [["a, b"]]))
+    written = write_report(select_runs(one_run.root, ["first"]), tmp_path / "report.html", sections=[section])
+    assert b"A section of another part" in written.path.read_bytes()

@@ -4,6 +4,7 @@ Its docstrings are what the form says.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -172,7 +173,7 @@ class EnvironmentCheckConfig(SettingsModel):
     overrides: tuple[str, ...] = ()
     """Any other settings, such as 'execution.limits.time_seconds=60'."""
     store: str = "results/store"
-    """Folder of cached artifacts: what was executed is not executed again."""
+    """Folder or URL (s3://bucket/prefix) of cached artifacts: what was executed is not executed again."""
 
 
 def _setting(section: object, name: str) -> object:
@@ -224,7 +225,9 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
 
 def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
     """Content and path of a YAML file, or of one of this name in a shipped folder; raises ConfigError."""
-    path = Path(name).expanduser()
+    path = Path(name)
+    with suppress(RuntimeError):  # there is no such user, hence no such file
+        path = path.expanduser()
     if not path.exists() and not path.suffix:
         known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
         if str(name) not in known:

@@ -133,7 +133,9 @@ VERDICTS = _schema(
     _column("attempts", _count, "executions that this verdict rests on, disturbed ones included"),
     _nullable("flaky", pa.bool_(), "repeated executions disagreed; null: executed once"),
     _column("tampering", _texts, "what was seen that no honest program does"),
-    _nullable("integrity", _text, "of a pass: checked, tampered, no contradiction or not checked; else null"),
+    _nullable(
+        "integrity", _text, "of a sample that passed: checked, tampered, no contradiction or not checked; else null"
+    ),
     _nullable("integrity_key", _text, "verdict_key of its execution against a contradiction"),
     _column("backend", _text, "local, docker, e2b, gradio or http; imported: judged elsewhere"),
     _column("environment_sha", _text, "identity of the libraries and data inside the sandbox; unknown if imported"),

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
@@ -140,12 +139,13 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
         found = {name: score[name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")}
         found["pass_at_1"] = score["value"]
     rate = next(overall(rows, "ground_truth_rate"), None)
+    costs = store.read(artifacts.generation, ["cost_usd"])["cost_usd"].drop_null().to_pylist()
     return plan.result(
         outcome,
         **found,
         infra_errors=int(artifacts.aggregation.statistics.get("infra_errors", 0)),
         ground_truth_rate=rate and rate["value"],
-        cost_usd=pc.sum(store.read(artifacts.generation, ["cost_usd"])["cost_usd"]).as_py(),
+        cost_usd=sum(costs) if costs else None,
         seconds=seconds,
     )
 

@@ -48,12 +48,14 @@ def write_report(
     out: Path,
     *,
     comparison: Comparison | None = None,
+    sections: Sequence[Section] = (),
     max_bytes: int = MAX_BYTES,
 ) -> WrittenReport:
     """Write one self-contained HTML file about the runs, whole or not at all.
 
     It loads nothing from anywhere: scripts, styles, charts and every sample are inside. Texts of samples are cut until
-    the file has at most ``max_bytes``. Without a comparison of these runs, those of a board are compared here.
+    the file has at most ``max_bytes``. Without a comparison of these runs, those of a board are compared here. Further
+    ``sections`` come last in the overview.
     """
     if not runs:
         raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
@@ -65,7 +67,7 @@ def write_report(
             "written_at": datetime.now(UTC).isoformat(timespec="minutes"),
             "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
             "runs": [_run(run) for run in runs],
-            "sections": [section.as_json() for section in _sections(runs, connection, comparison)],
+            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
             "tasks": {name: tasks[name] for name in ("task_id", "libs", "domains", "hard")},
             "limit": TEXT_LIMITS[0]._asdict(),
         }

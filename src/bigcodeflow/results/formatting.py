@@ -115,9 +115,9 @@ def json_text(value: Any) -> str:
 
 
 def cause_line(trace: str) -> str:
-    """The exception of a traceback, or of another text the first line that is not indented."""
+    """The exception of a traceback, or of another text the first line that is not indented; empty where it was cut."""
     lines = (line for line in trace.splitlines() if line.strip() and not line[0].isspace())
-    return exception_line(trace) or next(lines, "")
+    return exception_line(trace) or next((line for line in lines if not line.startswith("Traceback (")), "")
 
 
 def numbers(*headings: str) -> list[Column]:
