@@ -47,6 +47,7 @@ def _write_samples(path: Path, *, key: str) -> int:
     return len(texts) + len(tasks)
 
 
+@pytest.mark.slow
 def test_degenerate_answers_fail_alone(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
     """Every sample has a verdict, the good ones pass, and what shows the results shows these."""
     samples = _write_samples(tmp_path / "samples.jsonl", key="solution")

@@ -32,6 +32,7 @@ def test_everything_that_the_product_offers_is_deployed() -> None:
     assert {"benchmark", "sweep", "nightly-sweep", "rescore", "check-environment", "leaderboard"} <= set(ENTRIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_deployment_imports_the_installed_flow(deployments: Deployments, name: str) -> None:
     """The flow is found by module name, nothing is fetched, and relative paths start where it was deployed.

@@ -45,6 +45,7 @@ def test_no_attack_passes_or_disturbs_its_neighbour(judge_in: JudgeIn, attack: A
     assert (neighbour.result()["status"], neighbour.result()["tampering"]) == ("pass", [])
 
 
+@pytest.mark.slow  # it says something about the programs, and nothing about the judge
 @EACH
 def test_without_its_trick_the_program_is_wrong(judge_in: JudgeIn, attack: Attack) -> None:
     """It is the trick that would pass, not the solution: taken away, an assertion fails and nothing is flagged."""
