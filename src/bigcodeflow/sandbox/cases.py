@@ -1,0 +1,163 @@
+"""Runs the methods of one test class as unittest does.
+
+A method's outcome is decided here, in ``CaseOutcome``, from what it raised, not by unittest's runner: a program or test
+that replaces parts of the runner changes no report. unittest provides the assertions, fixtures and cleanups. This is a
+module of its own so that a program which walks the frames of a cold start, where the harness is the main module, finds
+no more than after a warm one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import time
+import types
+import unittest
+import unittest.case
+from traceback import format_exception
+
+TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    Raised = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
+
+globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
+
+_RANK = ("pass", "expected_failure", "unexpected_success", "skip", "fail", "error")
+_HIDDEN = (__file__, os.path.join(os.path.dirname(__file__), "harness.py"), unittest.case.__file__)
+_SKIP = unittest.SkipTest
+
+
+class Runner:
+    """Runs the cases of one class between its fixtures and sends the outcome of each as it ends."""
+
+    def __init__(self, send: Callable[..., None]) -> None:
+        self._send, self._clock = send, time.perf_counter
+
+    def run(self, names: dict[str, Any], cases: Sequence[unittest.TestCase]) -> None:
+        """Run everything; a failing fixture of the module or the class leaves the cases without an outcome."""
+        cls = type(cases[0]) if cases else names["TestCases"]
+        skipped = getattr(cls, "__unittest_skip__", False)
+        fixtures = [] if skipped else [names.get("setUpModule"), cls.setUpClass]
+        if all(self._fixture(fixture) for fixture in fixtures):
+            for case in cases:
+                began, name, outcome = self._clock(), case._testMethodName, CaseOutcome()
+                outcome.run(case, getattr(case, name))
+                seconds, found = self._clock() - began, outcome.worst or "missing"
+                self._send("test", name=name, outcome=found, seconds=seconds, **outcome.details)
+            if not skipped:
+                self._fixture(cls.tearDownClass)
+        if getattr(cls, "_class_cleanups", None):
+            self._fixture(cls.doClassCleanups)
+        for error in getattr(cls, "tearDown_exceptions", ()):
+            self._send("class_failed", **describe(error))
+        self._fixture(names.get("tearDownModule"))
+
+    def _fixture(self, function: Callable[[], object] | None) -> bool:
+        try:
+            if function is not None:
+                function()
+        except BaseException:
+            self._send("class_failed", **describe(sys.exc_info()))
+            return False
+        return True
+
+
+class CaseOutcome:
+    """What unittest's TestCase expects to find as its ``_outcome`` while it runs; the worst of several counts."""
+
+    result_supports_subtests = True
+    expectedFailure = None  # noqa: N815 -- unittest's name
+
+    def __init__(self) -> None:
+        self.worst: str | None = None
+        self.details: dict[str, str] = {}
+        self.success, self.expecting_failure = True, False
+        self.errors: list[Any] = []
+        self.skipped: list[Any] = []
+        self.result = types.SimpleNamespace(failfast=False)
+
+    def note(self, outcome: str, error: Raised | None = None) -> None:
+        """Remember an outcome if it is worse than what is known."""
+        if self.worst is None or _RANK.index(outcome) > _RANK.index(self.worst):
+            self.worst = outcome
+            self.details = describe(error) if error else {}
+
+    def testPartExecutor(self, _case: object, isTest: bool = False, subTest: bool = False) -> _Attempt:  # noqa: N802, N803 -- unittest's names
+        """Context in which unittest runs a subtest or a cleanup."""
+        return _Attempt(self)
+
+    def run(self, case: Any, method: Any) -> None:
+        """setUp, the method, tearDown and the cleanups, each only where unittest would run it."""
+        if getattr(type(case), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False):
+            self.note("skip")
+            return
+        expecting = [getattr(one, "__unittest_expecting_failure__", False) for one in (type(case), method)]
+        case._outcome = self
+        loops = [getattr(case, name, None) for name in ("_setupAsyncioRunner", "_setupAsyncioLoop")]
+        ends = [getattr(case, name, None) for name in ("_tearDownAsyncioRunner", "_tearDownAsyncioLoop")]
+        for start in filter(None, loops):
+            start()
+        try:
+            with _Attempt(self):
+                case._callSetUp()
+            if self.success:
+                with _Attempt(self, any(expecting)):
+                    case._callTestMethod(method)
+                with _Attempt(self):
+                    case._callTearDown()
+            while case._cleanups:
+                function, args, kwargs = case._cleanups.pop()
+                with _Attempt(self):
+                    case._callCleanup(function, *args, **kwargs)
+            if self.success:
+                self.note("pass")
+        finally:
+            for end in filter(None, ends):
+                end()
+            case._outcome = None
+
+
+class _Attempt:
+    """Context that swallows whatever is raised and turns it into an outcome."""
+
+    def __init__(self, outcome: CaseOutcome, expecting: bool = False) -> None:
+        self._outcome, self._expecting = outcome, expecting
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: types.TracebackType | None
+    ) -> bool:
+        outcome = self._outcome
+        if kind is None or value is None:
+            if self._expecting:
+                outcome.success = False
+                outcome.note("unexpected_success")
+            return True
+        outcome.success = False
+        if issubclass(kind, _SKIP):
+            outcome.note("skip")
+        elif self._expecting:
+            outcome.note("expected_failure")
+        else:
+            outcome.note("fail" if issubclass(kind, AssertionError) else "error", (kind, value, trace))
+        return True
+
+
+def describe(error: Raised) -> dict[str, str]:
+    """The exception's type with its bases, and the traceback without the harness's frames."""
+    kind, value, trace = error
+    if kind is None:
+        return {"exception": "", "trace": ""}
+    while trace is not None and trace.tb_frame.f_code.co_filename in _HIDDEN:
+        trace = trace.tb_next
+    try:
+        text = "".join(format_exception(kind, value, trace))
+    except BaseException as problem:  # a __str__ of the program may raise anything
+        text = f"{kind.__name__} (its traceback cannot be printed: {type(problem).__name__})"
+    return {"exception": " ".join(base.__name__ for base in kind.__mro__[:-1]), "trace": text}
