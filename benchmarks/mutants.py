@@ -95,7 +95,10 @@ def main() -> None:
     tests = _tests_by_line()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         copies = _Copies(Path(folder))
-        outcomes = list(pool.map(lambda mutant: copies.notices(mutant, tests), chosen))
+        outcomes = []
+        for mutant, noticed in zip(chosen, pool.map(lambda one: copies.notices(one, tests), chosen), strict=True):
+            outcomes.append(noticed)
+            print(f"{len(outcomes)}: {mutant.path}:{mutant.line} {noticed}", file=sys.stderr, flush=True)
     survivors = [mutant for mutant, noticed in zip(chosen, outcomes, strict=True) if not noticed]
     drawn, lived = Counter(one.part for one in chosen), Counter(one.part for one in survivors)
     print("| part | mutants | noticed |\n|---|---:|---:|")
