@@ -58,6 +58,8 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.IsNot: "is",
 }
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+#: What pytest returns where a test failed, or where one could not be collected; where all passed, or none was selected.
+_NOTICED, _NOT_NOTICED = {1, 2}, {0, 5}
 _TIMEOUT_SECONDS = 1200
 _MOST_TESTS = 60
 
@@ -136,12 +138,14 @@ class _Copies:
             return False
         finally:
             target.write_text(source, encoding="utf-8")
-        return ended.returncode in {1, 2}  # a test failed; a test or what it imports could not be collected
+        if ended.returncode not in _NOTICED | _NOT_NOTICED:
+            raise RuntimeError(f"{mutant.path}:{mutant.line}: pytest could not start: {ended.stdout.decode()[-2000:]}")
+        return ended.returncode in _NOTICED
 
     def _copy(self) -> Path:
         if not hasattr(self._local, "copy"):
             self._local.copy = self._folder / f"copy-{threading.get_ident()}"
-            left_out = shutil.ignore_patterns(".venv", ".git", ".*_cache", "results", "__pycache__")
+            left_out = shutil.ignore_patterns(".venv", ".git", ".*_cache", "__pycache__")
             shutil.copytree(_ROOT, self._local.copy, ignore=left_out)
         copy: Path = self._local.copy
         return copy
