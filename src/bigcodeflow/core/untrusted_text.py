@@ -141,7 +141,7 @@ def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given,
         def guarded(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
             try:
                 return function(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - one unforeseen text must not end the run
                 sizes = ", ".join(f"{len(text):,}" for text in args if isinstance(text, str))
                 problem = f"{type(error).__name__}: {error}"[:200]
                 logger.warning("%s failed for a text of %s characters: %s", function.__qualname__, sizes, problem)
