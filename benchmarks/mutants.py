@@ -1,14 +1,16 @@
 """How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
 
-    coverage run --rcfile benchmarks/mutants.coveragerc -m pytest -q -m "not slow and not real_data"
+    coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow and not serial" --numprocesses 4
+    coverage combine --rcfile benchmarks/coverage.ini
+    coverage report --rcfile benchmarks/coverage.ini
     python benchmarks/mutants.py [--sample 200] [--seed 0] [--jobs 2]
 
 A mutant is one change in one place: another comparison, `and` for `or`, a negated condition, another number, another
-arithmetic operator, a call left out, None returned. The first command records which test executes which line; a mutant
+arithmetic operator, a call left out, None returned. The first commands record which test executes which line; a mutant
 meets the tests that execute its line, at most 60 and those first that execute least, until one fails, in a copy of the
-checkout. Lines that run only in a sandbox are recorded by no process out here: they meet the tests named in
-_GUEST_TESTS as well. Of a mutant whose tests did not end in time, nothing noticed it. Prints a Markdown table by part,
-and every mutant that no test noticed.
+checkout. What runs in a sandbox, in another process or in a fixture is recorded for no test: such lines meet the tests
+of their package as well, those of sandbox/ the tests named in _GUEST_TESTS. Of a mutant whose tests did not end in
+time, nothing noticed it. Prints a Markdown table by part, and every mutant that no test noticed.
 """
 
 import argparse
@@ -121,10 +123,12 @@ class _Copies:
     def notices(self, mutant: Mutant, tests: dict[tuple[str, int], list[str]]) -> bool:
         """Whether a test fails with the change."""
         chosen = tests.get((str(mutant.path), mutant.line), [])
-        if "/sandbox/" in str(mutant.path):
+        package = mutant.path.relative_to("src/bigcodeflow").parts[0]
+        if package == "sandbox":
             chosen = [*chosen, *_GUEST_TESTS]
-        if not chosen:
-            return False
+        elif not chosen:
+            folder = Path("tests", package)
+            chosen = [str(folder if (_ROOT / folder).is_dir() else folder.with_name(f"test_{package}.py"))]
         copy = self._copy()
         target, source = copy / mutant.path, (_ROOT / mutant.path).read_text(encoding="utf-8")
         target.write_text(mutant.apply(source), encoding="utf-8")

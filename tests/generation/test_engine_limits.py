@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
@@ -218,6 +220,28 @@ def test_cost_never_exceeds_its_limit_and_reaches_most_of_it(ledger: AnswerLedge
     assert "max_cost_usd" in (outcome.stopped_because or "")
     assert held(ledger) == set(model.answered)
     assert outcome.failures == ()
+
+
+def test_an_attempt_gives_back_what_it_set_aside(ledger: AnswerLedger) -> None:
+    """Even where its request is asked again, expected to be cheaper, before the attempt has left the shared limit."""
+
+    pauses = iter([10.0])
+
+    @asynccontextmanager
+    async def slow_to_leave() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await asyncio.sleep(next(pauses, 0.0))
+
+    unlucky = at_random(1.0, "connection")
+    model = Model(script=lambda asked, before: None if before or asked.task_id != "Task/0" else unlucky(asked, before))
+    limits = settings(concurrency=2, max_cost_usd=6.5)  # 300 answers cost 6, and the first may cost 1
+    policy = RetryPolicy(first_backoff_seconds=1.0)
+    asked = requests(300, max_tokens=None)
+    outcome = run(generate(asked, model, ledger, limits, price=by_tokens, policy=policy, shared_limit=slow_to_leave))
+    assert outcome.stopped_because is None
+    assert held(ledger) == every(300)
 
 
 def test_a_cost_limit_without_a_price_is_an_error_before_anything_is_sent(ledger: AnswerLedger) -> None:

@@ -8,11 +8,10 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
@@ -20,6 +19,7 @@ from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
+from bigcodeflow.store.files import locked
 
 #: Gets a line about what is waited for or was done.
 Notify = Callable[[str], None]
@@ -131,23 +131,22 @@ class ServiceFolder:
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
         """Keep every other start and stop of this service waiting."""
-        lock = FileLock(self.root / "lock")
-        try:
-            for folder in (self.root, self.logs, self.prefect_home):
-                folder.mkdir(parents=True, exist_ok=True)
-            (self.root / ".gitignore").write_text("*\n")
-            lock.acquire(timeout=0)
-        except Timeout:
-            notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
-            lock.acquire()
-        except OSError as error:
-            raise ServiceError(
-                f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
-            ) from None
-        try:
+        lock = self.root / "lock"
+        with ExitStack() as held:
+            try:
+                for folder in (self.root, self.logs, self.prefect_home):
+                    folder.mkdir(parents=True, exist_ok=True)
+                (self.root / ".gitignore").write_text("*\n")
+                try:
+                    held.enter_context(locked(lock, blocking=False))
+                except TimeoutError:
+                    notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
+                    held.enter_context(locked(lock))
+            except OSError as error:
+                raise ServiceError(
+                    f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
+                ) from None
             yield self.read()
-        finally:
-            lock.release()
 
 
 class ServiceState(NamedTuple):

@@ -60,7 +60,7 @@ class Runner:
         try:
             if function is not None:
                 function()
-        except BaseException:
+        except BaseException:  # a fixture may call the program, which may raise anything
             self._send("class_failed", **describe(sys.exc_info()))
             return False
         return True

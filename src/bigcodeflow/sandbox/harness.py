@@ -55,7 +55,7 @@ def run_sample(channel: int) -> None:
         job = protocol.SampleJob(channel)
         Sample(job, protocol.FrameWriter(channel, job.nonce)).run()
         status = 0
-    except BaseException:
+    except BaseException:  # the program may have broken anything that the harness uses
         sys.__excepthook__(*sys.exc_info())
     finally:
         leave(status)
@@ -137,7 +137,7 @@ class Sample:
             cls = self._module.TestCases
             names = sorted(name for name in dir(cls) if name.startswith("test") and callable(getattr(cls, name)))
             loaded = [cls(name) for name in names]
-        except BaseException:
+        except BaseException:  # a metaclass or __init__ of the tests may raise anything, SystemExit too
             self._fail("collect", sys.exc_info())
             return
         self._send("loaded", tests=[case._testMethodName for case in loaded])
@@ -190,7 +190,7 @@ class Sample:
     def _execute(self, code: types.CodeType, phase: str) -> bool:
         try:
             exec(code, self._names)
-        except BaseException:
+        except BaseException:  # whatever the text raises is its result, SystemExit and KeyboardInterrupt too
             self._fail(phase, sys.exc_info())
             return False
         return True
@@ -204,7 +204,7 @@ def _flush(stream: TextIO | None) -> None:
     try:
         if stream is not None:
             stream.flush()
-    except BaseException:
+    except BaseException:  # the program may have put any object in the stream's place
         return
 
 

@@ -1,6 +1,5 @@
 """Building ``results.duckdb`` beside the former one, and replacing that; what has not changed is copied from it."""
 
-import fcntl
 import json
 import logging
 import shutil
@@ -27,6 +26,7 @@ from bigcodeflow.results.catalog.description import (
 )
 from bigcodeflow.results.runs import RecordedRun, is_mismatched, recorded_runs
 from bigcodeflow.store import Store, open_store
+from bigcodeflow.store.files import locked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -90,8 +90,7 @@ def rebuild_catalog(location: Path | str) -> Path:
     # Kept order costs memory for every row group that is read ahead of its turn.
     config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT, "temp_directory": spill, "preserve_insertion_order": False}
     # Without the lock a slow rebuild could replace a newer catalog by one that lacks the newest run.
-    with (store.root / f".{CATALOG_NAME}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(store.root / f".{CATALOG_NAME}.lock"):
         try:
             with duckdb.connect(aside, config=config) as connection:
                 _Rebuild(connection, store).fill(target)
