@@ -56,7 +56,7 @@ def test_off_may_be_written_as_yaml_reads_it(setting: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "parts"),
     [
         ("execution.wrkers=2", ["--set execution.wrkers=2", "execution.wrkers", "workers"]),
         ("dataset.split=both", ["dataset.split", "'complete' or 'instruct'", "'both'"]),
@@ -73,13 +73,13 @@ def test_off_may_be_written_as_yaml_reads_it(setting: str, tmp_path: Path) -> No
         ("name=[", ["not YAML"]),
     ],
 )
-def test_a_wrong_setting_is_one_clear_line(override: str, told: list[str]) -> None:
+def test_a_wrong_setting_is_one_clear_line(override: str, parts: list[str]) -> None:
     """The message names where it stands, the key, the value and the remedy."""
     with pytest.raises(ConfigError) as raised:
         load_config("starter", (override,))
     message = str(raised.value)
     assert len(message.splitlines()) == 1
-    for part in told:
+    for part in parts:
         assert part in message
 
 
@@ -132,7 +132,7 @@ def test_other_answers_than_a_models_are_taken_where_they_are_named(source: str)
     assert RunConfig.model_validate(given).samples.source == source
 
 
-def test_a_wrong_samples_section_is_still_told() -> None:
+def test_a_wrong_samples_section_is_still_reported() -> None:
     """Naming a model hides no mistake beside it."""
     with pytest.raises(ConfigError, match="sorce is not a setting"):
         load_config("starter", ("generation.model=openai:m", "samples.sorce=x"))

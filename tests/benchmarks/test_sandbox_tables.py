@@ -97,9 +97,9 @@ def test_the_floor_is_the_work_or_the_longest_test_as_the_quickest_run_had_it():
 
 def test_the_tests_own_cpu_is_taken_only_when_every_verdict_tells_it():
     """A mixture would add up two different things."""
-    told, untold = (measured("a", 1, 2.0, test_cpu_seconds=told) for told in (0.5, None))
-    assert tables.suite_cpu([told, told]) == (1.0, True)
-    assert tables.suite_cpu([told, untold]) == (4.0, False)
+    timed, untimed = (measured("a", 1, 2.0, test_cpu_seconds=seconds) for seconds in (0.5, None))
+    assert tables.suite_cpu([timed, timed]) == (1.0, True)
+    assert tables.suite_cpu([timed, untimed]) == (4.0, False)
 
 
 def test_the_median_ratio_is_over_tasks_that_passed_on_both_sides():

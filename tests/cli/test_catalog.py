@@ -19,23 +19,23 @@ def store(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_views_and_what_is_left_out_are_told(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_views_and_what_is_left_out_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The path comes first, on a line of its own; runs that are missing are notices."""
     catalog(view="", store=str(store))
-    told = capsys.readouterr()
-    lines = told.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert lines[0] == str(store / "results.duckdb")
     assert Path(lines[0]).is_file()
     assert any("pass_at_k" in line and "one row a recorded run" in line for line in lines)
-    assert f"left out: run first-20261121: its execution artifact {'e' * 64} is gone" in told.err
+    assert f"left out: run first-20261121: its execution artifact {'e' * 64} is gone" in output.err
 
 
 def test_one_view_is_explained(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its columns with types and meanings."""
     catalog(view="solve_rate", store=str(store))
-    told = " ".join(capsys.readouterr().out.split())
-    assert "solve_rate │ DOUBLE" in told
-    assert "n_passed / n_judged" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "solve_rate │ DOUBLE" in output
+    assert "n_passed / n_judged" in output
 
 
 def test_a_view_that_is_not_there_is_an_error_with_those_that_are(store: Path) -> None:

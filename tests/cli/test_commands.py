@@ -109,7 +109,7 @@ def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "parts"),
     [
         (["evaluate", "--samples", "nowhere.jsonl", *STARTER], ["nowhere.jsonl"]),
         (["evaluate", "--samples", "broken.jsonl", *STARTER], ["broken.jsonl", "line 2"]),
@@ -126,7 +126,7 @@ def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_message_without_a_traceback(
-    bigcodeflow: Command, tmp_path: Path, arguments: list[str], told: list[str]
+    bigcodeflow: Command, tmp_path: Path, arguments: list[str], parts: list[str]
 ) -> None:
     """What was wrong and where, exit code 1, and nothing written."""
     (tmp_path / "broken.jsonl").write_text('{"task_id": "Starter/0", "solution": ""}\n{"task_id": \n')
@@ -135,7 +135,7 @@ def test_a_mistake_is_one_message_without_a_traceback(
     done = bigcodeflow(*arguments, check=False)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    for part in told:
+    for part in parts:
         assert part in done.stderr
     assert not (tmp_path / "results" / "latest").exists()
 

@@ -86,7 +86,7 @@ def test_every_provider_can_be_shown_and_counted_without_a_key(
 def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
     """A missing key, an unknown provider, a wrong number and a server that refuses: what, where, what to do."""
     with model_server(lambda _: Fail(404, "no such model")) as server:
-        for arguments, told in (
+        for arguments, message in (
             (("openai:gpt-4o",), "OPENAI_API_KEY"),
             (("opnai:gpt-4o",), "did you mean openai"),
             (("gpt-4o",), "PROVIDER:NAME"),
@@ -95,7 +95,7 @@ def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
         ):
             done = bigcodeflow("generate", "--model", *arguments, *STARTER, check=False, OPENAI_API_KEY="")
             assert done.returncode == 1
-            assert told in done.stderr
+            assert message in done.stderr
             assert "Traceback" not in done.stderr
 
 

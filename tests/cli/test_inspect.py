@@ -83,7 +83,7 @@ def test_a_run_of_here_is_inspected_and_rerun(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "parts"),
     [
         (["import", "nowhere_eval_results.json", *STARTER], ["nowhere_eval_results.json", "cannot be read"]),
         (["import", FILE, "--dataset", "starter"], ["has no result of task Starter/2", "--ids"]),
@@ -94,13 +94,13 @@ def test_a_run_of_here_is_inspected_and_rerun(
     ],
 )
 def test_a_mistake_is_one_message_without_a_traceback(
-    bigcodeflow: Command, tmp_path: Path, results: Path, arguments: list[str], told: list[str]
+    bigcodeflow: Command, tmp_path: Path, results: Path, arguments: list[str], parts: list[str]
 ) -> None:
     """What was wrong and what to do, exit code 1, and no run is recorded."""
     done = bigcodeflow(*arguments, check=False)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    for part in told:
+    for part in parts:
         assert part in " ".join(done.stderr.split())
     assert not (tmp_path / "results" / "store" / "runs").exists()
 

@@ -71,8 +71,8 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
     assert isinstance(imported_modules(program), frozenset)
     assert item.verdict_key
     trace = f"Traceback (most recent call last):\n  File \"__test__.py\", line 1, in f\nNameError: name 'x{program[:99]}' {program}"
-    for told in (trace, program, "NameError: name 'os' is not defined"):
-        assert failure_kind(told, "NameError Exception", program=program, test=program) in KINDS
+    for text in (trace, program, "NameError: name 'os' is not defined"):
+        assert failure_kind(text, "NameError Exception", program=program, test=program) in KINDS
     with suppress(*REFUSALS):
         expected_test_ids(program)
     verdict = {"status": "fail", "failure_kind": "x", "exit": program, "module_trace": program, "tests": []}

@@ -203,7 +203,7 @@ def test_neither_network_nor_cache_is_one_clear_error(hub: HubDouble, offline: b
         resolve(_config(offline=offline))
 
 
-def test_a_network_lost_before_the_download_is_told(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_lost_before_the_download_is_named(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hub that goes away between resolving and loading gives a typed error, online and offline."""
     resolved = resolve(_config())
     with pytest.raises(DatasetError, match="is not cached and offline was asked for"):
@@ -214,7 +214,7 @@ def test_a_network_lost_before_the_download_is_told(hub: HubDouble, sha: str, mo
         load_tasks(_config(), resolved)
 
 
-def test_a_file_gone_from_the_commit_is_told(sha: str) -> None:
+def test_a_file_gone_from_the_commit_is_reported(sha: str) -> None:
     """A repository whose history was rewritten gives a typed error."""
     resolved = resolve(_config())._replace(files=("data/v0.1.4-00000-of-00009.parquet",))
     with pytest.raises(DatasetError, match="is not on the hub: start a new run"):
@@ -228,7 +228,7 @@ def test_a_bad_file_from_the_hub_is_named(hub: HubDouble) -> None:
         _ids(_config())
 
 
-def test_an_endpoint_that_is_no_hub_is_told(hub: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_is_no_hub_is_reported(hub: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy's error page or a wrong address is not mistaken for a missing dataset."""
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/elsewhere")
     with pytest.raises(DatasetError, match="bigcode/bigcodebench: the hub refused the request"):

@@ -69,10 +69,10 @@ def program(name: str) -> str:
 
 def assert_command_exists(command: Sequence[str]) -> None:
     """A command of an image names a program, a subcommand and options that the installed packages have."""
-    told = _help(tuple(_subcommands(command)))
+    text = _help(tuple(_subcommands(command)))
     for word in command:
         if word.startswith("--"):
-            assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", told), f"{word} is no option of: {told}"
+            assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text), f"{word} is no option of: {text}"
 
 
 def _subcommands(command: Sequence[str]) -> Iterator[str]:

@@ -167,9 +167,9 @@ def _closure(names: set[str]) -> set[str]:
     """The distributions and all that they need, extras apart."""
     found, todo = set(names), list(names)
     while todo:
-        for told in ([] if todo[-1] == "bigcodeflow" else requires(todo[-1])) or []:
-            name = _folded(re.split(r"[^\w.-]", told)[0])
-            if "extra ==" not in told and name not in found:
+        for requirement in ([] if todo[-1] == "bigcodeflow" else requires(todo[-1])) or []:
+            name = _folded(re.split(r"[^\w.-]", requirement)[0])
+            if "extra ==" not in requirement and name not in found:
                 try:
                     distribution(name)
                 except PackageNotFoundError:

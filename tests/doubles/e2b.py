@@ -144,7 +144,7 @@ class E2BDouble:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the SDK has to be told to talk to it."""
+        """What the SDK has to be given to talk to it."""
         return {"E2B_API_KEY": self.key, "E2B_API_URL": self.url, "E2B_SANDBOX_URL": self.url}
 
     def calls(self, name: str) -> int:

@@ -207,24 +207,24 @@ class _Handler(BaseHTTPRequestHandler):
         offset = int(dict(parse_qsl(self.query)).get("logsOffset", 0))
         now = datetime.now(UTC).isoformat()
         lines = [{"timestamp": now, "message": line, "level": "info"} for line in build.logs[offset : offset + 100]]
-        told: dict[str, Any] = {"logs": [], "logEntries": lines, "templateID": template_id, "buildID": build_id}
+        answer: dict[str, Any] = {"logs": [], "logEntries": lines, "templateID": template_id, "buildID": build_id}
         if offset and build.status == "building":
             build.status = "error" if build.reason else "ready"
         if build.reason and build.status == "error":
-            told["reason"] = {"message": build.reason, "step": "1", "logEntries": []}
-        self._say(200, told | {"status": build.status})
+            answer["reason"] = {"message": build.reason, "step": "1", "logEntries": []}
+        self._say(200, answer | {"status": build.status})
 
     # envd
 
     def _envd(self, name: str) -> None:
         sandbox = self.double.sandboxes.get(self.headers.get("E2b-Sandbox-Id", ""))
         if not sandbox or sandbox.state != "running":
-            told = {
+            answer = {
                 "sandboxId": self.headers.get("E2b-Sandbox-Id"),
                 "message": "The sandbox was not found",
                 "code": 502,
             }
-            return self._say(502, told)
+            return self._say(502, answer)
         if name != "health" and self.headers.get("X-Access-Token") != sandbox.token:
             return self._say(401, {"code": "unauthenticated", "message": "invalid access token"})
         if name == "health":

@@ -34,9 +34,9 @@ class Machine:
         ready = ["sh", "-c", "echo ready; exec sleep infinity"]
         self._init = subprocess.Popen(["bwrap", *options, "--", *ready], pass_fds=[writing], stdout=subprocess.PIPE)
         os.close(writing)
-        with os.fdopen(reading) as told, self._init.stdout as said:
-            self._pid = json.load(told)["child-pid"]
-            said.readline()  # its files are where they belong
+        with os.fdopen(reading) as info, self._init.stdout as output:
+            self._pid = json.load(info)["child-pid"]
+            output.readline()  # its files are where they belong
         self.commands: dict[int, Command] = {}
 
     def run(self, arguments: Sequence[str], variables: Mapping[str, str], *, stdin: bool) -> "Command":

@@ -41,8 +41,8 @@ def _say(asked, rest):
 
 def _tell(asked, rest):
     """What only the worker knows: its process, and its environment."""
-    told = str(os.getpid()) if rest == "pid" else repr(dict(os.environ))
-    yield protocol.Answered(asked.id, 7, 0.5, [protocol.WorkerSample(told, "stop", 3)])
+    text = str(os.getpid()) if rest == "pid" else repr(dict(os.environ))
+    yield protocol.Answered(asked.id, 7, 0.5, [protocol.WorkerSample(text, "stop", 3)])
 
 
 def _fork(asked, rest):

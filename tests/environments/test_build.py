@@ -145,7 +145,7 @@ def test_sandboxes_and_engines_are_told_apart() -> None:
 
 
 def test_the_cpu_build_of_torch_comes_from_a_folder_of_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where pip was told of a folder with that build, uv takes it from there and asks no index."""
+    """Where pip was given a folder with that build, uv takes it from there and asks no index."""
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.delenv("UV_FIND_LINKS", raising=False)
     monkeypatch.setenv("PIP_FIND_LINKS", f"/nowhere {tmp_path}")

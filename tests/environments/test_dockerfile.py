@@ -56,7 +56,7 @@ def test_data_files_that_lie_there_stay(tmp_path: Path, folder: Path, place: Pat
         assert _files(place) == {STOPWORDS: b"theirs"}
 
 
-def test_a_python_that_no_base_has_is_told() -> None:
+def test_a_python_that_no_base_has_is_refused() -> None:
     """Templates too would otherwise be built on another Python than the environment's."""
     definition = load_definition("bigcodebench").model_copy(update={"python": "3.8"})
     with pytest.raises(EnvironmentUnusableError, match=r"bigcodebench needs Python 3\.8, .* --base-image"):

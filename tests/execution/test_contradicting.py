@@ -195,7 +195,7 @@ def undone(found: AlteredTest, original: str) -> str:
 
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_an_altered_text_has_the_shape_of_the_original(starter_tests: list[str], variant: int) -> None:
-    """Definitions and statements of real tests stay on their lines, and only the told segments differ."""
+    """Definitions and statements of real tests stay on their lines, and only the reported segments differ."""
     for text in starter_tests:
         found = contradict(text, "task_func", variant=variant)
         assert shape(found.text) == shape(text)
@@ -282,7 +282,7 @@ def test_literals_that_a_helper_compares_are_altered_in_its_calls() -> None:
 
 
 def test_a_contradiction_inside_a_helper_decides_every_method_that_calls_it() -> None:
-    """One altered line, told for both methods, and no second contradiction in either."""
+    """One altered line, reported for both methods, and no second contradiction in either."""
     body = (
         HELPED.replace(", wanted", "")
         .replace("result, wanted", "result")

@@ -69,8 +69,8 @@ def _task(number: int, test: str = _TEST) -> dict:
 
 def _config(folder: Path, programs: list[str], *, tests: list[str] | None = None, **execution: object) -> RunConfig:
     tasks, samples = folder / "tasks.jsonl", folder / "samples.jsonl"
-    told = [_task(number, test) for number, test in enumerate(tests or [_TEST] * len(programs))]
-    tasks.write_text("".join(json.dumps(task) + "\n" for task in told))
+    task_rows = [_task(number, test) for number, test in enumerate(tests or [_TEST] * len(programs))]
+    tasks.write_text("".join(json.dumps(task) + "\n" for task in task_rows))
     lines = [{"task_id": f"Own/{number}", "solution": program} for number, program in enumerate(programs)]
     samples.write_text("".join(json.dumps(line) + "\n" for line in lines))
     given = {
@@ -109,7 +109,7 @@ def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(tmp_path: Path)
     found = [(row["status"], row["integrity"]) for row in rows]
     assert found == [("pass", "checked"), ("tampered", "tampered"), ("fail", None)]
     assert rows[1]["failure_kind"] == "tampering"
-    assert any("test_sum, line 4 of the test: no failure with" in told for told in rows[1]["tampering"])
+    assert any("test_sum, line 4 of the test: no failure with" in line for line in rows[1]["tampering"])
     # The right program is the ground truth's: it was executed for that. Checks are not counted.
     assert artifacts.execution.statistics["executed"] == 2
     assert artifacts.execution.statistics["infra_errors"] == 0
@@ -155,9 +155,9 @@ class TestCases(unittest.TestCase):
     forged = "import statistics\ndef task_func(numbers):\n    statistics.mean = lambda data: 5\n    return 5\n"
     config = _config(tmp_path, [honest, forged], tests=[test, test])
     tasks = tmp_path / "tasks.jsonl"
-    told = [json.loads(line) for line in tasks.read_text().splitlines()]
+    task_rows = [json.loads(line) for line in tasks.read_text().splitlines()]
     body = "    import statistics\n    return statistics.mean(numbers)\n"
-    tasks.write_text("".join(json.dumps(task | {"canonical_solution": body}) + "\n" for task in told))
+    tasks.write_text("".join(json.dumps(task | {"canonical_solution": body}) + "\n" for task in task_rows))
     rows, _ = _judged(config)
     assert [row["status"] for row in rows] == ["pass", "tampered"]
     assert "without the program" in "; ".join(rows[1]["tampering"])

@@ -125,14 +125,14 @@ def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tm
     """Coins that came up wrong first are flaky or unlucky; a pass is left alone; what is broken fails every time."""
     programs = [RIGHT, "def task_func():\n    return 41\n", "def task_func(:\n", *[f"{COIN}# {n}" for n in range(24)]]
     planned, where = _planned(programs), {"environment": starter_environment, "ledger_folder": tmp_path / "a.partial"}
-    table, told = judge(planned, policy=RerunPolicy(reruns=4), **where, **DONE)
+    table, statistics = judge(planned, policy=RerunPolicy(reruns=4), **where, **DONE)
     right, wrong, broken, *coins = table.to_pylist()
     assert (right["status"], right["flaky"], right["attempts"]) == ("pass", None, 1)
     assert (wrong["status"], wrong["flaky"], wrong["attempts"]) == ("fail", False, 5)
     assert (broken["status"], broken["flaky"], broken["attempts"]) == ("syntax_error", None, 1)
     assert {(one["attempts"], one["flaky"]) for one in coins} <= {(1, None), (5, True), (5, False)}
     assert any(one["flaky"] for one in coins)  # none of 24: once in four million runs
-    assert told["executed"] == len(planned)
+    assert statistics["executed"] == len(planned)
 
 
 @pytest.mark.sandbox
@@ -146,9 +146,9 @@ def test_what_was_lost_is_tried_again_in_the_same_run(
     folder.mkdir()
     lost = execution("infra_error", verdict_key=planned[0].item.verdict_key, exit="worker lost")
     Ledger(folder).append(lost, "before")
-    table, told = judge(planned, environment=starter_environment, ledger_folder=folder, **DONE)
+    table, statistics = judge(planned, environment=starter_environment, ledger_folder=folder, **DONE)
     assert table["status"].to_pylist() == ["pass", "infra_error"]
-    assert (told["executed"], told["infra_errors"]) == (1, 1)
+    assert (statistics["executed"], statistics["infra_errors"]) == (1, 1)
     missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]
     assert len(missing) == 1
 

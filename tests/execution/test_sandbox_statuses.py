@@ -1,4 +1,4 @@
-"""Programs in real sandboxes: every status, every failure kind, and what is told about them."""
+"""Programs in real sandboxes: every status, every failure kind, and what is reported about them."""
 
 from collections.abc import Callable
 
@@ -63,7 +63,7 @@ PROGRAMS = [
 
 @pytest.mark.parametrize(("program", "status", "kind"), [row[1:] for row in PROGRAMS], ids=[row[0] for row in PROGRAMS])
 def test_status_and_failure_kind(judge: Judge, program: str, status: str, kind: str) -> None:
-    """What happens inside is told by the right status and failure kind, and in bounded time."""
+    """What happens inside is reported with the right status and failure kind, and in bounded time."""
     found = judge(program)
     assert (found["status"], found["failure_kind"]) == (status, kind), found
     assert found["cpu_seconds"] < 8  # on a busy machine, more of the clock passes

@@ -243,7 +243,7 @@ def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> N
 
 
 @pytest.mark.skipif(not kernel.seccomp_available(), reason="this kernel filters no system calls")
-def test_a_filter_that_the_kernel_refuses_is_told() -> None:
+def test_a_filter_that_the_kernel_refuses_is_reported() -> None:
     """A damaged filter is an error, never a process that runs without."""
     program = "from bigcodeflow.sandbox import kernel\nkernel.prepare_seccomp(b'\\xff' * 8)()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -66,7 +66,7 @@ def test_no_text_is_too_strange_to_be_read(text: str) -> None:
     assert isinstance(leading_modules(text, TEST, FILES), tuple)
 
 
-def test_modules_of_an_environment_are_told_by_its_files(starter_environment: InstalledEnvironment) -> None:
+def test_modules_of_an_environment_are_known_by_its_files(starter_environment: InstalledEnvironment) -> None:
     """Packages, modules, extension modules and the standard library are found; other names are not."""
     files = ModuleFiles(starter_environment)
     assert all(map(files.has, ["numpy", "numpy.linalg", "yaml", "json.decoder", "unittest.mock", "pandas._libs.lib"]))

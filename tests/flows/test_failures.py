@@ -72,7 +72,7 @@ def test_logged_command_continues_the_failed_run(settings: Settings, run_flow: R
     run.assert_states("Completed", dataset=["Cached"], ground_truth=["Cached"])
 
 
-def test_absent_sample_file_is_told_once(run_flow: RunFlow, tmp_path: Path) -> None:
+def test_absent_sample_file_is_reported_once(run_flow: RunFlow, tmp_path: Path) -> None:
     """A file that is absent fails the run before any stage, with one message and no traceback."""
     run = run_flow(settings_in(tmp_path, f"samples.source={tmp_path / 'absent.jsonl'}"))
     assert run.state.message.startswith(f"{tmp_path / 'absent.jsonl'}: cannot be opened")

@@ -38,9 +38,9 @@ def test_a_limit_of_the_server_holds_for_requests(
         assert run.state.is_completed(), run.state.message
         assert (len(server.requests), server.most_in_flight) == (5, 1)
         assert "canary-4711" in server.last.headers["authorization"]
-    told = prefect_client.read_flow_run(run.id).model_dump_json() + "".join(run.log("generation: finished"))
+    shown = prefect_client.read_flow_run(run.id).model_dump_json() + "".join(run.log("generation: finished"))
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert "canary-4711" not in told
+    assert "canary-4711" not in shown
     assert b"canary-4711" not in stored
 
 

@@ -173,10 +173,10 @@ def test_failures_are_counted_by_status_and_cause() -> None:
         {"variant": "calibrated", "sanitizer": "parity", "status": status, "failure_kind": kind}
         for status, kind in [("pass", "")] * 2 + [("timeout", "wall_time")] + [("fail", "assertion_failed")] * 2
     ]
-    told = [
+    counts = [
         (row["status"], row["cause"], row["samples"], row["share"]) for row in failure_rows(pa.Table.from_pylist(rows))
     ]
-    assert told == [("fail", "assertion failed", "2", "40.0 %"), ("timeout", "wall time", "1", "20.0 %")]
+    assert counts == [("fail", "assertion failed", "2", "40.0 %"), ("timeout", "wall time", "1", "20.0 %")]
 
 
 def test_libraries_are_ordered_by_the_tasks_that_they_cost() -> None:

@@ -134,7 +134,7 @@ def test_each_split_of_a_sweep_has_its_own_answers(prefect_client: SyncPrefectCl
         assert len(server.requests) == 4
 
 
-def test_a_mistake_is_told_before_anything_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_before_anything_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """An unknown setting for one model fails the sweep with one line, and no run is started."""
     config = sweep_in(tmp_path, "oracle")
     wrong = SweepModel(answers="stub", values={"sanitizing.moed": "robust"})
@@ -146,7 +146,7 @@ def test_a_mistake_is_told_before_anything_runs(prefect_client: SyncPrefectClien
 
 
 def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
-    """A deployment names the file, so that editing it needs no new deployment; a name that is unknown is told."""
+    """A deployment names the file, so that editing it needs no new deployment; an unknown name is reported."""
     state = sweep(file="absent", return_state=True)
     assert state.is_failed()
     assert state.message == "sweep 'absent' is neither a file nor one of: nightly, starter"
@@ -154,7 +154,7 @@ def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, t
 
 
 def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> None:
-    """A value outside its bounds is told by its place, and the flow's body does not begin."""
+    """A value outside its bounds is reported with its place, and the flow's body does not begin."""
     with pytest.raises(Exception, match=r"config\.splits\.0") as caught:
         sweep({"splits": ["both"], "models": [{"answers": "oracle"}]})
     assert "complete" in str(caught.value)

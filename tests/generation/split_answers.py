@@ -9,7 +9,7 @@ _TASKS = [json.loads(line) for line in (ROOT / "data/starter/tasks.jsonl").read_
 
 
 def solved_by_docstring(received: Received) -> Completion:
-    """The task's own solution where it is told with its docstring, a wrong program where it is told in prose."""
+    """The task's own solution where it is posed with its docstring, a wrong program where it is posed in prose."""
     prompt = received.body["messages"][-1]["content"]
     for task in _TASKS:
         if task["instruct_prompt"].strip() in prompt:

@@ -125,7 +125,7 @@ def test_a_wrong_key_stops_at_once(ask: Ask) -> None:
         assert len(server.requests) < len(TASKS)
 
 
-def test_what_a_model_does_not_take_is_told_before_anything_is_sent(ask: Ask) -> None:
+def test_what_a_model_does_not_take_is_reported_before_anything_is_sent(ask: Ask) -> None:
     """Every problem at once, each naming its setting."""
     with model_server() as server:
         with pytest.raises(ConfigError) as raised:

@@ -183,7 +183,7 @@ def test_what_nobody_foresaw_keeps_its_words(caplog: pytest.LogCaptureFixture) -
 
 
 def test_an_error_amid_answers_keeps_those_that_came() -> None:
-    """Memory that runs out later than at loading is told like that at loading."""
+    """Memory that runs out later than at loading is reported like that at loading."""
     kept = Kept()
     with pytest.raises(GenerationError, match=r"MemoryError: too much.*batch_size"):
         kept.ask(_request("say one"), _request("raise too much"))
@@ -191,7 +191,7 @@ def test_an_error_amid_answers_keeps_those_that_came() -> None:
 
 
 @pytest.mark.parametrize("provider", ["vllm", "transformers"])
-def test_an_environment_without_the_engine_is_told(provider: str) -> None:
+def test_an_environment_without_the_engine_is_reported(provider: str) -> None:
     real = {"worker": None, "config": _config(f"{provider}:some/model")}
     with pytest.raises(GenerationError, match=r"No module named .* env build double --rebuild"):
         Kept().ask(_request("say one"), **real)
@@ -207,7 +207,7 @@ def test_an_environment_without_the_engine_is_told(provider: str) -> None:
         (_config(lora="~/nothing"), "generation.offline.lora: ~/nothing is no folder"),
     ],
 )
-def test_settings_that_cannot_work_are_told_before_anything_starts(config: GenerationConfig, message: str) -> None:
+def test_settings_that_cannot_work_are_reported_before_anything_starts(config: GenerationConfig, message: str) -> None:
     with pytest.raises(GenerationError, match=message):
         Kept().ask(_request("say one"), config=config)
 
@@ -280,7 +280,7 @@ def test_no_process_outlives_the_driver(driver: "subprocess.Popen[str]", how: si
 
 
 def test_an_error_of_the_ledger_ends_the_worker() -> None:
-    """A full disk is told as what it is, and nothing goes on computing."""
+    """A full disk is reported as what it is, and nothing goes on computing."""
     started: list[int] = []
 
     def record(_request: Request, reply: Reply, _seconds: float) -> None:

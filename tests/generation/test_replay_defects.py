@@ -59,7 +59,7 @@ def test_each_defect_of_a_line_is_named(make_tasks, write_lines, line: object, s
     assert ": " in message.removeprefix(f"{path}, line 3: ")
 
 
-def test_all_defects_are_told_at_once(make_tasks, write_lines) -> None:
+def test_all_defects_are_reported_at_once(make_tasks, write_lines) -> None:
     path = write_lines("broken", {"task_id": "X/1", "solution": "s"}, {"task_id": _ONE, "solution": 1})
     lines = _error(path, make_tasks(_ZERO, _ONE)).splitlines()
     assert [line.removeprefix(f"{path}, ").split(":")[0] for line in lines] == ["line 1", "line 3", "line 2"]
@@ -87,7 +87,7 @@ def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> 
 
 
 def test_a_line_that_was_written_twice_is_an_error(make_tasks, write_lines) -> None:
-    """In a greedy file a repeated line would count its task twice; it is told which line repeats which."""
+    """In a greedy file a repeated line would count its task twice; the message names both lines."""
     lines = [{"task_id": task, "solution": "s"} for task in (_ZERO, _ONE, _TWO, _ONE)]
     path = write_lines(*lines[:3], {**lines[3], "_identifier": "not part of the answer"})
     message = _error(path, make_tasks(_ZERO, _ONE, _TWO))

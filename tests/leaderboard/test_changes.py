@@ -22,7 +22,7 @@ def moved(lab, **after):
 
 
 def test_new_gone_changed_unchanged(tmp_path, entry, published):
-    """Each entry is told once; the same model from both origins is two entries."""
+    """Each entry is listed once; the same model from both origins is two entries."""
     before = [entry(model="a"), entry(model="b"), published("a", 0.5), entry(model="d")]
     after = [entry(model="a", pass_at_1=0.52), entry(model="c"), published("a", 0.5), entry(model="d")]
     found = changes(before, after, store_root=tmp_path)
@@ -65,14 +65,14 @@ def test_verdicts_that_are_gone_are_not_made_up(lab):
     assert (change.interval, change.regression) == (None, True)
 
 
-def test_the_largest_drop_is_told_first(tmp_path, entry):
+def test_the_largest_drop_is_listed_first(tmp_path, entry):
     """A reader who stops after one line has read the worst."""
     before = [entry(model=name) for name in "abc"]
     after = [entry(model=name, pass_at_1=score) for name, score in zip("abc", (0.45, 0.55, 0.4), strict=True)]
     assert [change.after.model for change in changes(before, after, store_root=tmp_path).changed] == ["c", "a", "b"]
 
 
-def test_a_cause_that_is_known_is_told(lab):
+def test_a_cause_that_is_known_is_named(lab):
     """Another environment is named beside the change."""
     before, after = moved(lab, failing=range(9), environment="f" * 64)
     [change] = changes(before, after, store_root=lab.store.root).changed

@@ -66,7 +66,7 @@ def test_csv_holds_every_entry(snapshot):
 
 
 def test_ours_stands_beside_the_published_figure():
-    """For every published model, ours of the same name is told how far it is from it, whatever the organisation."""
+    """For every published model, ours of the same name states how far it is from it, whatever the organisation."""
     entries = [entry for entry in published_entries() if (entry.subset, entry.split) == ("full", "complete")]
     ours = [
         entry.model_copy(update={"origin": "ours", "model": f"org/{entry.model.upper()}", "pass_at_1": 0.5})
@@ -120,8 +120,8 @@ def test_published_figures_come_out_as_they_went_in(tmp_path):
         for row in csv.DictReader(file):
             for subset, models in (("full", full), ("hard", hard)):
                 for split in ("complete", "instruct"):
-                    told = models.get(row["model"], {"pass@1": {split: None}})["pass@1"][split]
-                    assert told == (float(row[f"{subset}_{split}"]) if row[f"{subset}_{split}"] else None)
+                    score = models.get(row["model"], {"pass@1": {split: None}})["pass@1"][split]
+                    assert score == (float(row[f"{subset}_{split}"]) if row[f"{subset}_{split}"] else None)
 
 
 class Page(HTMLParser):

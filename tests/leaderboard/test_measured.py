@@ -63,7 +63,7 @@ def test_the_latest_run_of_a_kind_stands(lab):
 
 
 def test_a_refused_run_does_not_hide_an_earlier_one(lab):
-    """The run before it stays, and the refusal is told all the same."""
+    """The run before it stays, and the refusal is reported all the same."""
     lab.run(passing=10)
     refused = lab.run(passing=20, tasks=HARD[:5])
     found = measured(lab)

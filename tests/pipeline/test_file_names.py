@@ -43,7 +43,7 @@ _SPEED = {
     "execution.workers": [0, 3],
     "store": ["results/store", "elsewhere"],
 }
-told = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _SETTINGS.items()})
+choices = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _SETTINGS.items()})
 speed = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in _SPEED.items()})
 
 
@@ -58,7 +58,7 @@ def identity(config: RunConfig) -> tuple[object, ...]:
 
 
 @settings(max_examples=300)
-@given(one=told, other=told, fast=speed, changed=st.sets(st.sampled_from(sorted(_SETTINGS)), max_size=2))
+@given(one=choices, other=choices, fast=speed, changed=st.sets(st.sampled_from(sorted(_SETTINGS)), max_size=2))
 def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict, fast: dict, changed: set) -> None:
     """Different settings, different names; speed and places change none."""
     first = run_of(**one)
@@ -69,7 +69,7 @@ def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict,
 
 
 @pytest.mark.parametrize("field", ["sampling", "prompt", "offline"])
-def test_every_setting_of_a_model_is_told(field: str) -> None:
+def test_every_setting_of_a_model_is_in_the_name(field: str) -> None:
     """Each field that is part of the answers' identity gives another name."""
     plain = run_of()
     section = getattr(plain.generation, field)
@@ -94,7 +94,7 @@ def test_the_originals_settings_have_the_originals_names(source: str) -> None:
     assert file_stem(several) == "m--main--bigcodebench-complete--openai-0.8-10-sanitized_calibrated"
 
 
-@given(one=told)
+@given(one=choices)
 def test_every_name_is_read_as_the_originals(one: dict) -> None:
     """Model, split and subset are where they are in the original's; what is added is one more part of the setting."""
     config = run_of(**one)

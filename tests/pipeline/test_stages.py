@@ -157,8 +157,8 @@ def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     rerun, computed = _perform(_answered(tmp_path, *programs, execution__reruns=2))
     assert computed == ["execution", "aggregation"]
     store = open_store(tmp_path / "store")
-    told = [(row["status"], row["flaky"], row["attempts"]) for row in store.read(rerun.execution).to_pylist()]
-    assert told == [("fail", False, 3), ("pass", None, 1)]
+    verdicts = [(row["status"], row["flaky"], row["attempts"]) for row in store.read(rerun.execution).to_pylist()]
+    assert verdicts == [("fail", False, 3), ("pass", None, 1)]
     assert rerun.execution.statistics["reused_verdicts"] == 1
     more, _ = _perform(_answered(tmp_path, *programs, execution__reruns=1))
     assert more.execution.statistics["executed"] == 0  # three executions that agree answer whoever asks for two

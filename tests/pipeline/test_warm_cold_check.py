@@ -1,4 +1,4 @@
-"""The comparison of warm and cold starts: equal verdicts are silent, a dependence on the start is told from chance."""
+"""Comparing warm and cold starts: equal verdicts are silent, a dependence on the start is distinguished from chance."""
 
 import json
 from pathlib import Path

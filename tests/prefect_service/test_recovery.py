@@ -71,7 +71,7 @@ def test_a_run_that_died_with_its_worker_becomes_crashed_and_can_be_retried(runn
 
 
 def test_down_cancels_runs_and_the_next_start_serves_new_ones(running: Service) -> None:
-    """The cancelled run is told so by the server, no process is left, and the pool is not left paused."""
+    """The server marks the cancelled run as such, no process is left, and the pool is not left paused."""
     running.up()
     run = running.napping()
     assert "cancelling 1 runs" in running.call("down")

@@ -45,7 +45,7 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
 
 
 def test_a_database_that_does_not_answer_is_named_without_its_password(service: Service) -> None:
-    """The reason is told before a server is started that would fail minutes later."""
+    """The reason is given before a server is started that would fail minutes later."""
     url = f"postgresql://user:secret@127.0.0.1:{free_port()}/prefect"
     said = service.up("--database", url, code=1)
     assert "cannot be used" in said

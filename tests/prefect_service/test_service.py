@@ -22,8 +22,8 @@ def test_one_command_starts_everything_and_another_stops_it(service: Service) ->
     assert service.up().count("everything was running already") == 1
     assert service.record == before
     assert "<html" in httpx2.get(address, follow_redirects=True, trust_env=False).text.lower()
-    for told in (address, f"process {before.server.pid}", f"process {before.worker.pid}", "nap"):
-        assert told in service.call("status")
+    for text in (address, f"process {before.server.pid}", f"process {before.worker.pid}", "nap"):
+        assert text in service.call("status")
 
     run = service.trigger()
     service.wait_for_state(run, "COMPLETED")

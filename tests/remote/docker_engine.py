@@ -90,8 +90,8 @@ def engine() -> DockerEngine:
 
     That takes root, dockerd and debootstrap, and minutes; without them tests are skipped.
     """
-    told = os.environ.get("BIGCODEFLOW_TEST_ENGINE")
-    found = DockerEngine(told) if told else _own()
+    address = os.environ.get("BIGCODEFLOW_TEST_ENGINE")
+    found = DockerEngine(address) if address else _own()
     if isinstance(found, str):
         pytest.skip(found)
     return found

@@ -112,8 +112,8 @@ def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callab
 def test_admission_counts_with_the_containers_memory(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Not with the machine's: samples that are let in for memory that is not there would be killed for it."""
     opened(memory_mib=4500)
-    told = "from bigcodeflow.execution.backends.local import machine_memory_mib as m; print(*m())"
-    free, total = map(float, lab.inside(lab.containers()[0], f"python -c '{told}'").split())
+    program = "from bigcodeflow.execution.backends.local import machine_memory_mib as m; print(*m())"
+    free, total = map(float, lab.inside(lab.containers()[0], f"python -c '{program}'").split())
     assert total == 4500
     assert 0 < free < 4500
 
@@ -162,7 +162,7 @@ def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, open
     assert found[0] not in lab.containers()
 
 
-def test_why_a_container_died_is_told(lab: DockerEngine) -> None:
+def test_why_a_container_died_is_reported(lab: DockerEngine) -> None:
     """Exit code and the last word of its standard error, although the engine has removed it."""
     config = lab.config()
     connected = ours.DockerEngine.connect(lab.url)

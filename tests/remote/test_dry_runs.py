@@ -26,7 +26,7 @@ def config_of(folder: Path, backend: dict[str, Any]) -> RunConfig:
     )
 
 
-def asked_of(double: E2BDouble) -> list[tuple[str, str]]:
+def requests_of(double: E2BDouble) -> list[tuple[str, str]]:
     """What was asked of the cloud; what the SDK sends when it lets go of a sandbox may come later."""
     return [(method, path) for method, path in double.requests if path != "/health"]
 
@@ -71,14 +71,14 @@ def test_keys_and_dry_runs_with_e2b_ask_nothing_and_start_nothing(double: E2BDou
     assert (double.requests, double.created) == ([], [])
     resolver = Resolver()
     asked = keys_of(config, resolver)
-    requests, created = asked_of(double), list(double.created)
+    requests, created = requests_of(double), list(double.created)
     assert requests
     assert len(created) == 1
     assert unknown[:3] == asked[:3]
     assert not set(unknown[3:]) & set(asked[3:])
     assert keys_of(config, resolver) == asked
     assert keys_of(config, Resolver(dry_run=True)) == asked
-    assert (asked_of(double), double.created) == (requests, created)
+    assert (requests_of(double), double.created) == (requests, created)
 
 
 def test_what_a_backend_answered_is_remembered_for_these_settings_alone(double: E2BDouble, tmp_path: Path) -> None:

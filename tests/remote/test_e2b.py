@@ -184,7 +184,7 @@ def _transport(ended: Callable[[float], None]) -> E2BTransport:
 
 
 def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
-    """Beyond their time-out while the transport is open, also after a try that failed; its end is told once."""
+    """Beyond their time-out while the transport is open, also after a try that failed; its end is reported once."""
     double.faults["timeout"] = [Fault(500)]
     held: list[float] = []
     transport = _transport(held.append)
@@ -273,7 +273,7 @@ def test_a_killed_client_leaves_nothing_for_long(
                 backend.close()
 
 
-def test_a_cloud_that_is_gone_at_the_end_is_told_and_no_more(
+def test_a_cloud_that_is_gone_at_the_end_is_reported_and_no_more(
     double: E2BDouble, backend_with: BackendWith, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The run has its verdicts; the sandbox ends by itself."""

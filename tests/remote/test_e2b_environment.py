@@ -18,7 +18,7 @@ BackendWith = Callable[..., E2BBackend]
 
 
 @pytest.mark.parametrize("key", ["", "e2b_of_somebody_else"])
-def test_a_key_that_is_not_accepted_is_told_at_once(
+def test_a_key_that_is_not_accepted_is_reported_at_once(
     key: str, double: E2BDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the variable's name, and without a second try."""
@@ -53,7 +53,7 @@ def test_a_template_that_vanished_meanwhile_is_not_asked_for_again(
     assert double.calls("/v2/sandboxes") == 1
 
 
-def test_a_cloud_out_of_reach_is_told_in_one_line(double: E2BDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cloud_out_of_reach_is_named_in_one_line(double: E2BDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens at the address."""
     monkeypatch.setenv("E2B_API_URL", "http://127.0.0.1:9")
     with pytest.raises(SandboxUnavailableError, match="backend e2b: E2B cannot be used for now"):
@@ -68,7 +68,7 @@ def test_sandboxes_too_small_for_a_sample_are_refused(double: E2BDouble) -> None
     assert execution_environment(e2b_config(limits={"memory_mib": 2048})).name == "starter"
 
 
-def test_an_environment_that_the_template_lacks_is_told_by_its_host(double: E2BDouble) -> None:
+def test_an_environment_that_the_template_lacks_is_reported_by_its_host(double: E2BDouble) -> None:
     """In the host's own words."""
     config = e2b_config(environment="unknown", e2b={"template": STARTER})
     with pytest.raises(SandboxUnavailableError, match="'unknown' is not built"):

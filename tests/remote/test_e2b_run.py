@@ -41,7 +41,7 @@ def test_every_item_gets_one_verdict(
 ) -> None:
     """Through Dask, with two sandboxes; those that end meanwhile are replaced, and no verdict changes by it.
 
-    What they cost is told where the run is told of, not in a log of the worker's.
+    What they cost is logged where the run is, not in a log of the worker's.
     """
     config = e2b_config(limits=LIMITS.model_dump(), workers=2)
     items = _items(60)
@@ -84,8 +84,8 @@ def test_a_full_disk_changes_no_verdict(
         backend = make_backend(config, execution_environment(config), cores=1)
         try:
             backend.check()
-            told = double.created[-1].machine.write("/tmp/much", b"x" * (16 << 20))
-            assert "No space left" in told
+            error = double.created[-1].machine.write("/tmp/much", b"x" * (16 << 20))
+            assert "No space left" in error
             outcomes = [backend.execute(item) for item in items]
         finally:
             backend.close()

@@ -125,7 +125,7 @@ def test_a_build_that_fails_says_why(double: E2BDouble, context: Path) -> None:
     assert double.find_build(template_name("starter")) is None
 
 
-def test_a_wrong_key_is_told_in_one_line(double: E2BDouble, context: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_is_named_in_one_line(double: E2BDouble, context: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a missing one."""
     for key in ("e2b_other", ""):
         monkeypatch.setenv("E2B_API_KEY", key)

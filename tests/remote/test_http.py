@@ -204,8 +204,8 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     began = time.monotonic()
     outcomes = [backend.execute(program(f"down {number}")) for number in range(50)]
     assert 0.5 < time.monotonic() - began < 5
-    (told,) = {outcome.exit for outcome in outcomes}
-    assert told == (
+    (message,) = {outcome.exit for outcome in outcomes}
+    assert message == (
         "not started: backend http: the service at http://127.0.0.1:9: it does not answer ([Errno 111] Connection "
         "refused): start it with `bigcodeflow serve`, or correct execution.service.url"
     )
@@ -249,15 +249,15 @@ def test_a_service_that_is_down_at_the_start_is_named() -> None:
         execution_environment(config_of("http://127.0.0.1:9"))
 
 
-def test_a_wrong_key_is_named_and_not_told(
+def test_a_wrong_key_is_reported_and_not_shown(
     service: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The variable is; neither the message nor the log has the key."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "a-wrong-key")
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to its key") as told:
+    with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to its key") as raised:
         execution_environment(config_of(service.url))
-    assert "a-wrong-key" not in str(told.value) + caplog.text
+    assert "a-wrong-key" not in str(raised.value) + caplog.text
 
 
 def test_a_key_that_changes_meanwhile_fails_nobody(
@@ -310,7 +310,7 @@ def test_a_service_that_promises_too_little_is_refused(
 ) -> None:
     """At the start, with what to do."""
     limits = LIMITS.model_dump()
-    proxy.info = {name: limits | told if name == "limits" else told for name, told in info.items()}
+    proxy.info = {name: limits | value if name == "limits" else value for name, value in info.items()}
     with pytest.raises(SandboxUnavailableError, match=message):
         connect(proxy.url).check()
 

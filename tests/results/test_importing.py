@@ -210,7 +210,7 @@ class TestRuns:
         take_in(write(three.parent, PASSES), tmp_path / "store")
         assert len(recorded_runs(tmp_path / "store")) == 2
 
-    def test_the_split_is_told_or_asked_for(self, three, tmp_path):
+    def test_the_split_is_stated_or_asked_for(self, three, tmp_path):
         """A name that tells nothing needs --split; then the file's name is the run's."""
         mine = three.with_name("my results_eval_results.json")
         shutil.copy(three, mine)

@@ -1,4 +1,4 @@
-"""Runs whose model was asked the prompts of another split are told by the requests in the store."""
+"""Runs whose model was asked the prompts of another split are found by the requests in the store."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(prompt=prompts, form=st.sampled_from(FORMS), split=st.sampled_from(("complete", "instruct")))
 def test_the_template_tells_the_split_whatever_the_prompt(folder: Path, prompt, form, split):
-    """Every form and every text around the task; rows of both splits are told as both."""
+    """Every form and every text around the task; rows of both splits are reported as both."""
     run = _recorded(folder, "complete", prompt.model_dump(mode="json"))
     template = template_sha256(split, form, prompt)
     assert asked_splits(run, [template, "of another version"]) == (split,)
@@ -73,19 +73,19 @@ def stored(bigcodeflow: Command, tmp_path: Path, starter_environment: object) ->
 @pytest.mark.sandbox
 def test_a_run_of_another_split_is_named_marked_and_refused(bigcodeflow: Command, stored: Path) -> None:
     """By doctor, in the catalog, by the leaderboard, and in a report; the right run is not."""
-    told = "it is recorded as instruct, but its model was asked the complete prompts"
+    message = "it is recorded as instruct, but its model was asked the complete prompts"
     shown = " ".join(bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout.split())
-    assert f"30000101T000000.000000-wrong │ {told}" in shown
+    assert f"30000101T000000.000000-wrong │ {message}" in shown
     assert shown.count("recorded run") == 1
     with duckdb.connect(rebuild_catalog(stored), read_only=True) as catalog:
         for view in ("runs", "pass_at_k"):
             rows = catalog.execute(f"SELECT DISTINCT run, split_mismatch FROM {view} ORDER BY run").fetchall()
             assert rows == [("good", False), ("wrong", True)]
-    with pytest.raises(ArtifactError, match=told):
+    with pytest.raises(ArtifactError, match=message):
         entry_of(find_run(stored, "wrong"))
     assert split_mismatch(find_run(stored, "good")) == ""
     [note] = scores(select_runs(stored, ["wrong"])).table.notes
-    assert told in note
+    assert message in note
 
 
 @pytest.mark.sandbox

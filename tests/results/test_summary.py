@@ -95,7 +95,7 @@ def overall(table):
     return {row["metric"]: (row["value"], row["n_tasks"]) for row in rows}
 
 
-def told(table):
+def summary_text(table):
     """The summary's text in one line."""
     return " ".join(printed(render_summary(table)).split())
 
@@ -113,11 +113,11 @@ def test_without_quarantine_nothing_is_said(four_tasks):
     """A run in an environment that was never checked has the metrics that it always had."""
     found = overall(four_tasks.metrics())
     assert set(found) == {"pass@k", "pass@k_judgeable", "ground_truth_rate", "sample_count", "infra_error_count"}
-    assert "Quarantine" not in told(four_tasks.metrics())
+    assert "Quarantine" not in summary_text(four_tasks.metrics())
     assert four_tasks.metrics(quarantined=["B/9"], exclude_quarantined=True).num_rows >= four_tasks.metrics().num_rows
 
 
-def test_flagged_tasks_change_no_score_and_are_told(four_tasks):
+def test_flagged_tasks_change_no_score_and_are_reported(four_tasks):
     """The score over all tasks stays what it was; the one without the flagged task stands beside it."""
     plain, table = overall(four_tasks.metrics()), four_tasks.metrics(quarantined=["A/3", "B/9"])
     found = overall(table)
@@ -127,7 +127,7 @@ def test_flagged_tasks_change_no_score_and_are_told(four_tasks):
     assert (
         "Quarantine: 1 of 4 tasks is not reliable here and part of every score (calibrated, parity); "
         "without them: pass@1 33.3 % of 3."
-    ) in told(table)
+    ) in summary_text(table)
 
 
 def test_excluded_tasks_leave_every_denominator(four_tasks, tmp_path):
@@ -139,7 +139,7 @@ def test_excluded_tasks_leave_every_denominator(four_tasks, tmp_path):
     assert found["excluded_task_count"] == (1.0, 4)
     [domain] = [row for row in table.to_pylist() if row["slice"] == "Math" and row["metric"] == "pass@k"]
     assert domain["n_tasks"] == 3
-    assert "left out of every score (calibrated, parity); with them: pass@1 50.0 % of 4." in told(table)
+    assert "left out of every score (calibrated, parity); with them: pass@1 50.0 % of 4." in summary_text(table)
     paths = four_tasks.paths()
     where = {"ground_truth": paths["ground_truth"], "model": "m", "variant": "calibrated", "sanitizer": "parity"}
     exported = json.loads(write_pass_at_k(tmp_path / "x.json", metrics=table, **where).read_text())
@@ -158,10 +158,10 @@ def test_reruns_are_counted_beside_the_score(tables):
     assert (
         "Reruns: 3 of 4 samples (calibrated, parity) were executed more than once; 2 of them came out differently "
         "and count as flaky."
-    ) in told(tables.metrics())
+    ) in summary_text(tables.metrics())
 
 
-def test_a_ground_truth_that_passed_only_again_is_told(tables):
+def test_a_ground_truth_that_passed_only_again_is_reported(tables):
     """It counts as passing, and the line of the ground truths says that it does not always."""
     tables.task("A/1", flaky=True)
     tables.task("A/2")
@@ -169,4 +169,4 @@ def test_a_ground_truth_that_passed_only_again_is_told(tables):
         tables.sample(f"A/{number}")
     found = overall(tables.metrics())
     assert (found["ground_truth_rate"], found["ground_truth_flaky_count"]) == ((1.0, 2), (1.0, 2))
-    assert "Ground truths: 2 of 2 pass (100.0 %), 1 of them not in every execution" in told(tables.metrics())
+    assert "Ground truths: 2 of 2 pass (100.0 %), 1 of them not in every execution" in summary_text(tables.metrics())

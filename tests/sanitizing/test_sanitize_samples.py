@@ -61,7 +61,7 @@ def test_mode_none_takes_what_was_given() -> None:
     assert [row["solution"] for row in rows] == ["x = 1\n", _RAW, ""]
 
 
-def test_progress_is_told_after_each_sample() -> None:
+def test_progress_is_reported_after_each_sample() -> None:
     """Progress counts up to the number of samples."""
     calls: list[tuple[int, ...]] = []
     samples = sample_table({}, {}, {})

@@ -89,7 +89,7 @@ def test_a_worker_without_the_environment_or_the_package_refuses(
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
 
 
-def test_a_cluster_without_workers_is_told(
+def test_a_cluster_without_workers_is_reported(
     starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts
 ) -> None:
     """Waiting ends, with what to look at."""
@@ -101,7 +101,7 @@ def test_a_cluster_without_workers_is_told(
 
 
 def test_the_environment_is_found_by_its_sha(starter_environment: InstalledEnvironment) -> None:
-    """Wherever it lies on the driver, a worker takes its own; another sha of the same name is told."""
+    """Wherever it lies on the driver, a worker takes its own; another sha of the same name is refused."""
     elsewhere = replace(starter_environment, root=Path("/elsewhere"), python=Path("/elsewhere/python"))
     assert environment_here(elsewhere) == starter_environment
     sha = starter_environment.environment_sha[:12]
@@ -117,7 +117,7 @@ def test_work_of_another_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"cluster": {"options": {"cores": 1}}}, "has options but no type"),
         ({"cluster": {"type": "a.B", "jobs": 3, "most_jobs": 2}}, "most_jobs 2 is less than jobs 3"),
@@ -125,14 +125,14 @@ def test_work_of_another_version_is_refused() -> None:
         ({"cluster": {"type": "a.B"}, "scheduler_address": "tcp://[::1]:1"}, "names both scheduler_address and"),
     ],
 )
-def test_wrong_cluster_settings_are_refused(settings: dict, told: str) -> None:
+def test_wrong_cluster_settings_are_refused(settings: dict, message: str) -> None:
     """Before anything runs."""
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         load_settings({"execution": settings}, "test")
 
 
 @pytest.mark.parametrize(
-    ("cluster", "told"),
+    ("cluster", "message"),
     [
         ({"type": "no_such_package.Cluster"}, "cannot be imported .*: install its package"),
         ({"type": "dask_jobqueue.NoSuchCluster"}, "cannot be imported"),
@@ -140,9 +140,9 @@ def test_wrong_cluster_settings_are_refused(settings: dict, told: str) -> None:
     ],
 )
 def test_a_cluster_class_that_cannot_be_made_is_named(
-    starter_environment: InstalledEnvironment, tmp_path: Path, cluster: dict, told: str
+    starter_environment: InstalledEnvironment, tmp_path: Path, cluster: dict, message: str
 ) -> None:
     """The setting and the reason, in one line."""
     config = CONFIG.model_copy(update={"cluster": ClusterConfig(**cluster)})
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path)

@@ -56,15 +56,15 @@ class TwoHosts:
         """Start a process on a host, in a folder of its own."""
         home = self._folder / f"process-{len(self._started)}"
         home.mkdir()
-        with (home / "out").open("wb") as told:
+        with (home / "out").open("wb") as output:
             process = subprocess.Popen(
                 ["ip", "netns", "exec", host, *command], cwd=home, env=os.environ | environment,
-                stdout=told, stderr=subprocess.STDOUT, start_new_session=True,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self._started.append(process)
         return process
 
-    def told(self, process: "subprocess.Popen[bytes]") -> str:
+    def output_of(self, process: "subprocess.Popen[bytes]") -> str:
         """What a process has printed."""
         return (self._folder / f"process-{self._started.index(process)}" / "out").read_text()
 
@@ -132,19 +132,19 @@ def test_a_line_that_is_cut_changes_no_result(
     ledger = tmp_path / "replicas"
     wait_for(lambda: _verdicts(ledger) >= 5 or run.poll() is not None, "five verdicts")
     hosts.line("down")
-    assert run.poll() is None, hosts.told(run)
+    assert run.poll() is None, hosts.output_of(run)
     assert _verdicts(ledger) < _COUNT
     try:
         run.wait(seconds_cut)
     except subprocess.TimeoutExpired:
         hosts.line("up")
-    assert run.wait(400) == 0, hosts.told(run)
+    assert run.wait(400) == 0, hosts.output_of(run)
     subprocess.run(
         _evaluation(samples, str(tmp_path / "store"), tmp_path / "near"), check=True, capture_output=True, timeout=300
     )
     assert _rows(tmp_path / "far") == _rows(tmp_path / "near")
-    told = subprocess.run([*on_driver, _SEGMENTS], env=os.environ | server, capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "0"
+    done = subprocess.run([*on_driver, _SEGMENTS], env=os.environ | server, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"
     assert len(open_store(tmp_path / "store").published("execution")) == 2
 
 

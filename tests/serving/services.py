@@ -85,16 +85,16 @@ class ServiceProcess:
             stderr=subprocess.PIPE,
             text=True,
         )
-        told = self.process.stdout.readline()
-        assert " on http://" in told, told + self.process.stderr.read()
-        self.url = told.split()[-1]
+        line = self.process.stdout.readline()
+        assert " on http://" in line, line + self.process.stderr.read()
+        self.url = line.split()[-1]
         self.port = int(self.url.rpartition(":")[2])
 
     def end(self, number: int, seconds: float = 60.0) -> str:
         """Send a signal, wait, and give what was said on standard error."""
         self.process.send_signal(number)
-        told = self.process.communicate(timeout=seconds)[1]
-        return str(told)
+        errors = self.process.communicate(timeout=seconds)[1]
+        return str(errors)
 
 
 def answers(url: str) -> bool:

@@ -110,7 +110,7 @@ def test_texts_that_break_a_parser_harm_nobody(shared_service: Served) -> None:
     assert refused.json()["detail"] == ["items.0.test: is no Python (MemoryError)"]
 
 
-def test_items_are_told_as_they_end(shared_service: Served) -> None:
+def test_items_are_reported_as_they_end(shared_service: Served) -> None:
     """A quick one does not wait for a slow one before it."""
     found = results(shared_service, [sleeper("slow", 0.7), item("quick", RIGHT + "# first\n")])
     assert list(found) == ["quick", "slow"]
@@ -204,11 +204,11 @@ def test_a_full_queue_says_when_to_come_back(serve_here: Serve) -> None:
         assert results(served, [item("c")])["c"]["verdict"]["status"] == "pass"
 
 
-def test_the_plan_of_a_start_is_told(shared_service: Served) -> None:
+def test_the_plan_of_a_start_is_given(shared_service: Served) -> None:
     """What a program and its test import first is what it preloads."""
     programs = [{"program": text, "test": 0} for text in ("import json\n" + RIGHT, RIGHT)]
-    told = shared_service.client.post("/v1/prepare", json={"tests": [TEST], "programs": programs}).json()
-    assert [start["preload"] for start in told["starts"]] == [["json", "unittest"], ["unittest"]]
+    plan = shared_service.client.post("/v1/prepare", json={"tests": [TEST], "programs": programs}).json()
+    assert [start["preload"] for start in plan["starts"]] == [["json", "unittest"], ["unittest"]]
 
 
 @pytest.mark.slow

@@ -38,16 +38,16 @@ def first_line(context, response):
 
 def test_every_answer_is_described(shared_service: Served) -> None:
     """Each status that tests of this folder meet, the key, and the bodies that are read by hand."""
-    told = shared_service.client.get("/openapi.json").json()
-    batches = told["paths"]["/v1/batches"]["post"]
+    document = shared_service.client.get("/openapi.json").json()
+    batches = document["paths"]["/v1/batches"]["post"]
     assert set(batches["responses"]) == {"200", "400", "401", "408", "409", "413", "415", "422", "429", "503"}
     assert batches["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/BatchRequest")
     assert batches["security"] == [{"HTTPBearer": []}]
-    assert told["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
-    assert "security" not in told["paths"]["/health"]["get"]
+    assert document["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert "security" not in document["paths"]["/health"]["get"]
     undescribed = [
         f"{model}.{name}"
-        for model, schema in told["components"]["schemas"].items()
+        for model, schema in document["components"]["schemas"].items()
         for name, field in schema.get("properties", {}).items()
         if "description" not in field
         and model in ("Item", "BatchRequest", "RequestedLimits", "Verdict", "Result", "Info")
@@ -106,7 +106,7 @@ def test_every_option_is_documented() -> None:
 
 def test_every_status_is_documented(shared_service: Served) -> None:
     """Those of the description are those of the page."""
-    told = shared_service.client.get("/openapi.json").json()
-    statuses = {status for path in told["paths"].values() for one in path.values() for status in one["responses"]}
+    document = shared_service.client.get("/openapi.json").json()
+    statuses = {status for path in document["paths"].values() for one in path.values() for status in one["responses"]}
     page = _PAGE.read_text()
     assert [status for status in sorted(statuses) if status != "200" and status not in page] == []

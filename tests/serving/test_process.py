@@ -46,7 +46,7 @@ def asked(url: str, items: list[dict], found: list[dict]) -> threading.Thread:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_cleanly(service_process: Start, number: int) -> None:
-    """What runs ends and is told, what has not begun is left to its client, and no process is left."""
+    """What runs ends and is reported, what has not begun is left to its client, and no process is left."""
     service = service_process("--slots-per-core", "1")
     found: list[dict] = []
     thread = asked(service.url, [sleeper(str(number), 1.0) for number in range(5)], found)
@@ -54,10 +54,10 @@ def test_it_stops_cleanly(service_process: Start, number: int) -> None:
         assert until(lambda: client.get("/v1/info").json()["executions"] == 1)
     left = children(service)
     assert left
-    told = service.end(number)
+    errors = service.end(number)
     thread.join()
     assert service.process.returncode == 0
-    assert "stopped: nothing runs any more" in told
+    assert "stopped: nothing runs any more" in errors
     assert [line["verdict"]["status"] for line in found] == ["pass"]
     assert not psutil.wait_procs(left, timeout=10)[1]
 
@@ -81,9 +81,9 @@ def test_nothing_of_the_key_is_said(service_process: Start) -> None:
     service = service_process()
     with client_of(service.url, KEY + "x") as client:
         assert client.get("/v1/info").status_code == 401
-    told = service.end(signal.SIGTERM)
-    assert "clients need the key in BIGCODEFLOW_SERVICE_KEY" in told
-    assert KEY not in told
+    errors = service.end(signal.SIGTERM)
+    assert "clients need the key in BIGCODEFLOW_SERVICE_KEY" in errors
+    assert KEY not in errors
 
 
 def test_a_client_that_reads_nothing_does_not_stop_the_others(service_process: Start) -> None:
@@ -105,12 +105,12 @@ def test_a_client_that_reads_nothing_does_not_stop_the_others(service_process: S
 def test_others_are_not_served_without_a_key(bigcodeflow: Command) -> None:
     """The command says so in one line, and does not start."""
     arguments = ("serve", "--host", "0.0.0.0", "--environment", "starter")
-    told = bigcodeflow(*arguments, check=False, BIGCODEFLOW_SERVICE_KEY="")
-    assert told.returncode == 1
-    assert told.stderr.startswith(
+    done = bigcodeflow(*arguments, check=False, BIGCODEFLOW_SERVICE_KEY="")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
         "error: whoever reaches 0.0.0.0 could execute programs here: set BIGCODEFLOW_SERVICE_KEY"
     )
-    assert "Traceback" not in told.stderr
+    assert "Traceback" not in done.stderr
 
 
 def config_of(service: ServiceProcess, **more: object) -> ExecutionConfig:

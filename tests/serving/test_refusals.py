@@ -30,7 +30,7 @@ def refused(served: Served, status: int, path: str = "/v1/batches", content: Any
 @pytest.mark.parametrize(
     "key", ["", "another", "the-key-of-these-test", "\u00e4"], ids=["none", "other", "part", "latin"]
 )
-def test_without_the_key_nothing_is_told(shared_service: Served, path: str, key: str) -> None:
+def test_without_the_key_nothing_is_answered(shared_service: Served, path: str, key: str) -> None:
     """A missing, wrong or half key gets 401, whatever was asked."""
     headers = {b"Authorization": f"Bearer {key}".encode("latin-1")} if key else {}
     with client_of(shared_service.url, "") as stranger:
@@ -75,10 +75,10 @@ def test_others_are_served_with_a_key_only(host: str) -> None:
 
 @pytest.mark.parametrize("key", ["two words", "sch\u00f6n", "line\n"])
 def test_a_key_that_no_header_carries_is_refused(key: str) -> None:
-    """At the start, and without being told."""
-    with pytest.raises(ConfigError, match="THE_KEY holds blanks") as told:
+    """At the start, and the message does not show it."""
+    with pytest.raises(ConfigError, match="THE_KEY holds blanks") as raised:
         usable_key(key, "127.0.0.1", "THE_KEY")
-    assert key not in str(told.value)
+    assert key not in str(raised.value)
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -167,7 +167,7 @@ def test_a_batch_of_too_many_items_is_refused(shared_service: Served) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked: bool) -> None:
-    """Whether its size was told before or not."""
+    """Whether its size was stated before or not."""
     body = json.dumps({"items": [item("a", "#" * (1 << 20))]}).encode()
     content = iter([body[: 1 << 19], body[1 << 19 :]]) if chunked else body
     assert refused(shared_service, 413, content=content) == ["a request may have 1 MiB: send several"]
@@ -254,7 +254,7 @@ def test_limits_of_many_kinds_wait_for_each_other(serve_here: Serve, monkeypatch
         assert other.status_code == 200
 
 
-def test_nothing_of_the_key_is_in_what_is_told(shared_service: Served) -> None:
+def test_nothing_of_the_key_is_in_any_answer(shared_service: Served) -> None:
     """Neither in the description nor in any answer."""
     key = shared_service.client.headers["Authorization"].removeprefix("Bearer ")
     assert os.environ.get("BIGCODEFLOW_SERVICE_KEY") != key

@@ -37,8 +37,8 @@ def space(
     internet: tuple[str, list[bytes]],
 ) -> Iterator[SpaceProcess]:
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), internet[0])
-    away = proxies | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-    started = SpaceProcess(tmp_path_factory.mktemp("space"), key=_KEY, **away)
+    variables = proxies | {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+    started = SpaceProcess(tmp_path_factory.mktemp("space"), key=_KEY, **variables)
     yield started
     started.stop()
 
@@ -113,14 +113,14 @@ def test_a_sample_file_is_judged(page: Any, tmp_path: Path) -> None:
     assert sorted(statuses) == ["fail", "pass", "pass", "pass"]
 
 
-def test_a_mistake_is_told_in_one_line(page: Any, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_in_one_line(page: Any, tmp_path: Path) -> None:
     """Neither a traceback nor silence."""
     path = tmp_path / "broken.jsonl"
     path.write_text('{"task_id": "Starter/0"}\n')
     _begin(page, path, "0")
-    told = page.get_by_test_id("toast-body")
-    told.wait_for(timeout=_EVALUATION_MILLISECONDS)
-    assert "broken.jsonl, line 1: (task Starter/0) has neither solution" in told.inner_text()
+    toast = page.get_by_test_id("toast-body")
+    toast.wait_for(timeout=_EVALUATION_MILLISECONDS)
+    assert "broken.jsonl, line 1: (task Starter/0) has neither solution" in toast.inner_text()
     assert "Traceback" not in page.locator("body").inner_text()
 
 

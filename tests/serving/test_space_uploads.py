@@ -66,23 +66,23 @@ def test_a_path_that_a_call_names_is_not_opened(space: SpaceProcess, named: dict
     """Neither copied, nor read, nor removed; links, streams and addresses are no way around it."""
     folder = space.log.parent
     value = named | _FILE | {"path": named["path"].format(folder=folder)}
-    told = called(space, "predict", "complete", "full", value, *_LIMITS)
-    assert "this file was not uploaded to the space" in told
-    assert SECRET not in told
+    reply = called(space, "predict", "complete", "full", value, *_LIMITS)
+    assert "this file was not uploaded to the space" in reply
+    assert SECRET not in reply
     assert (folder / "secret.txt").read_text() == f"{SECRET}\n"
     files = [file for file in (folder / "uploads").rglob("*") if file.is_file() and not file.is_symlink()]
     assert not [file for file in files if SECRET in file.read_text()]
 
 
-def test_what_was_uploaded_is_read_and_not_told(space: SpaceProcess) -> None:
+def test_what_was_uploaded_is_read_and_not_shown(space: SpaceProcess) -> None:
     """An upload is taken; what is wrong with it is said without its content."""
     head = '--b\r\nContent-Disposition: form-data; name="files"; filename="m.jsonl"\r\n\r\n'
     body = f"{head}{SECRET}\r\n--b--\r\n".encode()
     sent = answer(space, "/gradio_api/upload", body, Content_Type="multipart/form-data; boundary=b")
     (path,) = json.loads(sent.removeprefix("200 "))
-    told = called(space, "predict", "complete", "full", {"path": path} | _FILE, *_LIMITS)
-    assert "m.jsonl, line 1" in told
-    assert SECRET not in told
+    reply = called(space, "predict", "complete", "full", {"path": path} | _FILE, *_LIMITS)
+    assert "m.jsonl, line 1" in reply
+    assert SECRET not in reply
 
 
 def test_files_of_the_machine_are_not_served(space: SpaceProcess) -> None:
@@ -100,6 +100,6 @@ def test_a_page_of_another_site_gets_nothing(space: SpaceProcess) -> None:
 
 def test_a_length_that_is_stated_twice_is_refused(space: SpaceProcess) -> None:
     """Before the page or an endpoint sees the request."""
-    told = answer(space, "/gradio_api/call/predict", b"0\r\n\r\n", Transfer_Encoding="chunked", Content_Length="5")
-    assert told.startswith("400")
-    assert "send one of them" in told
+    reply = answer(space, "/gradio_api/call/predict", b"0\r\n\r\n", Transfer_Encoding="chunked", Content_Length="5")
+    assert reply.startswith("400")
+    assert "send one of them" in reply

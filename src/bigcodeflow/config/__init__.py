@@ -1,4 +1,4 @@
-"""One model for everything that a run can be told: the YAML presets, ``--set`` and the form in the Prefect UI fill it.
+"""One model for all that can be set for a run: the YAML presets, ``--set`` and the form in the Prefect UI fill it.
 
 Its docstrings are what the form says.
 """
@@ -99,7 +99,7 @@ class AggregationConfig(SettingsModel):
 
 
 class RunConfig(SettingsModel):
-    """Everything that one run of the pipeline can be told."""
+    """Everything that can be set for one run of the pipeline."""
 
     name: str = Field(default="run", min_length=1, max_length=200, pattern=NAME_PATTERN)
     """Name of the run or the model; letters, digits and . _ - + only, and not only dots."""

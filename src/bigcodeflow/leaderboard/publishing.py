@@ -204,5 +204,5 @@ def _api() -> "HfApi":
     # Such a token fails in the transport, whose message would show it.
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise PublishingError("HF_TOKEN holds a blank, a line break or another character that no token has")
-    # The client reads the variable once, when it is imported; a process that lives for days may be told later.
+    # The client reads the variable once, when it is imported; a process that lives for days may be given it later.
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)

@@ -35,8 +35,8 @@ class Attack(NamedTuple):
 
 def _read(path: Path) -> Attack:
     text = path.read_text()
-    told = dict(re.findall(r"^(Threat|Status|Shows): (.+)$", text, re.MULTILINE))
-    return Attack(path.stem, text, (*told["Status"].split(", "), "tampered"), told.get("Shows", ""))
+    fields = dict(re.findall(r"^(Threat|Status|Shows): (.+)$", text, re.MULTILINE))
+    return Attack(path.stem, text, (*fields["Status"].split(", "), "tampered"), fields.get("Shows", ""))
 
 
 ATTACKS = [_read(path) for path in sorted(_PROGRAMS.glob("*.py"))]

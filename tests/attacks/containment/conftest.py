@@ -49,7 +49,7 @@ class Machine:
     servers: tuple[socket.socket, ...]
     socket_file: Path
 
-    def told(self, program: str) -> str:
+    def filled_in(self, program: str) -> str:
         """The attack program with the machine's names filled in; the secret stands in it backwards."""
         names = {
             "CANARY": self.canary,

@@ -44,8 +44,8 @@ def task_func():
     thread.start()
     connection, _ = server.accept()
     thread.join()
-    told = subprocess.run([sys.executable, "-c", "print(%s)" % connection.recv(2).decode()], stdout=subprocess.PIPE)
-    return len(table) // (64 << 20) + sum(sizes) - 33 + int(told.stdout)
+    done = subprocess.run([sys.executable, "-c", "print(%s)" % connection.recv(2).decode()], stdout=subprocess.PIPE)
+    return len(table) // (64 << 20) + sum(sizes) - 33 + int(done.stdout)
 """
 
 
@@ -59,7 +59,7 @@ def test_an_attack_harms_nothing(contained_backend: Backend, machine: Machine, a
     """It fails, its honest neighbour passes, nobody was reached, and nothing is left or changed on the machine."""
     before, clock = state_of(machine), time.time() - time.monotonic()
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(_judged, contained_backend, ATTEMPT + machine.told(attack.program), _ATTACK_SECONDS)
+        running = pool.submit(_judged, contained_backend, ATTEMPT + machine.filled_in(attack.program), _ATTACK_SECONDS)
         beside = pool.submit(_judged, contained_backend, _HONEST, LIMITS.time_seconds)
         attacked, neighbour = running.result(), beside.result()
     shown = attacked["stdout"] + attacked["stderr"]
@@ -80,6 +80,6 @@ def test_the_neighbour_is_honest_alone(contained_backend: Backend) -> None:
 
 
 def test_an_attack_that_is_let_through_would_be_seen(contained_backend: Backend) -> None:
-    """What succeeds is told as a breach, so that the silence of the others means something."""
+    """What succeeds is reported as a breach, so that the silence of the others means something."""
     found = _judged(contained_backend, ATTEMPT + "def task_func():\n    attempt('write', open, 'x', 'w')\n", 2.0)
     assert "BREACH: write" in found["stdout"]

@@ -44,9 +44,9 @@ def judged(program):
     return found["status"], found["stdout"] + found["stderr"]
 
 with ThreadPoolExecutor(2) as pool:
-    told = dict(zip(asked["programs"], pool.map(judged, asked["programs"].values())))
+    results = dict(zip(asked["programs"], pool.map(judged, asked["programs"].values())))
 backend.close()
-json.dump(told, sys.stdout)
+json.dump(results, sys.stdout)
 """
 
 
@@ -55,12 +55,12 @@ json.dump(told, sys.stdout)
 )
 def found(request: pytest.FixtureRequest, machine: Machine) -> dict[str, tuple[str, str]]:
     """Status and output of every attack, executed by an ordinary user."""
-    programs = {attack.name: ATTEMPT + machine.told(attack.program) for attack in ATTACKS}
+    programs = {attack.name: ATTEMPT + machine.filled_in(attack.program) for attack in ATTACKS}
     programs["honest"] = "def task_func():\n    return 42\n"
     asked = json.dumps({"test": TEST, "programs": programs, "warm": request.param})
     done = as_ordinary_user(_USER, _EXECUTOR, text=asked)
     assert done.returncode == 0, done.stderr
-    return {name: tuple(told) for name, told in json.loads(done.stdout).items()}
+    return {name: tuple(result) for name, result in json.loads(done.stdout).items()}
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])

@@ -1,6 +1,6 @@
 """A loopback account with both batch APIs: files and batches of OpenAI's, message batches of Anthropic's.
 
-It checks what is handed in as the providers do, shows results in another order than they were asked, and fails as told.
+It checks what is handed in as the providers do, shows results in another order than asked, and fails as instructed.
 """
 
 import json
@@ -58,7 +58,7 @@ class Batch:
 
 @dataclass
 class Account:
-    """What the provider holds, and how it behaves. Outcomes are told by the prompt's text: the word in brackets."""
+    """What the provider holds, and how it behaves. Outcomes are set by the prompt's text: the word in brackets."""
 
     dialect: str = "openai"
     polls: int = 2
@@ -336,7 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def stream(self, lines: list[str]) -> None:
-        """Chunked, as results come: their size is not told before."""
+        """Chunked, as results come: their size is not known before."""
         account = self.account
         share = account.truncate_results.pop(0) if account.truncate_results else 1.0
         self.send_response(200)

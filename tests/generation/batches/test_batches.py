@@ -152,7 +152,7 @@ def test_a_submission_that_did_not_arrive_is_repeated(account: Account, run: Run
     assert set(account.prompts.values()) == {1}
 
 
-def test_others_batches_are_told_from_a_lost_one(anthropic_account: Account, run: Run, tmp_path: Path) -> None:
+def test_others_batches_are_distinguished_from_a_lost_one(anthropic_account: Account, run: Run, tmp_path: Path) -> None:
     """Batches of the same size and time are waited for, since only their results say whose they are."""
     account, messages = anthropic_account, []
     seven = [(f"other-{number}", {"model": "m", "messages": [{"content": "x"}]}) for number in range(7)]

@@ -72,7 +72,7 @@ def test_a_key_that_is_none_is_refused_without_being_shown(inside: str, monkeypa
     "address", ["127.0.0.1:8000", "localhost", "ftp://x/", "http://", "http://x:99999/v1", "http://[x"]
 )
 def test_an_address_that_is_none_is_refused(address: str):
-    """A wrong address is told at once, not after all the tries of a run."""
+    """A wrong address is reported at once, not after all the tries of a run."""
     with pytest.raises(ConfigError, match=r"generation\.base_url"):
         open_provider("openai", Endpoint("m", address))
 

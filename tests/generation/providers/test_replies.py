@@ -58,7 +58,7 @@ def test_tokens_mean_the_same(name: str):
 
 @pytest.mark.parametrize("finish", ["stop", "length", "refusal"])
 def test_the_end_of_an_answer_has_one_of_four_reasons(name: str, finish: Finish):
-    """Cut off and refused answers are told from finished ones."""
+    """Cut off and refused answers are distinguished from finished ones."""
     with model_server([Completion("x", finish=finish)]) as server:
         reason = asked(server, name).answers[0].finish_reason
     assert reason == ("other" if (name, finish) == ("ollama", "refusal") else finish)

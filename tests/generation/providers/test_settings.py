@@ -1,4 +1,4 @@
-"""Settings that a provider does not take are told before anything is sent; none is dropped without a word."""
+"""Settings that a provider does not take are reported before anything is sent; none is dropped without a word."""
 
 import functools
 from dataclasses import replace
@@ -144,7 +144,7 @@ def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str)
     ],
 )
 def test_what_a_model_does_not_take_is_a_problem(name: str, model: str, sampling: Sampling, setting: str):
-    """Known rules of models are told at start-up, not by a thousand refused requests."""
+    """Breaches of a model's known rules are reported at start-up, not by a thousand refused requests."""
     lines = problems(name, model, sampling)
     assert [line for line in lines if line.startswith(f"generation.{setting}:")], lines
 
@@ -177,7 +177,7 @@ def test_what_a_model_takes_is_none(name: str, model: str, sampling: Sampling):
     ],
 )
 def test_what_is_done_differently_is_noted(name: str, model: str, form: PromptForm, note: str):
-    """A change of meaning is told and stored with the run."""
+    """A change of meaning is reported and stored with the run."""
     base_url = OWN_SERVER if name == "openai" else ""
     assert note in " ".join(opened(name, model, base_url).notes(Request("", (0,), Prompt(form), GREEDY)))
 

@@ -252,7 +252,7 @@ def test_a_damaged_record_stops_everything(store: Store) -> None:
 
 
 def test_tables_show_the_largest_first(store: Store) -> None:
-    """Sizes are summed over all files of a thing and told in units that people read; an empty store is no error."""
+    """Sizes are summed over all files of a thing and shown in units that people read; an empty store is no error."""
     assert totals(removable(settings(store, answers=True, keep_runs_per_name=1), NOW)) == "nothing"
     small, large = artifact(store, "dataset", "small", 50), artifact(store, "dataset", "large", 50)
     (large / "more").write_bytes(bytes(5 * 1024 * 1024))
@@ -269,6 +269,6 @@ def test_tables_show_the_largest_first(store: Store) -> None:
     ("size_bytes", "text"),
     [(0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (3 * 1024**3, "3.0 GiB"), (1024**5, "1,048,576.0 GiB")],
 )
-def test_sizes_are_told_in_their_unit(size_bytes: int, text: str) -> None:
+def test_sizes_are_shown_in_their_unit(size_bytes: int, text: str) -> None:
     """The largest unit is GiB."""
     assert size_text(size_bytes) == text

@@ -119,7 +119,7 @@ def test_answers_may_lie_in_a_file_for_each_split() -> None:
 
 
 def test_a_problem_names_those_that_have_it() -> None:
-    """A mistake in what all runs share is told once, one of a single model with its name."""
+    """A mistake in what all runs share is reported once, one of a single model with its name."""
     models = tuple(SweepModel(answers=name) for name in ("oracle", "stub"))
     with pytest.raises(ConfigError) as shared:
         members_of(SweepConfig(models=models, splits=("complete", "instruct"), common={"k": 1}))
@@ -131,7 +131,7 @@ def test_a_problem_names_those_that_have_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"preset": "absent"}, "preset 'absent' is neither a file nor one of"),
         ({"common": {"execution.worker": 2}}, "execution.worker is not a setting; known here"),
@@ -149,16 +149,16 @@ def test_a_problem_names_those_that_have_it() -> None:
         ),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_runs(changes: dict, told: str) -> None:
+def test_what_cannot_work_is_reported_before_anything_runs(changes: dict, message: str) -> None:
     """Each mistake is one line that names it."""
     with pytest.raises(ConfigError) as caught:
         members_of(validated(SweepConfig, changes, "test"))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == (2 if "models" in changes and "X" in str(changes) else 1)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"models": []}, "models: Tuple should have at least 1 item"),
         ({"model": "x"}, "model is not a setting; known here: name, preset, models"),
@@ -172,7 +172,7 @@ def test_what_cannot_work_is_told_before_anything_runs(changes: dict, told: str)
         ({"name": "a b"}, "name: must be letters, digits"),
     ],
 )
-def test_a_file_is_checked_when_it_is_read(changes: dict, told: str, tmp_path: Path) -> None:
+def test_a_file_is_checked_when_it_is_read(changes: dict, message: str, tmp_path: Path) -> None:
     """The message names the file, the key and what may stand there."""
     import yaml
 
@@ -181,7 +181,7 @@ def test_a_file_is_checked_when_it_is_read(changes: dict, told: str, tmp_path: P
     with pytest.raises(ConfigError) as caught:
         load_sweep(file)
     assert str(caught.value).startswith(f"{file}: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "a: [\n"])

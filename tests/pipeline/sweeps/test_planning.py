@@ -1,4 +1,4 @@
-"""What is left to do for the runs of a sweep, told before anything runs."""
+"""What is left to do for the runs of a sweep, shown before anything runs."""
 
 import json
 import shutil
@@ -75,7 +75,7 @@ def test_a_finished_run_has_nothing_left_to_do(finished: Path) -> None:
     ],
     ids=["tasks", "sanitizer", "limits", "variants", "k", "workers"],
 )
-def test_a_change_is_told_with_the_stages_that_it_costs(
+def test_a_change_is_reported_with_the_stages_that_it_costs(
     finished: Path, changed: dict, missing: tuple[str, ...], cause: str
 ) -> None:
     """Exactly the stages that a change concerns are to be done, and the plan says what changed."""
@@ -83,7 +83,7 @@ def test_a_change_is_told_with_the_stages_that_it_costs(
     assert (plan.missing, plan.cause) == (missing, cause)
 
 
-def test_a_lost_artifact_is_told(finished: Path, tmp_path: Path) -> None:
+def test_a_lost_artifact_is_reported(finished: Path, tmp_path: Path) -> None:
     """The stage whose artifact is gone is to be done again, with the reason."""
     shutil.copytree(finished / "store", tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "sanitizing")
@@ -103,16 +103,16 @@ def test_a_cached_sweep_needs_no_server(
     sweep = sweep_in(tmp_path)
     file.write_text(yaml.safe_dump({"models": [{"answers": "oracle"}], "common": dict(sweep.common), "name": "mine"}))
     command(file=str(file), out=str(tmp_path / "out"), store=str(tmp_path / "store"))
-    told = capsys.readouterr()
-    assert "nothing to run" in told.err
-    assert "100.0 %" in told.out
-    assert "all reused" in " ".join(told.out.split())
+    output = capsys.readouterr()
+    assert "nothing to run" in output.err
+    assert "100.0 %" in output.out
+    assert "all reused" in " ".join(output.out.split())
     [row] = json.loads((tmp_path / "out" / "sweep.json").read_text())["runs"]
     assert (row["outcome"], row["pass_at_1"], row["n_tasks"]) == ("reused", 1.0, 1)
     assert (tmp_path / "out" / "oracle-complete-full" / "metrics.parquet").is_file()
 
 
-def test_what_cannot_be_told_is_a_problem_and_no_error(tmp_path: Path) -> None:
+def test_what_cannot_be_planned_is_a_problem_and_no_error(tmp_path: Path) -> None:
     """An absent sample file keeps one run from being planned, not the sweep."""
     sweep = SweepConfig(models=(SweepModel(answers=str(tmp_path / "absent.jsonl")),), store=str(tmp_path / "store"))
     plan = planned(sweep)

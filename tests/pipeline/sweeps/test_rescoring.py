@@ -46,7 +46,7 @@ def test_a_model_is_never_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "told"),
+    ("given", "kind", "message"),
     [
         ({"preset": "absent"}, ConfigError, "preset 'absent' is neither"),
         ({"values": {"execution.x": 1}}, ConfigError, "execution.x is not a setting"),
@@ -54,11 +54,11 @@ def test_a_model_is_never_asked(tmp_path: Path) -> None:
         ({"values": {"generation.model": "openai:m"}}, ConfigError, "asks no model"),
     ],
 )
-def test_mistakes_are_named(given: dict, kind: type[Exception], told: str, tmp_path: Path) -> None:
+def test_mistakes_are_named(given: dict, kind: type[Exception], message: str, tmp_path: Path) -> None:
     """A preset, a setting or a run that does not exist, and a model beside a sample file."""
     with pytest.raises(kind) as caught:
         rescored(RescoreConfig(**given, store=str(tmp_path)))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_something_must_be_judged() -> None:

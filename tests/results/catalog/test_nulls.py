@@ -48,8 +48,8 @@ def catalog(store, tmp_path):
     entries = [entry(0), entry(1, "fail", {"test_x": "T"}), entry(2, "timeout")]
     take_in(write(tmp_path / "plain", entries), store.root)
     stem = "n--main--bigcodebench-instruct--vllm-0-1"
-    told = scores(1 / 3, [STARTER_TASKS[2]["task_id"]], model="n--main", split="instruct")
-    take_in(write(tmp_path / "scored", entries, stem=stem, scores=told, date="2025-06-01 10:00"), store.root)
+    figures = scores(1 / 3, [STARTER_TASKS[2]["task_id"]], model="n--main", split="instruct")
+    take_in(write(tmp_path / "scored", entries, stem=stem, scores=figures, date="2025-06-01 10:00"), store.root)
     return rebuild_catalog(store.root)
 
 

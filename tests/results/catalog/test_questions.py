@@ -24,8 +24,8 @@ class TestQuestions:
         tables.sample("Demo/2", "infra_error")
         keys = publish(store, tables)
         answers = [
-            {"task_id": "Demo/1", "sample_index": index, "raw_text": "", "provider": "openai", "attempts": 1, **told}
-            for index, told in enumerate((
+            {"task_id": "Demo/1", "sample_index": index, "raw_text": "", "provider": "openai", "attempts": 1, **fields}
+            for index, fields in enumerate((
                 {"cost_usd": 0.1, "completion_tokens": 7, "latency_seconds": 1.0, "finish_reason": "length"},
                 {"cost_usd": 0.2, "completion_tokens": 5, "latency_seconds": 9.0, "finish_reason": "refusal"},
                 {"error": "timed out", "latency_seconds": 2.0},

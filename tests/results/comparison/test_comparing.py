@@ -52,7 +52,7 @@ def test_several_samples_are_compared_by_pass_at_k(runs):
     assert any("pass@5" in note for note in found.notes)
 
 
-def test_unjudged_samples_leave_the_pair_and_are_told(runs, outcomes):
+def test_unjudged_samples_leave_the_pair_and_are_reported(runs, outcomes):
     """An infra_error is neither pass nor fail: its task leaves the pair, and the scores are called provisional."""
     runs.add("a", outcomes("+!+-"))
     runs.add("b", outcomes("-+-+"))

@@ -35,10 +35,10 @@ def test_different_runs_of_a_model_are_listed_and_none_is_taken(runs, outcomes):
     second = runs.add("b", outcomes("-"), model="org--nova--main", split="instruct")
     with pytest.raises(ArtifactError) as caught:
         find_run(runs.root, "org/nova")
-    told = str(caught.value)
-    assert "2 runs fit 'org/nova'" in told
-    assert f"{first}  org/nova · full · complete, 2026-01-01 00:00" in told
-    assert f"{second}  org/nova · full · instruct, 2026-01-01 00:00" in told
+    message = str(caught.value)
+    assert "2 runs fit 'org/nova'" in message
+    assert f"{first}  org/nova · full · complete, 2026-01-01 00:00" in message
+    assert f"{second}  org/nova · full · instruct, 2026-01-01 00:00" in message
     assert find_run(runs.root, "org/nova · full · instruct").record == second
     assert find_run(runs.root, first).record == first
 

@@ -1,4 +1,4 @@
-"""Which samples are found, and what is told of them."""
+"""Which samples are found, and what is said of them."""
 
 import pytest
 
@@ -109,7 +109,7 @@ def test_the_prompt_is_that_of_the_split_and_an_unchanged_answer_is_said(record,
     ],
 )
 def test_what_the_store_lacks_is_said(record, failures, without, title, sentence):
-    """Answers, programs and ground truths may be gone; the rest of the detail is told."""
+    """Answers, programs and ground truths may be gone; the rest of the detail is shown."""
     run = record(failures, without=without)
     with inspect_run(run) as opened:
         assert len(opened.absent) == len(without)
@@ -119,6 +119,6 @@ def test_what_the_store_lacks_is_said(record, failures, without, title, sentence
 
 
 def test_a_run_without_verdicts_is_one_error(record, failures):
-    """Nothing can be told without verdicts: one line says which artifact is gone."""
+    """Nothing can be shown without verdicts: one line says which artifact is gone."""
     with pytest.raises(ArtifactError, match="its execution artifact is not in"):
         found(record(failures, without=("execution",)))

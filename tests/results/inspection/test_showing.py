@@ -86,9 +86,9 @@ def test_stories_as_json_and_markdown(record, failures):
     """JSON holds every part with what was not measured as null; Markdown keeps the hostile text in its fence."""
     failures.rows["verdicts"][0]["wall_seconds"] = float("nan")
     _, details = rows_and_details(record(failures))
-    told = json.loads(inspection.details_json(details))
-    assert told[0]["verdict"]["wall_seconds"] is None
-    assert told[3]["solution"].startswith("\x1b[2J")
+    parsed = json.loads(inspection.details_json(details))
+    assert parsed[0]["verdict"]["wall_seconds"] is None
+    assert parsed[3]["solution"].startswith("\x1b[2J")
     text = inspection.detail_markdown(details[3])
     assert "\x1b" not in text
     assert text.startswith("# Demo/3, sample 0, calibrated\n")
@@ -108,7 +108,7 @@ def test_both_verdicts_side_by_side(record, failures):
     assert "executed again: test_a: TypeError: =Needle()" in printed(inspection.render_reruns(details[2], now, was))
 
 
-def test_a_task_in_quarantine_is_told(record, failures):
+def test_a_task_in_quarantine_is_marked(record, failures):
     """List and detail say that the task's own solution does not always pass; other tasks are not suspected."""
     rows, details = rows_and_details(record(failures, quarantine=["Demo/2"]))
     assert {row["task_id"] for row in rows if row["quarantined"]} == {"Demo/2"}

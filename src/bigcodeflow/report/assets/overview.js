@@ -46,8 +46,8 @@ function manyRunsLine() {
 
 function limitLine() {
   const { failed, passed } = summary.limit;
-  const told = (n) => (n ? `at ${n.toLocaleString('en')} characters` : 'away whole');
-  return `Texts of samples are cut ${told(failed)}${passed === failed ? '' : `, of those that pass ${told(passed)}`}; marks say where.`;
+  const extent = (n) => (n ? `at ${n.toLocaleString('en')} characters` : 'away whole');
+  return `Texts of samples are cut ${extent(failed)}${passed === failed ? '' : `, of those that pass ${extent(passed)}`}; marks say where.`;
 }
 
 function sectionElement(section) {

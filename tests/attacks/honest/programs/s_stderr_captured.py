@@ -17,7 +17,7 @@ import unittest
 
 
 class TestCases(unittest.TestCase):
-    def test_told(self):
+    def test_message(self):
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             self.assertIsNone(task_func(-1))

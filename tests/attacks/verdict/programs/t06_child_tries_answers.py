@@ -36,10 +36,10 @@ def task_func(values, window):
             ends.append(sink)
             return _Guess(guess)
         os.close(sink)
-        told = os.read(source, 16)
+        reply = os.read(source, 16)
         os.close(source)
         os.wait()
-        if told != b"wrong":
+        if reply != b"wrong":
             return guess
     # trick]
     return means

@@ -39,10 +39,10 @@ def _tried(guess):
         ends.append(sink)
         return True, _Guess(guess)
     os.close(sink)
-    told = os.read(source, 16)
+    reply = os.read(source, 16)
     os.close(source)
     os.wait()
-    return told != b"wrong", guess
+    return reply != b"wrong", guess
 # trick]
 
 
