@@ -61,18 +61,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts")
     parser.add_argument("--set", action="append", default=[], help="a setting, such as execution.docker.containers=2")
     parser.add_argument("--doubles", action="store_true", help="the tests' own container engine and cloud, as root")
-    told = parser.parse_args()
-    names = list(dict.fromkeys(["local", *told.backends.split(",")]))
+    given = parser.parse_args()
+    names = list(dict.fromkeys(["local", *given.backends.split(",")]))
     with ExitStack() as stack:
-        if told.doubles:
-            told.set += stack.enter_context(_doubles(names))
+        if given.doubles:
+            given.set += stack.enter_context(_doubles(names))
         rounds: dict[str, list[Round]] = {name: [] for name in names}
-        backends = {name: stack.enter_context(_ready(name, told.set, told.samples)) for name in names}
-        for number in range(told.rounds):
+        backends = {name: stack.enter_context(_ready(name, given.set, given.samples)) for name in names}
+        for number in range(given.rounds):
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 backend, environment, items = backends[name]
                 rounds[name].append(_measured(backend, environment, items))
-    _print(rounds, told.samples)
+    _print(rounds, given.samples)
 
 
 @contextmanager

@@ -132,11 +132,11 @@ def _add_run(store: Store, connection: duckdb.DuckDBPyConnection, model: int, si
 
 
 def _samples(places: pa.Table) -> pa.Table:
-    told = "row_number() OVER () AS n"
+    numbered = "row_number() OVER () AS n"
     return _selected(
         f"SELECT task_id, sample_index, 'answer ' || n AS raw_text, 'openai' AS provider, 'stop' AS finish_reason, "
         f"300 AS prompt_tokens, 200 + n % 400 AS completion_tokens, 0.00001 * (n % 400) AS cost_usd, "
-        f"1 + (n % 1000) / 300 AS latency_seconds, 1 AS attempts FROM (SELECT *, {told} FROM places)",
+        f"1 + (n % 1000) / 300 AS latency_seconds, 1 AS attempts FROM (SELECT *, {numbered} FROM places)",
         places,
         SAMPLES,
     )

@@ -115,7 +115,7 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MEBIBYTE
 
 
-def serve(latency_seconds: float, answer_bytes: int, told: Connection) -> None:
+def serve(latency_seconds: float, answer_bytes: int, connection: Connection) -> None:
     """Speak as much of the protocol as one model with one answer needs; tells its port and runs until it is ended."""
     message = {"role": "assistant", "content": "x" * answer_bytes}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -136,7 +136,7 @@ def serve(latency_seconds: float, answer_bytes: int, told: Connection) -> None:
 
     async def run() -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=4096)
-        told.send(server.sockets[0].getsockname()[1])
+        connection.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(run())
@@ -184,12 +184,14 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that the server takes for an answer")
     parser.add_argument("--answer-bytes", type=int, default=3_000)
     given = parser.parse_args()
-    mine, told = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(given.latency, given.answer_bytes, told))
+    receiver, sender = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(
+        target=serve, args=(given.latency, given.answer_bytes, sender)
+    )
     server.start()
     try:
         with tempfile.TemporaryDirectory() as name:
-            port, folder = mine.recv(), Path(name)
+            port, folder = receiver.recv(), Path(name)
             print(
                 "| provider | requests | ideal, s | wall, s | of it, % | CPU a request, ms | peak, MiB | grown, MiB |"
             )

@@ -1,16 +1,17 @@
-"""How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
+r"""How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
 
-    coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow and not serial" --numprocesses 4
+    coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow and not serial" --numprocesses 4 \
+        --durations 0 > durations.txt
     coverage combine --rcfile benchmarks/coverage.ini
     coverage report --rcfile benchmarks/coverage.ini
-    python benchmarks/mutants.py [--sample 200] [--seed 0] [--jobs 2]
+    python benchmarks/mutants.py --durations durations.txt [--sample 200] [--seed 0] [--jobs 3]
 
 A mutant is one change in one place: another comparison, `and` for `or`, a negated condition, another number, another
 arithmetic operator, a call left out, None returned. The first commands record which test executes which line; a mutant
-meets the tests that execute its line, at most 60 and those first that execute least, until one fails, in a copy of the
-checkout. What runs in a sandbox, in another process or in a fixture is recorded for no test: such lines meet the tests
-of their package as well, those of sandbox/ the tests named in _GUEST_TESTS. Of a mutant whose tests did not end in
-time, nothing noticed it. Prints a Markdown table by part, and every mutant that no test noticed.
+meets the tests that execute its line, at most 60 and the quickest first, until one fails, in a copy of the checkout.
+What runs in a sandbox, in another process or in a fixture is recorded for no test: such lines meet the tests of their
+package as well, those of sandbox/ the tests named in _GUEST_TESTS. Of a mutant whose tests did not end in time, nothing
+noticed it. Prints a Markdown table by part, and every mutant that no test noticed.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import ast
 import functools
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -62,8 +64,8 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 #: What pytest returns where a test failed, or where one could not be collected; where all passed, or none was selected.
 _NOTICED, _NOT_NOTICED = {1, 2}, {0, 5}
-_TIMEOUT_SECONDS = 1200
-_MOST_TESTS = 60
+_TIMEOUT_SECONDS = 240
+_MOST_TESTS, _QUICKEST = 60, 15
 
 
 class Mutant(NamedTuple):
@@ -91,12 +93,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--durations", type=Path, required=True, help="what pytest --durations 0 printed")
     given = parser.parse_args()
     mutants = [mutant for part, patterns in _PARTS.items() for mutant in _mutants(part, patterns)]
     chosen = random.Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
     print(f"{len(chosen)} of {len(mutants)} mutants", flush=True)
-    tests = _tests_by_line()
+    tests = _tests_by_line(_seconds(given.durations))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         copies = _Copies(Path(folder))
         outcomes = []
@@ -132,19 +135,28 @@ class _Copies:
         copy = self._copy()
         target, source = copy / mutant.path, (_ROOT / mutant.path).read_text(encoding="utf-8")
         target.write_text(mutant.apply(source), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *chosen]
         environment = os.environ | {"PYTHONPATH": f"{copy}/src:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
         try:
-            ended = subprocess.run(
-                command, cwd=copy, env=environment, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
-            )
+            for some in filter(None, (chosen[:_QUICKEST], chosen[_QUICKEST:])):
+                ended = subprocess.run(
+                    [*command, *some],
+                    cwd=copy,
+                    env=environment,
+                    capture_output=True,
+                    timeout=_TIMEOUT_SECONDS,
+                    check=False,
+                )
+                if ended.returncode in _NOTICED:
+                    return True
+                if ended.returncode not in _NOT_NOTICED:
+                    said = ended.stdout.decode()[-2000:]
+                    raise RuntimeError(f"{mutant.path}:{mutant.line}: pytest could not start: {said}")
         except subprocess.TimeoutExpired:
             return False
         finally:
             target.write_text(source, encoding="utf-8")
-        if ended.returncode not in _NOTICED | _NOT_NOTICED:
-            raise RuntimeError(f"{mutant.path}:{mutant.line}: pytest could not start: {ended.stdout.decode()[-2000:]}")
-        return ended.returncode in _NOTICED
+        return False
 
     def _copy(self) -> Path:
         if not hasattr(self._local, "copy"):
@@ -155,8 +167,18 @@ class _Copies:
         return copy
 
 
-def _tests_by_line() -> dict[tuple[str, int], list[str]]:
-    """Tests that execute a line, by file and line; first those that execute the fewest lines in all."""
+def _seconds(report: Path) -> Counter[str]:
+    """How long each test function took, in all its cases together; those that took no 5 ms are left out."""
+    found: Counter[str] = Counter()
+    for seconds, test in re.findall(
+        r"^([0-9.]+)s (?:setup|call|teardown) +([^\s[]+)", report.read_text(), re.MULTILINE
+    ):
+        found[test] += float(seconds)
+    return found
+
+
+def _tests_by_line(seconds: Counter[str]) -> dict[tuple[str, int], list[str]]:
+    """Tests that execute a line, by file and line; the quickest first, and of these those that execute fewest lines."""
     data = coverage.CoverageData(str(_ROOT / ".coverage"))
     data.read()
     found: dict[tuple[str, int], set[str]] = {}
@@ -165,7 +187,9 @@ def _tests_by_line() -> dict[tuple[str, int], list[str]]:
         for line, contexts in data.contexts_by_lineno(name).items():
             found[path, line] = {test for context in contexts if (test := _node_of(context))}
     executed = Counter(test for tests in found.values() for test in tests)
-    return {at: sorted(tests, key=lambda test: (executed[test], test))[:_MOST_TESTS] for at, tests in found.items()}
+    order = sorted(executed, key=lambda test: (round(seconds[test]), executed[test], test))
+    place = {test: number for number, test in enumerate(order)}
+    return {at: sorted(tests, key=place.__getitem__)[:_MOST_TESTS] for at, tests in found.items()}
 
 
 @functools.cache

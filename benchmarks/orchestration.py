@@ -88,8 +88,8 @@ def overhead(repeats: int) -> None:
             measured["prefect"].append(_process("prefect", folder / "prefect"))
             measured["cached"].append(_process("prefect", folder / "prefect"))
     for kind, rows in measured.items():
-        told = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
-        say(f"{kind:8} " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in told.items()))
+        medians = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+        say(f"{kind:8} " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in medians.items()))
 
 
 def _process(kind: str, folder: Path) -> dict[str, float]:

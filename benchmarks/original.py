@@ -115,8 +115,8 @@ def install() -> Path:
             check=False,
         )
         if done.returncode:
-            told = " ".join(done.stderr.split())[-300:]
-            raise EnvironmentUnusableError(f"pip cannot install bigcodebench {VERSION} ({told}): check pip's index")
+            errors = " ".join(done.stderr.split())[-300:]
+            raise EnvironmentUnusableError(f"pip cannot install bigcodebench {VERSION} ({errors}): check pip's index")
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -145,8 +145,8 @@ def run_original(tasks: Sequence[dict[str, Any]], *, workers: int, compiled: boo
         out.chmod(0o777)  # the sandbox's user writes here and nowhere else
         _write_job(out, tasks, workers)
         log = folder / "log"
-        told = _variables(environment, package, compiled=compiled)
-        command = _command(environment, package, out, told, as_root=os.getuid() == 0)
+        variables = _variables(environment, package, compiled=compiled)
+        command = _command(environment, package, out, variables, as_root=os.getuid() == 0)
         measured = measure(command, log=log, timeout_seconds=_SECONDS_PER_SAMPLE * (len(tasks) + 1))
         return _read_run(out, tasks, measured, log)
 
@@ -162,12 +162,12 @@ def _write_job(out: Path, tasks: Sequence[dict[str, Any]], workers: int) -> None
 
 
 def _read_run(out: Path, tasks: Sequence[dict[str, Any]], measured: Measured, log: Path) -> OriginalRun:
-    told = " ".join(log.read_text(errors="replace").split())[-400:]
+    output = " ".join(log.read_text(errors="replace").split())[-400:]
     if measured.exit_code:
-        raise ExecutionError(f"the original ended with exit code {measured.exit_code} ({told}): run it again")
+        raise ExecutionError(f"the original ended with exit code {measured.exit_code} ({output}): run it again")
     checks = [json.loads(line) for line in (out / "checks.jsonl").read_text().splitlines()]
     if sorted(check["task_id"] for check in checks) != sorted(task["task_id"] for task in tasks):
-        raise ExecutionError(f"the original checked {len(checks)} of {len(tasks)} tasks ({told}): run it again")
+        raise ExecutionError(f"the original checked {len(checks)} of {len(tasks)} tasks ({output}): run it again")
     started = json.loads((out / "started.json").read_text())
     return OriginalRun(measured, started["seconds"], started["cpu_seconds"], checks)
 

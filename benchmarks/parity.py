@@ -70,7 +70,9 @@ def compare_ground_truths(arguments: argparse.Namespace, causes: dict[str, str])
     for row in rows:
         before = recorded[row["task_id"]]
         if before["status"] != exported(row["status"]):
-            differing.append(Disagreement(row["task_id"], before["status"], told(row), before["note"], evidence(row)))
+            differing.append(
+                Disagreement(row["task_id"], before["status"], status_and_kind(row), before["note"], evidence(row))
+            )
     passed = sum(row["status"] == "pass" for row in rows)
     print(f"\n### Ground truths: {passed} of {len(rows)} pass ({seconds:.0f} s)\n")
     show(differing, causes)
@@ -92,7 +94,7 @@ def compare_samples(name: str, arguments: argparse.Namespace, causes: dict[str, 
         Disagreement(
             row["task_id"],
             recorded[row["task_id"]]["status"],
-            told(row),
+            status_and_kind(row),
             first_line(recorded[row["task_id"]]),
             evidence(row),
         )
@@ -150,7 +152,7 @@ def exported(status: str) -> str:
     return status if status in ("pass", "timeout", "infra_error") else "fail"
 
 
-def told(row: dict[str, Any]) -> str:
+def status_and_kind(row: dict[str, Any]) -> str:
     return f"{row['status']} ({row['failure_kind']})" if row["failure_kind"] else row["status"]
 
 
@@ -175,7 +177,7 @@ def show(differing: list[Disagreement], causes: dict[str, str]) -> None:
     print("| task | recorded | ours | evidence there | evidence here | cause |")
     print("| --- | --- | --- | --- | --- | --- |")
     for one in differing:
-        noted = "told there" if "data" in one.recorded_evidence or "race" in one.recorded_evidence else ""
+        noted = "stated there" if "data" in one.recorded_evidence or "race" in one.recorded_evidence else ""
         cause = causes.get(one.task_id) or noted or "not yet looked into"
         print(f"| {' | '.join(one)} | {cause} |")
 

@@ -178,8 +178,8 @@ def run_ours(tasks: Sequence[dict[str, Any]], job: Job, *, with_memory: bool) ->
         log = folder / "log"
         done = measure([sys.executable, str(script), str(folder)], log=log, with_memory=with_memory)
         if done.exit_code:
-            told = " ".join(log.read_text(errors="replace").split())[-600:]
-            raise ExecutionError(f"the pass ended with exit code {done.exit_code} ({told}): run the command again")
+            output = " ".join(log.read_text(errors="replace").split())[-600:]
+            raise ExecutionError(f"the pass ended with exit code {done.exit_code} ({output}): run the command again")
         rows = json.loads((folder / "result.json").read_text())
     return done._asdict() | {"rows": rows}
 

@@ -74,7 +74,7 @@ def _comparison(sides: Sides, ids: Sequence[str], recorded: Mapping[str, Recorde
     start = min(run["start_seconds"] for run in sides.original)
     start_cpu = min(run["start_cpu_seconds"] for run in sides.original)
     their_wall, their_cpu = estimate.wall_seconds + start, estimate.cpu_seconds + start_cpu
-    tests, told = tables.suite_cpu(whole["rows"])
+    tests, is_measured = tables.suite_cpu(whole["rows"])
     floor = tables.floor_seconds([*sides.ours, *sides.whole], ids, os.cpu_count() or 1)
     number = len(ids)
     kept = tables.without_timeouts(theirs, ids, recorded)
@@ -108,7 +108,7 @@ def _comparison(sides: Sides, ids: Sequence[str], recorded: Mapping[str, Recorde
             tables.table(["", f"original{_kind(estimate)}", "here", "ratio"], rows),
             tables.table(["goal", "measured", "asked", "met"], [goal.cells() for goal in goals]),
             blocks,
-            _caveat(told=told),
+            _caveat(is_measured=is_measured),
             _differing(theirs, tables.rows_by_task([whole])),
         ]
     )
@@ -119,7 +119,7 @@ def _pairs(pairs: Sequence[tuple[Run, Run]]) -> str:
     theirs, ours = (tables.rows_by_task(side) for side in zip(*pairs, strict=True))
     walls = [sum(run["wall_seconds"] for run in side) for side in zip(*pairs, strict=True)]
     used = [sum(run["cpu_seconds"] for run in side) for side in zip(*pairs, strict=True)]
-    tests, told = tables.suite_cpu(list(ours.values()))
+    tests, is_measured = tables.suite_cpu(list(ours.values()))
     number = len(theirs)
     rows = [
         _line("wall s", *walls, 1),
@@ -132,7 +132,7 @@ def _pairs(pairs: Sequence[tuple[Run, Run]]) -> str:
         [
             f"### All {len(pairs)} blocks ({number} tasks), with the start of either side in every block\n",
             tables.table(["", "original", "here", "ratio"], rows),
-            _caveat(told=told),
+            _caveat(is_measured=is_measured),
             _differing(theirs, ours),
         ]
     )
@@ -164,7 +164,7 @@ def _original_alone(runs: Sequence[Run], ids: Sequence[str], recorded: Mapping[s
 
 def _ours_alone(whole: Sequence[Run]) -> str:
     slowest = whole[0]
-    tests, told = tables.suite_cpu(slowest["rows"])
+    tests, is_measured = tables.suite_cpu(slowest["rows"])
     number = len(slowest["rows"])
     floor = tables.floor_seconds(whole, [row["task_id"] for row in slowest["rows"]], os.cpu_count() or 1)
     rows = [
@@ -175,17 +175,17 @@ def _ours_alone(whole: Sequence[Run]) -> str:
         ["wall over the floor", f"{slowest['wall_seconds'] / floor:.2f}"],
         ["passed", _passed(tables.rows_by_task([slowest]))],
     ]
-    return tables.table(["", "here"], rows) + "\n" + _caveat(told=told)
+    return tables.table(["", "here"], rows) + "\n" + _caveat(is_measured=is_measured)
 
 
 def _scaling(runs: Sequence[Run]) -> str:
-    _, told = tables.suite_cpu(runs[0]["rows"])
+    _, is_measured = tables.suite_cpu(runs[0]["rows"])
     return (
         "### Cost of an execution by their number\n\n"
         "Ground truths whose tests take at most 5 s and pass; up to ten samples a task, each a program of its own by a "
         "comment at its end. Start of the cluster and of warm parents included. Memory is the largest sum of "
         "proportional set sizes over all processes, looked at once a second.\n\n"
-        f"{tables.scaling_table(runs)}\n{_caveat(told=told)}\n"
+        f"{tables.scaling_table(runs)}\n{_caveat(is_measured=is_measured)}\n"
     )
 
 
@@ -207,8 +207,8 @@ def _kind(estimate: Estimate) -> str:
     return f" (extrapolated from {estimate.measured_tasks} of {estimate.tasks})"
 
 
-def _caveat(*, told: bool) -> str:
-    if told:
+def _caveat(*, is_measured: bool) -> str:
+    if is_measured:
         return "The tests' own CPU time was measured inside, in the same executions as the rest."
     return (
         "These verdicts do not tell what the tests alone took: all CPU time of each sandbox stands in for it, so the "

@@ -121,10 +121,10 @@ def rows_by_task(runs: Sequence[Run]) -> dict[str, Row]:
 
 
 def suite_cpu(rows: Sequence[Row]) -> tuple[float, bool]:
-    """CPU time of the tests themselves, and whether it was told; where it was not, all of the sandbox's stands in."""
-    told = all(row["test_cpu_seconds"] is not None for row in rows)
-    name = "test_cpu_seconds" if told else "cpu_seconds"
-    return sum(row[name] for row in rows), told
+    """CPU time of the tests themselves and whether it was measured; else all of the sandbox's stands in."""
+    is_measured = all(row["test_cpu_seconds"] is not None for row in rows)
+    name = "test_cpu_seconds" if is_measured else "cpu_seconds"
+    return sum(row[name] for row in rows), is_measured
 
 
 def floor_seconds(runs: Sequence[Run], task_ids: Sequence[str], cores: int) -> float:

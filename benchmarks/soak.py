@@ -81,8 +81,8 @@ def main() -> None:
     )
     print("| samples | statuses |\n| --- | --- |")
     for kind in ("honest", *_HOSTILE):
-        told = (f"{count} {status}" for (whose, status), count in sorted(statuses.items()) if whose == kind)
-        print(f"| {kind} | {', '.join(told)} |")
+        counts = (f"{count} {status}" for (whose, status), count in sorted(statuses.items()) if whose == kind)
+        print(f"| {kind} | {', '.join(counts)} |")
     print(f"in flight in one zygote: up to {max(most)}; {seconds:.0f} s; outputs of another sample: {mixed}")
     print(f"left between samples: {left}; after close: {left_after_close} (descriptors, processes)")
     honest = {status for kind, status in statuses if kind == "honest"}

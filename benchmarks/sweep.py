@@ -75,8 +75,8 @@ def main() -> None:
         load = os.getloadavg()[0]
     print(f"{given.settings} settings, load {load:.1f}")
     print(f"planned alone: {planned_seconds:.2f} s of CPU, {1000 * planned_seconds / given.settings:.0f} ms each")
-    told = ", ".join(f"{one:.1f}" for one in seconds)
-    print(f"sweep on a running server: {told} s; median {statistics.median(seconds):.1f} s")
+    times = ", ".join(f"{one:.1f}" for one in seconds)
+    print(f"sweep on a running server: {times} s; median {statistics.median(seconds):.1f} s")
 
 
 if __name__ == "__main__":
