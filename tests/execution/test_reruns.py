@@ -137,6 +137,21 @@ def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tm
 
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
+def test_recorded_verdicts_that_disagree_are_put_to_the_vote(
+    starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """With reruns, a pass that another run recorded as a failure is executed as often as the vote needs."""
+    planned, where = _planned([RIGHT]), {"environment": starter_environment, "ledger_folder": tmp_path}
+    [right] = judge(planned, **where, **DONE)[0].to_pylist()
+    for recorded, reruns, attempts in (([right], 2, 1), ([right, right | {"status": "fail"}], 2, 3)):
+        where["ledger_folder"] = tmp_path / f"{len(recorded)}.partial"
+        policy = RerunPolicy(reruns)
+        table, _ = judge(planned, policy=policy, known=lambda _, recorded=recorded: recorded, **where, **DONE)
+        assert table.select(["status", "attempts"]).to_pylist() == [{"status": "pass", "attempts": attempts}]
+
+
+@pytest.mark.sandbox
+@pytest.mark.filterwarnings("default")
 def test_what_was_lost_is_tried_again_in_the_same_run(
     starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:

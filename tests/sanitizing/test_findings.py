@@ -30,6 +30,7 @@ from tests.sanitizing.conftest import Pair, layouts
         ("import urllib.request\nurllib.request.urlopen('x')", "network", "urllib.request.urlopen"),
         ("import os\nos.environ['A']", "environment", "os.environ"),
         ("from os import getenv\ngetenv('A')", "environment", "os.getenv"),
+        ("from os import getenv", "environment", "import os.getenv"),
         ("import ctypes", "import", "import ctypes"),
         ("from unittest import mock", "import", "import unittest.mock"),
         ("import unittest\nunittest.TestCase.run = None", "evaluator", "unittest.TestCase.run = …"),

@@ -22,7 +22,7 @@ _EXCEPTIONS = (
 _COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
 _SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
 _SILENT = "(lambda *given, **named: None)"
-_PLACES, _DECIMAL = 7, 6
+_PLACES, _DECIMAL, _SIGNIFICANT = 7, 6, 7
 _EQUALITIES = {
     "": "assertEqual assertEquals assert_equal",
     "list": "assertListEqual assertCountEqual assertItemsEqual assertSequenceEqual",
@@ -85,7 +85,7 @@ def _tolerance(call: ast.Call, name: str) -> Tolerance:
     if name in {"assert_almost_equal", "assert_array_almost_equal"}:
         return Tolerance(1.5 * 10 ** -number_of(given.get("decimal", given.get(2)), _DECIMAL, 0))
     if name == "assert_approx_equal":
-        return Tolerance(0, 0.1)
+        return Tolerance(0, 2 * 10 ** (1 - number_of(given.get("significant", given.get(2)), _SIGNIFICANT, 1)))
     if name == "assert_allclose":
         return tolerance_of(call, Tolerance(0, 1e-7))
     if name in {"assert_frame_equal", "assert_series_equal", "assert_index_equal"}:
