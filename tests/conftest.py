@@ -36,10 +36,11 @@ settings.load_profile("any machine")
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 #: Folders in the order in which workers of pytest-xdist take them. The first compares what its own process has open
-#: before and after; then come long tests; all others come before the many short ones of the last.
+#: before and after; then come long tests, then all others.
 _FIRST = (
     "attacks/containment",
     "flows",
+    "attacks",
     "cli",
     "scaleout",
     "pipeline",
@@ -48,7 +49,6 @@ _FIRST = (
     "remote",
     "conformance",
 )
-_LAST = "attacks"
 #: Beginnings of files that share what takes long to make: a Prefect server, local verdicts, a container engine.
 _TOGETHER = {
     "tests/flows/": "flows",
@@ -57,8 +57,8 @@ _TOGETHER = {
     "tests/deployments/test_engine": "engine",
     "tests/conformance/": "conformance",
 }
-#: Distributed test by test, since their fixtures live as long as the session; other files are distributed whole.
-_SINGLE = ("test_containment.py", "test_attacks.py", "test_honest.py")
+#: Distributed test by test, since it shares nothing that takes long; other files are distributed whole.
+_SINGLE = "test_containment.py"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _turn(item: pytest.Item) -> int:
     folder = item.path.relative_to(ROOT / "tests").parent.as_posix()
     turns = (turn for turn, first in enumerate(_FIRST) if folder.startswith(first))
-    return next(turns, len(_FIRST) + folder.startswith(_LAST))
+    return next(turns, len(_FIRST))
 
 
 class _Scheduling(LoadScopeScheduling):

@@ -99,7 +99,12 @@ def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
             assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("splits", [("complete", "instruct"), ("instruct", "complete")])
+SPLITS = pytest.mark.parametrize(
+    "splits", [("complete", "instruct"), pytest.param(("instruct", "complete"), marks=pytest.mark.slow)]
+)
+
+
+@SPLITS
 def test_each_split_is_asked_and_written_by_itself(
     splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path
 ) -> None:
@@ -117,7 +122,7 @@ def test_each_split_is_asked_and_written_by_itself(
     assert "return 'no'" not in complete
 
 
-@pytest.mark.parametrize("splits", [("complete", "instruct"), ("instruct", "complete")])
+@SPLITS
 def test_each_split_is_scored_by_its_own_answers(
     splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:

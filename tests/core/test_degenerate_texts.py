@@ -93,7 +93,7 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
 def test_every_degenerate_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture) -> None:
     """Every refusal is a foreseen one, so that the last boundary is never needed."""
     with caplog.at_level(logging.WARNING):
-        for text in degenerate_texts(1_500).values():
+        for text in degenerate_texts(800).values():
             if len(text) < 25_000:
                 _read_everywhere([text], files)
     assert caplog.messages == []

@@ -180,6 +180,29 @@ def test_what_a_correct_program_may_skip_is_not_altered(does: str, body: str, va
     assert altered(body, variant).alterations == ()
 
 
+@pytest.mark.parametrize("call", ["assertEqual(task_func(), *[5])", "assertEqual(*task_func())", "check(task_func())"])
+def test_calls_whose_operands_the_text_does_not_show_are_not_altered(call: str) -> None:
+    """Unpacked arguments, and methods that are no assertions."""
+    assert altered(f"self.{call}").alterations == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        ("pd.DataFrame({'a': [1]})", ("wanted.add_prefix(", "wanted.iloc[::-1]")),
+        ("Path('a') / 'b'", ("wanted / ",)),
+        ("datetime(2020, 1, 1)", ("wanted.replace(year=",)),
+        ("3 * len([1])", ("wanted + ", "wanted - ")),
+        ("'%s' % [1]", ("wanted + ", "' + wanted")),
+    ],
+)
+def test_another_value_is_of_the_kind_that_its_definition_shows(value: str, kinds: tuple[str, ...]) -> None:
+    """A value of another type could be refused for its type, by a program whose comparison lies about values."""
+    for variant in range(VARIANTS):
+        [(_, after)] = segments(f"wanted = {value}\nprint(wanted)\nself.assertEqual(task_func(), wanted)", variant)
+        assert any(kind in after for kind in kinds), after
+
+
 def shape(text: str) -> list[tuple[str, str, int, int | None]]:
     definitions = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     kinds = definitions | ast.With | ast.Assert | ast.For | ast.If | ast.Expr | ast.Assign

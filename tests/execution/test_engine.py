@@ -105,10 +105,10 @@ def _kill_one(text: str) -> Callable[[], bool]:
 @pytest.mark.parametrize(
     ("start", "victim", "times"),
     [
-        ("cold", "--die-with-parent", 3),
+        pytest.param("cold", "--die-with-parent", 3, marks=pytest.mark.slow),
         ("warm", "--die-with-parent", 2),  # everything that is kept warm
         ("warm", "supervisor.py", 6),  # the supervisor, a zygote, sample namespaces or a sample
-        ("warm", "multiprocessing.spawn", 2),
+        pytest.param("warm", "multiprocessing.spawn", 2, marks=pytest.mark.slow),
     ],
 )
 def test_kills_cost_only_the_work_in_flight(

@@ -52,6 +52,7 @@ def test_a_deployment_imports_the_installed_flow(deployments: Deployments, name:
     assert (queue == "default") == (name in {"leaderboard", "retention"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nightly-sweep", "retention"])
 def test_a_schedule_is_off_until_somebody_switches_it_on(deployments: Deployments, name: str) -> None:
     """A new machine must not spend money by itself; a run that outlasts its interval is not followed by a second one."""

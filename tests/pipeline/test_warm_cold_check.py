@@ -29,6 +29,7 @@ def _config(folder: Path, ids: str, samples: str, mode: str = "none") -> object:
     return load_settings(given, "test")
 
 
+@pytest.mark.slow
 def test_honest_samples_have_the_same_verdicts(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """Ground truths started warm and cold do not differ."""
     comparison = compare_starts(_config(tmp_path, "0-7", "oracle"), RecordingListener())

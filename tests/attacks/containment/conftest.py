@@ -25,7 +25,9 @@ _HARNESS_FOLDER = Path(protocol.__file__).parent
 _SECONDS_TO_SETTLE = 10.0
 
 
-@pytest.fixture(scope="session", params=[False, True], ids=["cold", "warm"])
+@pytest.fixture(
+    scope="session", params=[pytest.param(False, marks=pytest.mark.slow, id="cold"), pytest.param(True, id="warm")]
+)
 def contained_backend(
     request: pytest.FixtureRequest, starter_environment: InstalledEnvironment
 ) -> Iterator[LocalBackend]:

@@ -73,6 +73,9 @@ def test_runs_are_restricted_to_common_tasks(runs, outcomes):
     assert found.task_ids == ("Demo/0", "Demo/2")
     assert any("2 tasks that all runs have" in note and "a · full · complete: 1" in note for note in found.notes)
     assert any("test text is not the same" in note and "Demo/1" in note for note in found.notes)
+    runs.add("c", outcomes("++++"))
+    notes = runs.compare("a", "b", "c", method=QUICK).notes
+    assert any(note.endswith("has them: a · full · complete, c · full · complete: 1.") for note in notes)
 
 
 @pytest.mark.parametrize(
