@@ -4,7 +4,7 @@ r"""How many small faults the tests notice: mutants of the code that decides ver
         --durations 0 > durations.txt
     coverage combine --rcfile benchmarks/coverage.ini
     coverage report --rcfile benchmarks/coverage.ini
-    python benchmarks/mutants.py --durations durations.txt [--sample 200] [--seed 0] [--jobs 3]
+    python benchmarks/mutants.py --durations durations.txt [--sample 200] [--seed 0] [--jobs 3] [--only 3,7-9]
 
 A mutant is one change in one place: another comparison, `and` for `or`, a negated condition, another number, another
 arithmetic operator, a call left out, None returned. The first commands record which test executes which line; a mutant
@@ -64,7 +64,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
 #: What pytest returns where a test failed, or where one could not be collected; where all passed, or none was selected.
 _NOTICED, _NOT_NOTICED = {1, 2}, {0, 5}
-_TIMEOUT_SECONDS = 240
+#: A single test that takes longer hangs, and has noticed the mutant.
+_HANGS = "--timeout=100"
+_TIMEOUT_SECONDS = 300
 _MOST_TESTS, _QUICKEST = 60, 15
 
 
@@ -94,27 +96,36 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--only", type=_numbers, help="numbers of the sample's mutants, such as 3,7-9; the others rest")
     parser.add_argument("--durations", type=Path, required=True, help="what pytest --durations 0 printed")
     given = parser.parse_args()
     mutants = [mutant for part, patterns in _PARTS.items() for mutant in _mutants(part, patterns)]
-    chosen = random.Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
+    sample = random.Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
+    numbers = [number for number in range(1, len(sample) + 1) if given.only is None or number in given.only]
+    chosen = [sample[number - 1] for number in numbers]
     print(f"{len(chosen)} of {len(mutants)} mutants", flush=True)
     tests = _tests_by_line(_seconds(given.durations))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         copies = _Copies(Path(folder))
         outcomes = []
-        for mutant, noticed in zip(chosen, pool.map(lambda one: copies.notices(one, tests), chosen), strict=True):
+        noticing = pool.map(lambda one: copies.notices(one, tests), chosen)
+        for number, mutant, noticed in zip(numbers, chosen, noticing, strict=True):
             outcomes.append(noticed)
-            print(f"{len(outcomes)}: {mutant.path}:{mutant.line} {noticed}", file=sys.stderr, flush=True)
-    survivors = [mutant for mutant, noticed in zip(chosen, outcomes, strict=True) if not noticed]
-    drawn, lived = Counter(one.part for one in chosen), Counter(one.part for one in survivors)
+            print(f"{number}: {mutant.path}:{mutant.line} {noticed}", file=sys.stderr, flush=True)
+    survivors = {number: one for number, one, noticed in zip(numbers, chosen, outcomes, strict=True) if not noticed}
+    drawn, lived = Counter(one.part for one in chosen), Counter(one.part for one in survivors.values())
     print("| part | mutants | noticed |\n|---|---:|---:|")
     for part in [*_PARTS, "all"]:
         total, alive = (drawn.total(), lived.total()) if part == "all" else (drawn[part], lived[part])
         print(f"| {part} | {total} | {total - alive} ({(total - alive) / max(total, 1):.0%}) |")
-    for mutant in survivors:
+    for number, mutant in survivors.items():
         source = (_ROOT / mutant.path).read_text(encoding="utf-8").splitlines()[mutant.line - 1].strip()
-        print(f"not noticed: {mutant.path}:{mutant.line}: {source}  →  {mutant.text}")
+        print(f"not noticed: {number}: {mutant.path}:{mutant.line}: {source}  →  {mutant.text}")
+
+
+def _numbers(text: str) -> set[int]:
+    ranges = (part.partition("-") for part in text.split(","))
+    return {number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 class _Copies:
@@ -136,7 +147,7 @@ class _Copies:
         target, source = copy / mutant.path, (_ROOT / mutant.path).read_text(encoding="utf-8")
         target.write_text(mutant.apply(source), encoding="utf-8")
         environment = os.environ | {"PYTHONPATH": f"{copy}/src:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow"]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", _HANGS]
         try:
             for some in filter(None, (chosen[:_QUICKEST], chosen[_QUICKEST:])):
                 ended = subprocess.run(

@@ -23,6 +23,7 @@ from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError, readable
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import worth_repeating
+from bigcodeflow.sandbox import kernel
 
 from .conftest import LIMITS, RIGHT, TEST, item, judged
 
@@ -86,6 +87,13 @@ def _look(backend: LocalBackend, expression: str, libraries: tuple[str, ...] = (
 def test_a_warm_start_looks_like_a_cold_one(warm: LocalBackend, cold: LocalBackend, expression: str) -> None:
     """What a program can see of its surroundings does not depend on how it was started."""
     assert _look(warm, expression) == _look(cold, expression)
+
+
+def test_the_first_process_of_a_sample_keeps_one_capability(warm: LocalBackend) -> None:
+    """The one that does nothing, and that takes the process out of the reach of the sample, which has none."""
+    status = "open('/proc/%s/status').read().split('CapPrm:')[1].split()[0]"
+    found = _look(warm, f"[{status % 1}, {status % 'self'}]")
+    assert found == [f"{1 << kernel.IDLE_CAPABILITY:016x}", f"{0:016x}"]
 
 
 def test_a_sample_finds_no_library_that_it_did_not_ask_for(warm: LocalBackend, cold: LocalBackend) -> None:
