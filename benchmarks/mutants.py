@@ -1,22 +1,21 @@
 r"""How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
 
     coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow and not serial" --numprocesses 4 \
-        --durations 0 > durations.txt
+        -p benchmarks.mutants --durations 0 > durations.txt
     coverage combine --rcfile benchmarks/coverage.ini
     coverage report --rcfile benchmarks/coverage.ini
     python benchmarks/mutants.py --durations durations.txt [--sample 200] [--seed 0] [--jobs 3] [--only 3,7-9]
 
 A mutant is one change in one place: another comparison, `and` for `or`, a negated condition, another number, another
-arithmetic operator, a call left out, None returned. The first commands record which test executes which line; a mutant
-meets the tests that execute its line, at most 60 and the quickest first, until one fails, in a copy of the checkout.
-What runs in a sandbox, in another process or in a fixture is recorded for no test: such lines meet the tests of their
-package as well, those of sandbox/ the tests named in _GUEST_TESTS. Of a mutant whose tests did not end in time, nothing
-noticed it. Prints a Markdown table by part, and every mutant that no test noticed.
+arithmetic operator, a call left out, None returned. The first commands, with this file as a plugin of pytest, record
+which test executes which line; a mutant meets the tests that execute its line, at most 60 and the quickest first, until
+one fails, in a copy of the checkout. What runs in a sandbox or in another process is recorded for no test: such lines
+meet the tests of their package as well, those of sandbox/ the tests named in _GUEST_TESTS. Of a mutant whose tests did
+not end in time, nothing noticed it. Prints a Markdown table by part, and every mutant that no test noticed.
 """
 
 import argparse
 import ast
-import functools
 import os
 import random
 import re
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import coverage
+import pytest
 
 _ROOT = Path(__file__).parents[1]
 _PARTS = {
@@ -88,6 +88,14 @@ class Mutant(NamedTuple):
         before = b"".join(lines[: self.line - 1]) + lines[self.line - 1][: self.column]
         after = lines[self.end_line - 1][self.end_column :] + b"".join(lines[self.end_line :])
         return (before + self.text.encode() + after).decode()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Tell coverage whose the lines are that run now."""
+    if measuring := coverage.Coverage.current():
+        measuring.switch_context(item.nodeid.partition("[")[0])
+    return (yield)
 
 
 def main() -> None:
@@ -196,22 +204,11 @@ def _tests_by_line(seconds: Counter[str]) -> dict[tuple[str, int], list[str]]:
     for name in data.measured_files():
         path = os.path.relpath(name, _ROOT)
         for line, contexts in data.contexts_by_lineno(name).items():
-            found[path, line] = {test for context in contexts if (test := _node_of(context))}
+            found[path, line] = {*contexts} - {""}
     executed = Counter(test for tests in found.values() for test in tests)
     order = sorted(executed, key=lambda test: (round(seconds[test]), executed[test], test))
     place = {test: number for number, test in enumerate(order)}
     return {at: sorted(tests, key=place.__getitem__)[:_MOST_TESTS] for at, tests in found.items()}
-
-
-@functools.cache
-def _node_of(context: str) -> str:
-    """Pytest's name of a test function whose name in coverage has dots: tests/store/test_s3.py::test_a."""
-    words = context.split(".")
-    for number in range(len(words) - 1, 0, -1):
-        path = Path(*words[:number]).with_suffix(".py")
-        if (_ROOT / path).is_file():
-            return f"{path}::{'::'.join(words[number:])}" if words[number].startswith(("test", "Test")) else ""
-    return ""
 
 
 def _mutants(part: str, patterns: tuple[str, ...]) -> Iterator[Mutant]:
