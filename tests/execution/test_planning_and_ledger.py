@@ -128,7 +128,7 @@ def test_a_lone_surrogate_has_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ground_truth", "limit"), [(0.0, 240.0), (240.0, 240.0), (241.0, 480.0), (383.0, 480.0), (385.0, 960.0)]
+    ("ground_truth", "limit"), [(0.0, 240.0), (240.0, 240.0), (241.0, 480.0), (384.0, 480.0), (385.0, 960.0)]
 )
 def test_a_slow_ground_truth_raises_the_limit_in_steps(ground_truth: float, limit: float) -> None:
     """The limit doubles until the known CPU time fits with a quarter to spare, so that few values are possible."""
