@@ -65,7 +65,7 @@ def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair
     [
         pytest.param("a = 1\nb = 2\nnot a program\nc = 3\nd = 4", "a = 1\nb = 2", id="first of equally long ranges"),
         pytest.param("x y\na = 1\n\n\nb = 2\n\n\nx y", "a = 1\n\n\nb = 2", id="blank lines neither count nor trail"),
-        pytest.param("so:\na = 1\nb = 2\\\n\n\n\nx", "a = 1\nb = 2\\\n\n", id="a backslash needs blank lines"),
+        pytest.param("so:\na = 1\nb = 2\\\n\n\n\nx y", "a = 1\nb = 2\\\n\n", id="a backslash needs blank lines"),
         pytest.param("I am sorry,\nI cannot help.", "I am sorry,", id="first line where nothing parses"),
         pytest.param("", "", id="nothing"),
     ],
