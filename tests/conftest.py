@@ -1,4 +1,4 @@
-"""Fixtures that several rooms share: real environments, real data, and a command line to call."""
+"""Fixtures that several folders of tests share: real environments, real data, and a command line to call."""
 
 import os
 import shutil
@@ -129,7 +129,7 @@ def s3_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium with an empty profile; one for all rooms, since a process may start Playwright once."""
+    """A headless Chromium with an empty profile; one for all tests, since a process may start Playwright once."""
     executable = shutil.which("chromium")
     if executable is None:
         pytest.skip("chromium is not installed: apt-get install chromium")

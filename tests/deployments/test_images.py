@@ -156,7 +156,7 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
 
 
 #: What the tests' own environment puts beside them: hooks of start files, and what pyarrow takes where it is there.
-_OF_TESTS = {"setuptools", "numpy", "cloudpickle", "cython"}
+_OF_TESTS = {"coverage", "setuptools", "numpy", "cloudpickle", "cython"}
 
 
 def _folded(name: str) -> str:

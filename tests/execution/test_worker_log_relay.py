@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.execution.worker_plugin import WorkerLogRelay, replay
 
-LOGGER = logging.getLogger("bigcodeflow.some.room")
+LOGGER = logging.getLogger("bigcodeflow.some.module")
 
 
 @pytest.fixture

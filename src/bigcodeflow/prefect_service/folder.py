@@ -161,7 +161,7 @@ class ServiceState(NamedTuple):
     answering: bool = False
     """Whether the server answers requests."""
     worker_online: bool = False
-    """Whether the server hears of the worker."""
+    """Whether the server receives heartbeats of the worker."""
     deployments: Sequence[str] = ()
     active_schedules: Sequence[str] = ()
 

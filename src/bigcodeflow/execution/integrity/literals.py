@@ -101,7 +101,9 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
         case (int() as value,):
             least = 3 * tolerance.around(value)
             is_near = 0 < least < 1 and seed.random() < 0.5  # noqa: PLR2004 -- of two kinds
-            text = f"{value + least * seed.uniform(1.1, 2):.9g}" if is_near else str(_near_int(value, seed, least))
+            text = f"{value + least * seed.uniform(1.1, 2):.9g}" if is_near else None
+            if text is None or abs(float(text) - value) < least:  # a large number lacks the digits
+                text = str(_near_int(value, seed, least))
         case (float() as value,):
             text = _near_float(value, segment, seed, 3 * tolerance.around(value))
         case (str() | bytes() as value,):
