@@ -55,6 +55,19 @@ def test_a_skip_that_the_text_does_not_ask_for_is_tampered(judge: Judge) -> None
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize(("skipped", "set_up"), [("def test_nothing", 1), ("class TestCases", 0)])
+def test_a_skip_of_the_text_runs_nothing_of_it(judge: Judge, skipped: str, set_up: int) -> None:
+    """Neither a method that is skipped, nor the set-up before it; a class skips all of its methods."""
+    text = TEST.replace("    def test_answer", "    def setUp(self): print('set up')\n    def test_answer")
+    at = text.rindex("\n", 0, text.index(skipped)) + 1
+    indent = text[at : text.index(skipped)]
+    found = judge(RIGHT, f"{text[:at]}{indent}@unittest.skip('not here')\n{text[at:]}")
+    outcomes = [test["outcome"] for test in found["tests"]]
+    assert outcomes == (["pass", "skip"] if set_up else ["skip", "skip"])
+    assert found["stdout"].count("set up") == set_up
+
+
+@pytest.mark.sandbox
 def test_another_test_class_is_tampered(judge: Judge) -> None:
     """The collected tests have to be those that the text declares."""
     program = "import builtins\ngenuine = builtins.__build_class__\ndef build(body, name, *bases, **rest):\n    cls = genuine(body, name, *bases, **rest)\n    if name == 'TestCases': del cls.test_answer\n    return cls\nbuiltins.__build_class__ = build\n"

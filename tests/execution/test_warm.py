@@ -227,6 +227,22 @@ def _descendants(pid: int) -> list[int]:
     return sorted(process.pid for process in (parent, *parent.children(recursive=True)))
 
 
+def test_the_first_process_of_a_sample_holds_no_file_of_the_supervisor(warm: LocalBackend) -> None:
+    """Of all that the supervisor has open, it keeps the standard streams."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(warm.execute, _with((), "import time\ntime.sleep(1.5)\n" + RIGHT))
+        time.sleep(0.8)
+        statuses = {
+            pid: Path(f"/proc/{pid}/status").read_text() for pid in _descendants(warm.kept_warm().supervisor_pid)
+        }
+        ids = {pid: status.split("NSpid:")[1].split("\n")[0].split() for pid, status in statuses.items()}
+        deepest = max(map(len, ids.values()))
+        [first] = [pid for pid, inside in ids.items() if len(inside) == deepest and inside[-1] == "1"]
+        held = {int(path.name) for path in Path(f"/proc/{first}/fd").iterdir()}
+        running.result()
+    assert held <= {0, 1, 2}
+
+
 def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
     """No process of a sample runs on after its outcome is known."""
     supervisor = warm.kept_warm().supervisor_pid

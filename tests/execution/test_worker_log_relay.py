@@ -4,8 +4,9 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from distributed import Client, LocalCluster
 
-from bigcodeflow.execution.worker_plugin import WorkerLogRelay, replay
+from bigcodeflow.execution.worker_plugin import BackendPlugin, WorkerLogRelay, close_backend, replay
 
 LOGGER = logging.getLogger("bigcodeflow.some.module")
 
@@ -41,3 +42,21 @@ def test_a_flood_keeps_its_end(relay: WorkerLogRelay) -> None:
     taken = relay.taken()
     assert len(taken) == 100
     assert taken[-1] == "number 999"
+
+
+class CostlyBackend:
+    """Warns when it is closed."""
+
+    def __init__(self, slots: int) -> None:
+        del slots
+
+    def close(self) -> None:
+        LOGGER.warning("it cost 3 cents")
+
+
+def test_what_a_backend_says_at_its_end_comes_back() -> None:
+    """Such as what its cloud sandboxes have cost; a worker without the backend says nothing."""
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster) as client:
+        client.register_plugin(BackendPlugin("mine", CostlyBackend))
+        assert list(client.run(close_backend, "mine").values()) == [["it cost 3 cents"]]
+        assert list(client.run(close_backend, "another").values()) == [[]]

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from distributed import Client, Worker, WorkerPlugin, get_worker
+from distributed import Client, Worker, WorkerPlugin
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
@@ -103,9 +103,9 @@ class BackendPlugin(WorkerPlugin):
             _LIBRARY.removeHandler(self._relay)
 
 
-def close_backend(name: str) -> list[str]:
-    """Close the backend that the worker process which this runs in holds under a name; its last warnings."""
-    plugin = get_worker().plugins.get(name)
+def close_backend(name: str, dask_worker: Worker) -> list[str]:
+    """Close the backend that a worker holds under a name; its last warnings. `Client.run` hands the worker over."""
+    plugin = dask_worker.plugins.get(name)
     return plugin.close() if isinstance(plugin, BackendPlugin) else []
 
 
