@@ -130,3 +130,6 @@ def test_variants_of_one_run_are_told_apart(runs, outcomes):
     record = runs.add("a", outcomes("+-"), raw=outcomes("--"))
     labels = [run.label for run in open_runs(runs.root, [record, f"{record}@raw"])]
     assert labels == ["a · full · complete · calibrated", "a · full · complete · raw"]
+    runs.add("b@v2", outcomes("+-"), raw=outcomes("--"))
+    chosen = open_runs(runs.root, ["b@v2", "b@v2@parity@raw"])
+    assert [(run.variant, run.sanitizer) for run in chosen] == [("calibrated", "parity"), ("raw", "parity")]
