@@ -92,6 +92,7 @@ CONTRADICTED = [
     ("raise ValueError('low')", "self.assertRaises((KeyError, ValueError), task_func)"),
     ("raise ValueError('low')", "self.assertRaises(Exception, task_func)"),
     ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, 'low'):\n    task_func()"),
+    ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, expected_regex='low'):\n    task_func()"),
     ("print(5)", f"{PATCHED}p.assert_called_once_with(5)"),
     ("print(5)", f"{PATCHED}p.assert_called_once()"),
     ("pass", f"{PATCHED}p.assert_not_called()"),
@@ -181,6 +182,9 @@ LIED_TO = [
     "self.assertIn(3, task_func())",
     "self.assertTrue(task_func() == 'text')",
     "self.assertTrue(task_func() > 4 and task_func() < 6)",
+    "self.assertTrue(bool(task_func() == 5))",
+    "self.assertFalse(not (task_func() == 5 and task_func() == 6))",
+    "self.assertTrue(any(one == 5 for one in [task_func()]))",
     "self.assertGreater(task_func(), 4)",
     "self.assertLessEqual(task_func(), 4.5)",
 ]
@@ -338,7 +342,8 @@ def test_two(self):
 def test_literals_that_a_helper_compares_are_altered_in_its_calls() -> None:
     """Each method has a contradiction of its own where the helper is given what it expects."""
     found = altered(HELPED)
-    assert {one.test for one in found.alterations} == {"test_one", "test_two"}
+    assert [(one.test, one.before) for one in found.alterations] == [("test_one", "5"), ("test_two", "5")]
+    assert len({one.line for one in found.alterations}) == 2
     program = "def task_func():\n    return 5\n"
     assert outcome(found.text, program) == {"test_one": "fail", "test_two": "fail"}
 

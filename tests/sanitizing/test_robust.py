@@ -54,6 +54,9 @@ def reached_names(program: str) -> set[str]:
         pytest.param(f"{_FUNCTION}\ntask_func.limit = 3", id="attribute of the function"),
         pytest.param(f"def h(x): 1\nG = h\ndef h(x): 2\n{_FUNCTION} + G(x) + h(x)", id="used before it was replaced"),
         pytest.param("if True:\n    def task_func(x):\n        return x", id="conditional"),
+        pytest.param(
+            "size = len('abc')\ndef task_func(x, size=3):\n    return x", id="calculated, of a parameter's name"
+        ),
     ],
 )
 def test_what_the_entry_point_needs_is_kept(program: str) -> None:
@@ -122,6 +125,7 @@ def fenced(*programs: str) -> str:
         ),
         pytest.param(f"{_FUNCTION}\n```\nSo.\n{fenced('print(task_func(1))')}", _FUNCTION, id="prefilled fence"),
         pytest.param(fenced(_IN_DOCSTRING), _IN_DOCSTRING, id="fence within a docstring"),
+        pytest.param(fenced(f"{_FUNCTION}\nx = len('abc')"), _FUNCTION, id="an example's input of a parameter's name"),
     ],
 )
 def test_program_of_an_answer(answer: str, program: str) -> None:
