@@ -131,6 +131,10 @@ CONTRADICTED = [
     ("return True", "self.assertIsInstance(task_func(), bool)"),
     ("return 'a\\nb'", "self.assertTrue(task_func().startswith('a\\nb'))"),
     (
+        "print(5)",
+        "@__import__('unittest.mock').mock.patch('builtins.print')\ndef test_it(self, p):\n    task_func()\n    p.assert_called_with(5)",
+    ),
+    (
         "return [1, 2]",
         "for n in range(2):\n    with self.subTest(n):\n        self.assertIsInstance(task_func()[n], int)",
     ),

@@ -53,6 +53,7 @@ FILES = _Installed("numpy", "pandas", "scipy", "scipy.stats", "os", "os.path", "
         ("try:\n    import numpy\nexcept ImportError:\n    numpy = None", ()),
         ("from . import numpy\nfrom .pandas import x\nimport absent", ("unittest",)),
         ("import numpy\ndef (", ()),
+        ("import numpy\n" * 1001, ()),
     ],
 )
 def test_what_comes_first_is_imported_beforehand(program: str, modules: tuple[str, ...]) -> None:
@@ -154,6 +155,13 @@ def test_a_package_is_kept_imported_for_its_modules() -> None:
     survey = ImportSurvey({"nltk": frozenset({"nltk", "regex"})}, {"nltk": 0.4, "regex": 0.1})
     preloads = [("nltk.stem",), ("nltk.corpus", "json"), ("json",)]
     assert plan_zygotes(preloads, survey) == {preloads[0]: ("nltk",), preloads[1]: ("nltk",), preloads[2]: ()}
+
+
+def test_a_zygote_costs_what_it_adds_to_the_one_that_it_is_forked_from() -> None:
+    """Two items are worth a zygote that needs another 0.3 s, and not one that needs 1.3 s."""
+    survey = ImportSurvey({"a": frozenset("a"), "b": frozenset("ab")}, {"a": 1.0, "b": 0.3})
+    zygotes = plan_zygotes([("a",)] * 10 + [("b",)] * 2, survey)
+    assert zygotes == {("a",): ("a",), ("b",): ("a", "b")}
 
 
 def test_the_survey_program_has_no_syntax_of_a_later_python() -> None:

@@ -89,9 +89,10 @@ def test_six_runs_fit_a_screen(call, six):
 
 
 def test_more_runs_than_a_matrix_has_room_for_are_set_against_the_best(call, runs, outcomes):
-    """Nine runs: eight pairs with the best one instead of 36."""
-    names = [runs.add(f"m{n}", outcomes("+" * n + "-" * (9 - n))) for n in range(9)]
-    shown = call(*names)
+    """Nine runs: eight pairs with the best one instead of 36, and of several k the first."""
+    lines = [outcomes("+" * n + "-" * (9 - n)) for n in range(9)]
+    names = [runs.add(f"m{n}", {task: [one, one] for task, one in line.items()}) for n, line in enumerate(lines)]
+    shown = call(*names, "--k", "1,2")
     assert "Differences from #9 in pass@1" in shown
     assert shown.count(" vs #9") == 8
 
