@@ -1,5 +1,6 @@
 """Values that a test computes by itself: which are recorded, and how a variant holds them."""
 
+import ast
 import sys
 
 import pytest
@@ -66,6 +67,7 @@ def test_a_pinned_method_holds_the_recorded_value_or_contradicts_it(
         kinds.add(one.kind)
         assert outcome(found.text, program) == {"test_closed": "pass" if one.kind == "pin" else "fail"}
         assert "self.total" in one.before or one.before == "expected"
+        assert (ast.literal_eval(one.after) == 6) == (one.kind == "pin")
     assert kinds == {"contradiction", "pin"}
 
 
