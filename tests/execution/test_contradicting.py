@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict, recording_text
+from bigcodeflow.execution.integrity.checks import is_unusual
 from bigcodeflow.execution.integrity.literals import Tolerance, far_miss, near_miss
 from tests.doubles.written_tests import outcome, suite
 
@@ -430,3 +431,15 @@ def test_another_number_is_beyond_the_tolerance(value: float, absolute: float, r
     assert abs(near - value) > 2 * tolerance.around(value)
     assert (near >= 0) == (value >= 0)
     assert abs(far - value) >= 10**8 - 1
+
+
+USUAL = ["import numpy as np, os.path", "from numpy import random", "from . import tools", "total = len([1])", "a.b"]
+UNUSUAL = ["import numpy, importlib.util", "from unittest import mock", "len = 3", "class Any: pass", "a.b = 1"]
+UNUSUAL += ["def len(_): pass", "async def sum(_): pass", "def __getattr__(_): pass", "@print\ndef total(): pass"]
+UNUSUAL += ["a.__class__", "globals", "def ("]
+
+
+@pytest.mark.parametrize("line", [*USUAL, *UNUSUAL])
+def test_programs_that_could_forge_are_unusual(line: str) -> None:
+    """Classes, replaced attributes and builtins, and what reaches for the interpreter; what cannot be read is, too."""
+    assert is_unusual(f"def total(): return 1\n{line}") == (line in UNUSUAL)
