@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Executor
 from bigcodeflow.execution.evaluation import Planned, judge
@@ -133,6 +134,16 @@ def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tm
     assert {(one["attempts"], one["flaky"]) for one in coins} <= {(1, None), (5, True), (5, False)}
     assert any(one["flaky"] for one in coins)  # none of 24: once in four million runs
     assert statistics["executed"] == len(planned)
+
+
+def test_what_is_disturbed_is_executed_five_times_at_most(
+    starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """A sandbox that reports nothing says nothing of the sample, however often."""
+    executed: list[object] = []
+    silent = SimpleNamespace(name="local", execute=lambda work: executed.append(work) or Outcome(exit="exit 1"))
+    found = Executor(DONE["config"], starter_environment, tmp_path, policy=ONCE).judge(silent, item(RIGHT))
+    assert (found["status"], found["attempts"], len(executed)) == ("infra_error", 5, 5)
 
 
 @pytest.mark.sandbox
