@@ -229,14 +229,14 @@ def _changes(node: ast.AST, source: str) -> Iterator[tuple[ast.expr | ast.stmt, 
 
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            yield node, f"({text(left)} {_COMPARISONS[type(operator)]} {text(right)})"
+            yield node, f"(({text(left)}) {_COMPARISONS[type(operator)]} ({text(right)}))"
         case ast.BoolOp(op=operator, values=[first, *rest]):
             word = "or" if isinstance(operator, ast.And) else "and"
             yield node, "(" + f" {word} ".join(f"({text(value)})" for value in (first, *rest)) + ")"
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
             yield test, f"(not ({text(test)}))"
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
-            yield node, f"({text(left)} {_ARITHMETIC[type(operator)]} {text(right)})"
+            yield node, f"(({text(left)}) {_ARITHMETIC[type(operator)]} ({text(right)}))"
         case ast.Constant(value=bool(value)):
             yield node, str(not value)
         case ast.Constant(value=int(value)):
