@@ -93,6 +93,7 @@ CONTRADICTED = [
     ("raise ValueError('low')", "self.assertRaises((KeyError, ValueError), task_func)"),
     ("raise ValueError('low')", "self.assertRaises(Exception, task_func)"),
     ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, 'low'):\n    task_func()"),
+    ("open('/dev/null', 'w').close()", "task_func()\nwith open('/dev/null') as f:\n    self.assertEqual(f.read(), '')"),
     ("raise ValueError('low')", "with self.assertRaisesRegex(ValueError, expected_regex='low'):\n    task_func()"),
     ("print(5)", f"{PATCHED}p.assert_called_once_with(5)"),
     ("print(5)", f"{PATCHED}p.assert_called_once()"),
