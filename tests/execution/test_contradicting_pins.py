@@ -5,8 +5,13 @@ import sys
 
 import pytest
 
+from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict, read_recording, recording_text
+from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference, _recorded_pins
+from bigcodeflow.execution.items import WorkItem
 from tests.doubles.written_tests import outcome, suite
+
+from .conftest import item
 
 COMPUTED = """
 def setUp(self):
@@ -75,3 +80,19 @@ def test_sites_with_several_values_are_not_pinned() -> None:
     """A literal could hold one of them only."""
     lines = ['["3:1", "1"]', '["3:1", "2"]', '["4:1", "5"]', '["5:1", "f()"]', "["]
     assert read_recording("\n".join(f"@recorded-operand@ {line}" for line in lines)) == {"4:1": "5"}
+
+
+def test_what_could_not_be_recorded_is_recorded_again() -> None:
+    """An execution that failed by the machine's fault says nothing of the values, and is not remembered."""
+    text = suite(COMPUTED)
+    task = {"task_id": "T/0", "test": text, "entry_point": "task_func", "expected_tests": expected_test_ids(text)}
+    references = {"T/0": Reference(task, lambda program, test: item(program or "", test), "def task_func(): pass")}
+    statuses, executed, known = iter(["infra_error", "fail"]), [], Contradictions(None, "sha")
+
+    def execute(items: list[WorkItem]) -> dict[str, dict]:
+        executed.append(len(items))
+        return {one.verdict_key: {"status": next(statuses), "stdout": "", "stdout_truncated": False} for one in items}
+
+    for _ in range(3):
+        assert _recorded_pins(references, known, execute) == {"T/0": {}}
+    assert executed == [1, 1, 0]
