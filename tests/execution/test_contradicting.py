@@ -225,6 +225,22 @@ def test_what_a_correct_program_may_skip_is_not_altered(does: str, body: str, va
     assert altered(body, variant).alterations == ()
 
 
+@pytest.mark.parametrize(
+    ("call", "before", "longer"),
+    [
+        ("assertTrue(task_func().startswith('ab'))", "'ab'", 6),
+        ("assertTrue(task_func().endswith('a'.upper()))", "'a'.upper()", 6),
+        ("assertGreaterEqual(task_func() + 1, task_func())", "task_func()", 10),
+    ],
+)
+def test_an_operand_is_altered_beyond_the_reach_of_results(call: str, before: str, longer: int) -> None:
+    """By a word or by many digits; of two results of the program it is the bound."""
+    for variant in range(VARIANTS):
+        [(altered_part, after)] = segments(f"self.{call}", variant)
+        assert altered_part == before
+        assert len(after) >= len(before) + longer
+
+
 @pytest.mark.parametrize("call", ["assertEqual(task_func(), *[5])", "assertEqual(*task_func())", "check(task_func())"])
 def test_calls_whose_operands_the_text_does_not_show_are_not_altered(call: str) -> None:
     """Unpacked arguments, and methods that are no assertions."""
@@ -416,6 +432,14 @@ def test_another_string_differs_in_one_character_or_holds_a_word_more(value: str
         assert sum(one != other for one, other in zip(near, value, strict=True)) == 1
     else:
         assert len(near) == len(value) + 6
+
+
+def test_another_f_string_keeps_its_fields() -> None:
+    """A word is added to its text, since its value is not known."""
+    segment = "f'a{n}'"
+    longer = far_miss(ast.parse(segment, mode="eval").body, segment, random.Random(0))
+    assert longer.endswith("{n}'")
+    assert len(longer) == len(segment) + 6
 
 
 @given(

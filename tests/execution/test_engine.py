@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution import cluster
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import Ledger
@@ -161,3 +164,24 @@ def test_a_scheduler_that_is_not_there_is_named(starter_environment: InstalledEn
     config = CONFIG.model_copy(update={"scheduler_address": "tcp://127.0.0.1:9"})
     with pytest.raises(ExecutionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         execute_items(_items(1), config=config, environment=starter_environment, ledger_folder=tmp_path)
+
+
+def test_long_work_of_a_live_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a batch takes: only a cluster without any worker is given up."""
+    monkeypatch.setattr(cluster, "_LIVENESS_SECONDS", 0.02)
+    ended: SimpleQueue = SimpleQueue()
+    threading.Timer(0.4, ended.put, ["batch"]).start()
+    client = SimpleNamespace(status="running", nthreads=lambda: {"worker": 2})
+    assert cluster._next(ended, client, 0.1) == "batch"
+    client.nthreads = dict
+    with pytest.raises(ExecutionError, match="no worker"):
+        cluster._next(ended, client, 0.1)
+
+
+@pytest.mark.parametrize(("backend", "processes"), [("docker", 1), ("local", 2)])
+def test_hosts_elsewhere_are_one_processs(backend: str, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process would start as many hosts as the configuration allows."""
+    made: list[dict] = []
+    monkeypatch.setattr("distributed.LocalCluster", lambda **given: made.append(given))
+    cluster._local(ExecutionConfig(backend=backend, workers=2 * cluster._CORES_PER_PROCESS))
+    assert [one["n_workers"] for one in made] == [processes]

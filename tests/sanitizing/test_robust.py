@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing import sanitize
+from bigcodeflow.sanitizing.robust import without_thinking
 from bigcodeflow.sanitizing.statements import statements_of
 from tests.sanitizing.conftest import Pair, answers
 
@@ -131,6 +132,12 @@ def fenced(*programs: str) -> str:
 def test_program_of_an_answer(answer: str, program: str) -> None:
     """The last full definition is the program; what it lacks comes from other passages, nearest first."""
     assert robust(answer) == program
+
+
+def test_a_thought_within_a_thought_ends_with_the_outer_one() -> None:
+    """What stands behind the inner end is thought as well."""
+    assert without_thinking("<think>a<think>b</think>c") == ""
+    assert without_thinking("<think>a<think>b</think>c</think>d") == "d"
 
 
 @pytest.mark.parametrize(
