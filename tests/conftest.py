@@ -40,7 +40,9 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 _FIRST = (
     "attacks/containment",
     "flows",
+    ".",
     "attacks",
+    "store",
     "cli",
     "scaleout",
     "pipeline",

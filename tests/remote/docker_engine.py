@@ -79,10 +79,15 @@ class DockerEngine(NamedTuple):
         return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
     def inside(self, container: str, command: str) -> str:
-        """What a command in a shell of a running container prints."""
+        """What a command in a shell of a running container prints; repeated where the engine lost all of it."""
+        output = ""
         with closing(self.client()) as client:
-            made = client.exec_create(container, ["sh", "-c", command])
-            return client.exec_start(made["Id"]).decode()
+            for _ in range(3):  # of a process that ends at once an engine may send nothing
+                made = client.exec_create(container, ["sh", "-c", f"exec 2>&1\n{command}\necho '(ended)'"])
+                output = client.exec_start(made["Id"]).decode()
+                if output:
+                    break
+        return output.removesuffix("(ended)\n")
 
 
 def engine() -> DockerEngine:
