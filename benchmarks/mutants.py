@@ -65,7 +65,7 @@ _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mu
 #: What pytest returns where a test failed, or where one could not be collected; where all passed, or none was selected.
 _NOTICED, _NOT_NOTICED = {1, 2}, {0, 5}
 #: A single test that takes longer hangs, and has noticed the mutant.
-_HANGS = "--timeout=100"
+_TEST_TIMEOUT = "--timeout=100"
 _TIMEOUT_SECONDS = 300
 _MOST_TESTS, _QUICKEST = 60, 15
 
@@ -155,7 +155,18 @@ class _Copies:
         target, source = copy / mutant.path, (_ROOT / mutant.path).read_text(encoding="utf-8")
         target.write_text(mutant.apply(source), encoding="utf-8")
         environment = os.environ | {"PYTHONPATH": f"{copy}/src:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", _HANGS]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not slow",
+            _TEST_TIMEOUT,
+        ]
         try:
             for some in filter(None, (chosen[:_QUICKEST], chosen[_QUICKEST:])):
                 ended = subprocess.run(

@@ -179,8 +179,10 @@ def test_long_work_of_a_live_worker_is_waited_for(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("backend", "processes"), [("docker", 1), ("local", 2)])
-def test_hosts_elsewhere_are_one_processs(backend: str, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each process would start as many hosts as the configuration allows."""
+def test_only_local_execution_has_several_processes(
+    backend: str, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a backend elsewhere, each process would start as many hosts as the configuration allows."""
     made: list[dict] = []
     monkeypatch.setattr("distributed.LocalCluster", lambda **given: made.append(given))
     cluster._local(ExecutionConfig(backend=backend, workers=2 * cluster._CORES_PER_PROCESS))

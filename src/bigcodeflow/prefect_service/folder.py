@@ -131,17 +131,15 @@ class ServiceFolder:
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
         """Keep every other start and stop of this service waiting."""
-        lock = self.root / "lock"
         with ExitStack() as held:
             try:
                 for folder in (self.root, self.logs, self.prefect_home):
                     folder.mkdir(parents=True, exist_ok=True)
                 (self.root / ".gitignore").write_text("*\n")
-                try:
-                    held.enter_context(locked(lock, blocking=False))
-                except TimeoutError:
-                    notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
-                    held.enter_context(locked(lock))
+                held.enter_context(locked(self.root / "lock", blocking=False))
+            except TimeoutError:
+                notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")
+                held.enter_context(locked(self.root / "lock"))
             except OSError as error:
                 raise ServiceError(
                     f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
