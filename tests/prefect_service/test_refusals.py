@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,3 +140,37 @@ def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:
     """A file is in the way."""
     service.folder.root.write_text("")
     assert "--state" in refuse(service)
+
+
+def test_a_start_waits_for_another_start_or_stop_and_says_so(tmp_path: Path) -> None:
+    """The second one enters when the first has left, and neither before nor never."""
+    folder, events = ServiceFolder(tmp_path), []
+
+    def hold() -> None:
+        with ServiceFolder(tmp_path).locked(events.append):
+            entered.set()
+            waited.wait(10)
+            events.append("left")
+
+    entered, waited = threading.Event(), threading.Event()
+    first = threading.Thread(target=hold)
+    first.start()
+    entered.wait(10)
+    with folder.locked(lambda line: (events.append(line), waited.set())):
+        events.append("entered")
+    first.join()
+    assert [event.split(" is at work")[0] for event in events] == [
+        "another `bigcodeflow up` or `down`",
+        "left",
+        "entered",
+    ]
+
+
+def test_a_folder_that_keeps_no_state_is_named(tmp_path: Path) -> None:
+    """A file in the folder's place."""
+    (tmp_path / "state").touch()
+    with (
+        pytest.raises(ServiceError, match="name another folder with --state"),
+        ServiceFolder(tmp_path / "state").locked(print),
+    ):
+        pass
