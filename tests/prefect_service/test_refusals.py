@@ -143,7 +143,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:
 
 
 def test_a_start_waits_for_another_start_or_stop_and_says_so(tmp_path: Path) -> None:
-    """The second one enters when the first has left, and neither before nor never."""
+    """The second one enters when the first has left."""
     folder, events = ServiceFolder(tmp_path), []
 
     def hold() -> None:
@@ -164,13 +164,3 @@ def test_a_start_waits_for_another_start_or_stop_and_says_so(tmp_path: Path) -> 
         "left",
         "entered",
     ]
-
-
-def test_a_folder_that_keeps_no_state_is_named(tmp_path: Path) -> None:
-    """A file in the folder's place."""
-    (tmp_path / "state").touch()
-    with (
-        pytest.raises(ServiceError, match="name another folder with --state"),
-        ServiceFolder(tmp_path / "state").locked(print),
-    ):
-        pass
