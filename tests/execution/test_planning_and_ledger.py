@@ -110,7 +110,9 @@ def _key(**changes: object) -> str:
 def test_the_key_is_the_content() -> None:
     """Equal work has one key; program, test, environment and limits each make another."""
     assert _key() == _key(missing_imports=frozenset({"numpy"})) == _key(ground_truth_cpu_seconds=240.0)
-    assert len({_key(), _key(limits=LimitsConfig(output_kib=1)), _key(allow_unisolated=True)}) == 3
+    kept = {_key(), _key(limits=LimitsConfig(output_kib=1)), _key(allow_unisolated=True), _key(fail_fast=True)}
+    assert len(kept) == 4
+    assert _key(fail_fast=False) in kept
     others = {
         _key(program="x"),
         _key(task={"test": "x", "expected_tests": ["a"], "complete_prompt": "", "canonical_solution": ""}),

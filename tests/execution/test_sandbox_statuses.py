@@ -1,10 +1,13 @@
 """Programs in real sandboxes: every status, every failure kind, and what is reported about them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from .conftest import RIGHT
+from bigcodeflow.execution.backends.local import LocalBackend
+
+from .conftest import RIGHT, item, judged
 
 pytestmark = pytest.mark.sandbox
 
@@ -89,6 +92,27 @@ class TestCases(unittest.TestCase):
     found = judge("def task_func():\n    while True:\n        pass\n", test, expected=("test_a", "test_b", "test_c"))
     assert [test["outcome"] for test in found["tests"]] == ["pass", "missing", "missing"]
     assert found["exit"] in ("killed: wall time", "killed: cpu time")
+
+
+def test_a_sample_can_end_at_its_first_failing_test(backend: LocalBackend) -> None:
+    """The tests after it have no outcome, the failure kind is that test's, and who fails none passes as ever."""
+    test = """import unittest
+class TestCases(unittest.TestCase):
+    def test_a(self): self.assertEqual(1, 1)
+    def test_b(self): self.assertEqual(task_func(), 42)
+    def test_c(self): import time; time.sleep(3)
+    def test_d(self): pass
+"""
+    expected = ("test_a", "test_b", "test_c", "test_d")
+    quick = test.replace("import time; time.sleep(3)", "pass")  # ends before anybody could kill it
+    for text in (test, quick):
+        found = judged(
+            backend, replace(item("def task_func():\n    return 1\n", text, expected=expected), fail_fast=True)
+        )
+        assert (found["status"], found["failure_kind"], found["exit"]) == ("fail", "assertion", "killed: tests")
+        assert [one["outcome"] for one in found["tests"]] == ["pass", "fail", "missing", "missing"]
+        assert found["wall_seconds"] < 3
+    assert judged(backend, replace(item(RIGHT, quick, expected=expected), fail_fast=True))["tests_run"] == 4
 
 
 def test_module_failures_carry_the_trace(judge: Judge) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,18 @@ def test_a_protocol_violation_is_tampering() -> None:
     """Even when every frame that was accepted says pass."""
     found = _judge(HONEST, violations=["a frame was forged or damaged"])
     assert (found["status"], found["tampering"]) == ("tampered", ["a frame was forged or damaged"])
+
+
+def test_a_report_that_was_ended_at_a_failure_is_that_failure() -> None:
+    """Where the item asked for that; elsewhere a report without its end is a crash, whoever ended it."""
+    seen = [*HONEST[:4], _test(NAMES[1], "error") | {"exception": "KeyError", "trace": "KeyError: 1"}]
+    outcome = Outcome(frames=seen, killed_for="tests", exit="exit 137")
+    found = verdict(replace(item(RIGHT), fail_fast=True), outcome, backend="local", environment_sha="sha")
+    assert (found["status"], found["failure_kind"], worth_repeating(outcome)) == ("fail", "exception", False)
+    assert _judge(seen, killed_for="tests")["status"] == "crash"
+    forged = replace(outcome, violations=["a frame was forged or damaged"])
+    found = verdict(replace(item(RIGHT), fail_fast=True), forged, backend="local", environment_sha="sha")
+    assert found["status"] == "tampered"
 
 
 def test_an_empty_task_never_passes() -> None:

@@ -92,6 +92,8 @@ class WorkItem:
     separate: bool = False
     """Whether the program runs in a process of its own; the test text, which holds a program that solves the task, runs
     in another, and gets from ``__separated__`` functions that call the program's."""
+    fail_fast: bool = False
+    """Whether the executor ends it at its first failing test; the tests after that one have no outcome then."""
 
 
 def work_item(
@@ -103,6 +105,7 @@ def work_item(
     limits: LimitsConfig,
     allow_unisolated: bool = False,
     ground_truth_cpu_seconds: float = 0.0,
+    fail_fast: bool = False,
 ) -> WorkItem:
     """The execution of a program against a task's test, with its content key.
 
@@ -111,6 +114,7 @@ def work_item(
         allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
         ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
             must be a shipped number: one measured here would give equal work another key every night.
+        fail_fast: end it at its first failing test: such a verdict lacks outcomes, and answers for no complete one.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds) + 1.0
     bounds = limits.model_dump() | {"time_seconds": time_seconds}
@@ -118,11 +122,21 @@ def work_item(
         del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
     if allow_unisolated:
         bounds["isolated"] = False
+    if fail_fast:
+        bounds["fail_fast"] = True
     expected = tuple(task["expected_tests"])
     identity = [HARNESS_VERSION, program, task["test"], expected, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()
-    return WorkItem(hashlib.sha256(text).hexdigest(), program, task["test"], expected, time_seconds, missing_imports)
+    return WorkItem(
+        hashlib.sha256(text).hexdigest(),
+        program,
+        task["test"],
+        expected,
+        time_seconds,
+        missing_imports,
+        fail_fast=fail_fast,
+    )
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:

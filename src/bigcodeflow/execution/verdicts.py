@@ -108,7 +108,8 @@ def worth_repeating(outcome: Outcome) -> bool:
 def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tampering: list[str]) -> tuple[str, str]:
     if tampering:
         return "tampered", "tampering"
-    if not _ended(outcome):
+    ended_at_failure = item.fail_fast and outcome.killed_for == "tests"
+    if not (_ended(outcome) or ended_at_failure):
         return _judge_end(outcome)
     failed, class_failed = _frame(outcome, "module_failed"), _frame(outcome, "class_failed")
     if failed:

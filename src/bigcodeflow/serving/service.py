@@ -323,7 +323,8 @@ class Service:
             preload, zygote = (item.preload, item.zygote) if program == item.program else ((), ())
             identity = repr([text, test, item.time_seconds, item.expected_tests, mode]).encode("utf-8", "surrogatepass")
             key = hashlib.sha256(identity).hexdigest()
-            return replace(item, verdict_key=key, program=text, test=test, preload=preload, zygote=zygote)
+            made = replace(item, verdict_key=key, program=text, test=test, preload=preload, zygote=zygote)
+            return replace(made, fail_fast=False)  # a check needs the outcome of every test
 
         def execute(items: Sequence[WorkItem]) -> dict[str, dict[str, Any]]:
             running = [self.pool.submit(one, mode) for one in items]

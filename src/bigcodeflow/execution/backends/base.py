@@ -30,7 +30,8 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
     """Breaches of the report protocol."""
     killed_for: str = ""
-    """Why the executor ended it: wall time, cpu time, memory, report or tests; empty if it ended by itself."""
+    """Why the executor ended it: wall time, cpu time, memory, report or tests (enough of them were seen); empty if it
+    ended by itself."""
     exit: str = ""
     """'exit N' as the sandbox's own process saw it, or 'signal N' where the sandbox itself was killed."""
     wall_seconds: float = 0.0

@@ -173,6 +173,7 @@ class LocalBackend:
             rss_mib=self._limits.memory_mib,
             output_bytes=self._limits.output_kib << 10,
             tests=item.stop_after,
+            fail_fast=item.fail_fast,
         )
         problem = ""
         for attempts_left in reversed(range(_STARTS)):

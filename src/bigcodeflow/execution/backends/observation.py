@@ -26,6 +26,7 @@ _SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_LEAVE = 2.0
 #: Wall time at which even a process that never got a core is ended, in multiples of its limit.
 _BACKSTOP = 10
+_FAILED = ("fail", "error")
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
@@ -47,6 +48,8 @@ class ResourceLimits:
     output_bytes: int
     tests: int = 0
     """Reported tests after which nothing more is of interest; 0: all are."""
+    fail_fast: bool = False
+    """Whether nothing is of interest after the first test that failed."""
 
 
 class ProcessEnd(NamedTuple):
@@ -123,6 +126,13 @@ class FrameReader:
 
     def count(self, event: str) -> int:
         return sum(frame["event"] == event for frame in self.frames)
+
+    def until_failure(self) -> list[dict[str, Any]]:
+        """The frames up to that of the first test that failed; none where no test did."""
+        for number, frame in enumerate(self.frames, 1):
+            if frame.get("outcome") in _FAILED:
+                return self.frames[:number]
+        return []
 
     @property
     def ended(self) -> bool:
@@ -237,7 +247,7 @@ class _Observation:
                 self._send()
             if self._frames.violations:
                 self._kill("report")
-            if 0 < self._limits.tests <= self._frames.count("test"):
+            if self._has_seen_enough():
                 self._kill("tests")
             if leave_by is None and self._frames.ended:
                 leave_by = now + _SECONDS_TO_LEAVE
@@ -257,6 +267,10 @@ class _Observation:
     def close(self) -> None:
         self._process.kill()
         self._selector.close()
+
+    def _has_seen_enough(self) -> bool:
+        limits, frames = self._limits, self._frames
+        return 0 < limits.tests <= frames.count("test") or (limits.fail_fast and bool(frames.until_failure()))
 
     def _pump(self, timeout_seconds: float) -> bool:
         ended = False
@@ -338,5 +352,8 @@ class _Observation:
         outcome.cpu_seconds = max(outcome.cpu_seconds, end.cpu_seconds, float(last["cpu_seconds"]))
         outcome.max_rss_mib = max(outcome.max_rss_mib, end.max_rss_mib, float(last["max_rss_mib"]))
         outcome.frames, outcome.violations = frames.frames, frames.violations
+        if self._limits.fail_fast and (upto_failure := frames.until_failure()):
+            # Later ones may have come before the kill: what is known must not depend on who was faster.
+            outcome.frames, outcome.killed_for = upto_failure, "tests"
         outcome.stdout, outcome.stdout_truncated = self._stdout.text(), self._stdout.truncated
         outcome.stderr, outcome.stderr_truncated = self._stderr.text(), self._stderr.truncated

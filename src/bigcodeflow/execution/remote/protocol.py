@@ -41,7 +41,8 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "end": (),
 }
 #: What a client that judges outcomes itself sends of an item.
-_SENT = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib", "stop_after", "separate")
+_SENT = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib")
+_SENT += ("stop_after", "separate", "fail_fast")
 
 
 class ProtocolError(BigCodeFlowError):
@@ -92,6 +93,8 @@ class Item(ApiModel):
     separate: bool = False
     """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
     clients that check passes themselves."""
+    fail_fast: bool = False
+    """Whether it is ended at its first failing test; the tests after that one are missing then."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
     contradict this one, and who passes those did not solve the task."""
@@ -305,6 +308,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
         zygote=tuple(item.zygote or ()),
         stop_after=item.stop_after,
         separate=item.separate,
+        fail_fast=item.fail_fast,
     )
 
 
