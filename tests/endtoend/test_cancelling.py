@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.execution.verdicts import read_ledgers
+from bigcodeflow.execution.verdicts import Ledger
 from tests.endtoend.conftest import Config, write_samples
 from tests.endtoend.service import Processes, ServedRun, Service, wait_for
 from tests.generation.providers.double import Completion, Received, model_server
@@ -27,7 +27,7 @@ def verdicts_in(store: Path) -> list[str]:
     A finished one publishes its artifact, and only then removes its ledger.
     """
     unfinished = (folder for folder in store.glob("execution/*.partial") if not folder.with_suffix("").exists())
-    return [line["verdict_key"] for line in read_ledgers(unfinished)]
+    return [line["verdict_key"] for folder in unfinished for line in Ledger(folder).read()]
 
 
 def executions(store: Path) -> list[dict[str, Any]]:

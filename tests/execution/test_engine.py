@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from queue import SimpleQueue
 from types import SimpleNamespace
 
 import psutil
@@ -18,7 +17,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import cluster
-from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.engine import Engine, execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import Ledger
 from tests.scaleout.hosts import DaskHosts
@@ -59,6 +58,56 @@ def test_every_item_gets_one_verdict(starter_environment: InstalledEnvironment, 
     assert {line["status"] for line in lines} == {"pass"}
     assert (seen[0], seen[-1]) == ((0, 60), (60, 60))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+LOOP = "def task_func():\n    while True:\n        pass\n"
+SLEEP = "import time\ndef task_func():\n    time.sleep(60)\n"
+#: Computes for 1.5 s of CPU time and then says how long that took by the clock.
+LONG = """import time
+def task_func():
+    began = time.monotonic()
+    while time.process_time() < 1.5:
+        pass
+    print("took", time.monotonic() - began)
+    return 42
+"""
+
+
+def _long(items: list[WorkItem]) -> list[WorkItem]:
+    """With less time before they give way, so that a test need not last as long, and first in the order."""
+    return [replace(one, long_after_seconds=0.3, expected_seconds=9.0) for one in items]
+
+
+@pytest.mark.serial
+def test_nothing_waits_behind_what_does_not_end(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+    """Two loops and four sleepers, more than there are slots, begin first; all else is judged before any of them ends.
+
+    They have their whole limit all the same.
+    """
+    endless = _long([*_items(2, LOOP), *(replace(one, verdict_key=f"s{one.verdict_key}") for one in _items(4, SLEEP))])
+    endless = [replace(one, time_seconds=8.0) for one in endless]
+    short = [replace(one, verdict_key=f"x{one.verdict_key}") for one in _items(40)]
+    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+        verdicts = list(engine.stream([[*endless, *short]]))
+    first, last = verdicts[:40], verdicts[40:]
+    assert {verdict["verdict_key"][0] for verdict in first} == {"x"}
+    assert {verdict["status"] for verdict in first} == {"pass"}
+    assert {verdict["status"] for verdict in last} == {"timeout"}
+    assert all(verdict["wall_seconds"] > 7.9 for verdict in last)
+    assert len([verdict for verdict in last if verdict["cpu_seconds"] > 6]) == 2
+
+
+@pytest.mark.serial
+def test_the_clock_of_a_paused_sample_is_stopped(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+    """A program that needs 1.5 s of its 4 s passes, however long others were in front of it."""
+    config = CONFIG.model_copy(update={"workers": 1})
+    long = [replace(one, verdict_key="long") for one in _long(_items(1, LONG))]
+    others = [replace(one, verdict_key=f"x{one.verdict_key}") for one in _items(24, LONG.replace("1.5", "0.25"))]
+    with Engine(config, starter_environment, tmp_path) as engine:
+        verdicts = list(engine.stream([[*long, *others]]))
+    assert [verdict["verdict_key"] for verdict in verdicts][-1] == "long"
+    assert {verdict["status"] for verdict in verdicts} == {"pass"}
+    assert float(verdicts[-1]["stdout"].split()[-1]) > LIMITS.time_seconds
 
 
 @pytest.mark.serial
@@ -167,15 +216,44 @@ def test_a_scheduler_that_is_not_there_is_named(starter_environment: InstalledEn
 
 
 def test_long_work_of_a_live_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long a batch takes: only a cluster without any worker is given up."""
+    """However long an item takes: only a cluster without any worker is given up."""
     monkeypatch.setattr(cluster, "_LIVENESS_SECONDS", 0.02)
-    ended: SimpleQueue = SimpleQueue()
-    threading.Timer(0.4, ended.put, ["batch"]).start()
     client = SimpleNamespace(status="running", nthreads=lambda: {"worker": 2})
-    assert cluster._next(ended, client, 0.1) == "batch"
+    watch = cluster._Watch(client, 0.1)
+
+    def wait() -> None:
+        for _ in range(20):
+            time.sleep(0.03)
+            watch.check()
+
+    wait()
     client.nthreads = dict
     with pytest.raises(ExecutionError, match="no worker"):
-        cluster._next(ended, client, 0.1)
+        wait()
+    client.status, client.scheduler = "closed", None
+    with pytest.raises(ExecutionError, match=r"connection to the Dask scheduler .* was lost"):
+        watch.check()
+
+
+def test_items_that_come_by_and_by_are_executed_as_they_come(
+    starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """The source is asked while others are executed; an item that it gives twice is executed once."""
+    items, seen = _items(6), list[str]()
+
+    def chunks() -> Iterator[list[WorkItem] | None]:
+        yield None
+        yield items[:3]
+        while len(seen) < 3:
+            yield None
+        yield []
+        yield items[2:]
+
+    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+        for verdict in engine.stream(chunks()):
+            seen.append(verdict["verdict_key"])
+        assert engine.counts(seen) == {"executed": 6, "executed_twice": 0}
+    assert sorted(seen) == [one.verdict_key for one in items]
 
 
 @pytest.mark.parametrize(("backend", "processes"), [("docker", 1), ("local", 2)])

@@ -2,19 +2,19 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution import evaluation
+from bigcodeflow.execution.engine import Engine
 from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 
@@ -96,10 +96,13 @@ def _executions(ledgers: Path) -> int:
 def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[WorkItem]:
     """What is executed from now on; it is executed all the same."""
     executed: list[WorkItem] = []
-    genuine = evaluation.execute_items
-    monkeypatch.setattr(
-        evaluation, "execute_items", lambda items, **given: executed.extend(items) or genuine(items, **given)
-    )
+    genuine = Engine._prepared
+
+    def noted(engine: Engine, items: list[WorkItem]) -> list[WorkItem]:
+        executed.extend(items)
+        return genuine(engine, items)
+
+    monkeypatch.setattr(Engine, "_prepared", noted)
     return executed
 
 
@@ -187,16 +190,15 @@ def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(tmp_path
 
 def test_a_pass_under_suspicion_that_is_not_repeated_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It accuses nobody, and is no pass: the verdict is that of the execution that failed."""
-    genuine = evaluation.verdicts_of
+    genuine = Engine.verdicts  # of checks alone: the stage's own executions, of which the pass is one, are streamed
 
-    def unsteady(items: Sequence[WorkItem], **given: Any) -> dict[str, dict]:
-        found = genuine(items, **given)
-        if "policy" in given:  # the stage's own executions, of which the pass is one
-            return found
+    def unsteady(engine: Engine, items: Iterable[WorkItem]) -> dict[str, dict]:
+        items = list(items)
+        found = genuine(engine, items)
         again = [one.verdict_key for one in items if "Any(" in one.program and one.test == _TEST]
         return found | {key: found[key] | {"status": "fail", "failure_kind": "assertion"} for key in again}
 
-    monkeypatch.setattr(evaluation, "verdicts_of", unsteady)
+    monkeypatch.setattr(Engine, "verdicts", unsteady)
     rows, _ = _judged(_config(tmp_path, [_SEVERAL]))
     assert [(row["status"], row["integrity"], row["tampering"]) for row in rows] == [("fail", None, [])]
 

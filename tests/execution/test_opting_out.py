@@ -208,7 +208,7 @@ def test_stored_verdicts_are_reused_under_todays_names(
     store, stored = open_store(tmp_path), pa.Table.from_pylist([row | owner for row in rows], schema=VERDICTS)
     store.publish("execution", "key", stored, settings={})
     table, counted = judge(
-        planned,
+        [planned],
         config=ExecutionConfig(variants=("raw",), limits=LIMITS),
         environment=starter_environment,
         ledger_folder=tmp_path / "ledger",

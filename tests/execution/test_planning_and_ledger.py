@@ -1,6 +1,7 @@
 """Planning and the ledger: nothing is lost, nothing is doubled, the longest come first."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.execution.items import LONG_SECONDS, MOST_BATCHES, WorkItem, plan_batches, raised_limit, work_item
+from bigcodeflow.execution.items import LONG_SECONDS, WorkItem, in_order, raised_limit, scaled_limit, work_item
 from bigcodeflow.execution.verdicts import Ledger
 
 from .conftest import RIGHT, TEST, item
@@ -27,77 +28,52 @@ def _works(work: list[tuple[float, tuple[str, ...]]]) -> list[WorkItem]:
     ]
 
 
-@given(WORK, st.integers(min_value=1, max_value=64))
-def test_every_item_is_in_exactly_one_batch(work: list, slots: int) -> None:
-    """Batches partition the items; long ones come first, alone and longest first; no batch of several is long."""
-    items = _works(work)
-    batches = plan_batches(items, slots)
-    planned = [one for batch in batches for one in batch.items]
-    assert sorted(one.verdict_key for one in planned) == sorted(one.verdict_key for one in items)
-    long = [batch for batch in batches if batch.items[0].expected_seconds >= LONG_SECONDS]
-    assert batches[: len(long)] == long
-    assert all(len(batch.items) == 1 for batch in long)
-    seconds = [sum(one.expected_seconds for one in batch.items) for batch in batches]
-    assert seconds[: len(long)] == sorted(seconds[: len(long)], reverse=True)
-    assert all(len(batch.items) == 1 or total <= 6 for batch, total in zip(batches, seconds, strict=True))
-    assert len({batch.name for batch in batches}) == len(batches)
-
-
-@given(WORK, st.integers(min_value=1, max_value=64))
-def test_items_that_share_libraries_are_neighbours(work: list, slots: int) -> None:
-    """Among the short items each set of libraries is one unbroken run, so that it is loaded once."""
-    planned = [one for batch in plan_batches(_works(work), slots) for one in batch.items]
-    short = [one.preload for one in planned if one.expected_seconds < LONG_SECONDS]
-    assert short == sorted(short)
-
-
 @given(WORK, st.randoms(use_true_random=False))
-def test_the_same_items_make_the_same_batches(work: list, shuffled: Random) -> None:
-    """A resumed run finds its ledgers by the batches' names, in whatever order its items come."""
+def test_items_have_one_order(work: list, shuffled: Random) -> None:
+    """Long ones come first, the longest before all; of the others each set of libraries is one unbroken run."""
     items = _works(work)
-    before = [batch.name for batch in plan_batches(items, 4)]
+    ordered = in_order(items)
+    assert sorted(one.verdict_key for one in ordered) == sorted(one.verdict_key for one in items)
+    long = [one for one in ordered if one.expected_seconds >= LONG_SECONDS]
+    assert ordered[: len(long)] == sorted(long, key=lambda one: (-one.expected_seconds, one.verdict_key))
+    preloads = [one.preload for one in ordered[len(long) :]]
+    assert preloads == sorted(preloads)
     shuffled.shuffle(items)
-    assert [batch.name for batch in plan_batches(items, 4)] == before
+    assert in_order(items) == ordered
 
 
-@pytest.mark.parametrize(
-    "seconds", [[0.02], [0.5], [1.9], [5.0], [200.0], [0.02, 150.0], [2.0, 1.9, 0.1], [0.01] * 9 + [30.0]]
-)
-def test_the_scheduler_is_never_flooded(seconds: list[float]) -> None:
-    """11,400 samples of whatever length are at most 2,000 batches, and the longest of them is still alone and first."""
-    items = _works([(seconds[n % len(seconds)], ()) for n in range(10_000)])
-    items += [replace(one, verdict_key=f"x{one.verdict_key}") for one in items[:1400]]
-    batches = plan_batches(items, 6)
-    assert len(batches) <= MOST_BATCHES
-    assert sum(len(batch.items) for batch in batches) == 11_400
-    if max(seconds) >= LONG_SECONDS:
-        assert len(batches[0].items) == 1
-    assert batches[0].items[0].expected_seconds == max(seconds) or max(seconds) < LONG_SECONDS
-
-
-def test_many_short_items_fill_every_slot() -> None:
-    """Work for all slots is not packed into a few batches."""
-    items = [replace(item(RIGHT), verdict_key=str(n), expected_seconds=0.1) for n in range(200)]
-    assert len(plan_batches(items, slots=4)) >= 4 * 6
+def _keys_in(lines: Iterable[dict]) -> list[str]:
+    return sorted(line["verdict_key"] for line in lines)
 
 
 def test_a_torn_line_is_dropped_and_the_rest_kept(tmp_path: Path) -> None:
     """A kill in the middle of a write costs that verdict only."""
     ledger = Ledger(tmp_path)
-    for key in "abc":
-        ledger.append({"verdict_key": key, "status": "pass"}, "batch")
+    for key in ("aa1", "aa2", "aa3"):
+        ledger.append({"verdict_key": key, "status": "pass"})
     file = next(tmp_path.glob("*/*"))
     file.write_bytes(file.read_bytes()[:-5])
-    Ledger(tmp_path).append({"verdict_key": "d", "status": "infra_error"}, "batch")
-    assert {line["verdict_key"] for line in Ledger(tmp_path).read()} == {"a", "b", "d"}
-    assert len(list(Ledger(tmp_path).read("batch"))) == 3
-    assert list(Ledger(tmp_path).read("other")) == []
+    Ledger(tmp_path).append({"verdict_key": "aa4", "status": "infra_error"})
+    assert _keys_in(Ledger(tmp_path).read()) == ["aa1", "aa2", "aa4"]
+
+
+def test_verdicts_are_found_by_their_keys(tmp_path: Path) -> None:
+    """Whoever wrote them, lines restored from another machine included; a worker can leave its own out."""
+    ledger, other = Ledger(tmp_path), Ledger(tmp_path)
+    ledger.append({"verdict_key": "aa1"})
+    other.append({"verdict_key": "aa2"})
+    other.append({"verdict_key": "bb1"})
+    (tmp_path / "restored").mkdir()
+    (tmp_path / "restored" / "segment.jsonl").write_text('{"verdict_key": "aa3"}\n')
+    assert _keys_in(ledger.find({"aa1", "aa2", "aa3", "cc1"})) == ["aa1", "aa2", "aa3"]
+    assert _keys_in(ledger.find({"aa1", "bb1"}, own=False)) == ["bb1"]
+    assert _keys_in(ledger.read()) == ["aa1", "aa2", "aa3", "bb1"]
 
 
 def test_verdicts_survive_any_text(tmp_path: Path) -> None:
     """Output of a program may hold anything, line ends of every kind included."""
     text = "a\nb\r\u2028\x00\ud800"
-    Ledger(tmp_path).append({"verdict_key": "k", "status": "pass", "stdout": text}, "batch")
+    Ledger(tmp_path).append({"verdict_key": "k", "status": "pass", "stdout": text})
     assert next(Ledger(tmp_path).read())["stdout"] == text
 
 
@@ -145,3 +121,18 @@ def test_a_slow_ground_truth_raises_the_limit_in_steps(ground_truth: float, limi
         ground_truth_cpu_seconds=ground_truth,
     )
     assert work.time_seconds == limit + 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "limit"), [(0.0, 10.0), (0.5, 10.0), (0.51, 20.0), (1.0, 20.0), (7.9, 160.0), (8.1, 320.0)]
+)
+def test_a_scaled_limit_has_few_values(reference: float, limit: float) -> None:
+    """Ten seconds, doubled until twenty times the reference fits: a time that is measured anew rarely changes a key."""
+    assert scaled_limit(reference) == limit
+
+
+def test_a_time_policy_is_in_the_key_where_it_changes_the_limit() -> None:
+    """A slow task has the whole limit either way; without a reference nothing is scaled."""
+    scaled = LimitsConfig(time_policy="scaled")
+    assert _key(limits=scaled) == _key(limits=scaled, reference_seconds=20.0) == _key(reference_seconds=0.1) == _key()
+    assert len({_key(limits=scaled, reference_seconds=seconds) for seconds in (0.1, 0.4, 1.0, 20.0)}) == 3

@@ -126,7 +126,7 @@ def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tm
     """Coins that came up wrong first are flaky or unlucky; a pass is left alone; what is broken fails every time."""
     programs = [RIGHT, "def task_func():\n    return 41\n", "def task_func(:\n", *[f"{COIN}# {n}" for n in range(24)]]
     planned, where = _planned(programs), {"environment": starter_environment, "ledger_folder": tmp_path / "a.partial"}
-    table, statistics = judge(planned, policy=RerunPolicy(reruns=4), **where, **DONE)
+    table, statistics = judge([planned], policy=RerunPolicy(reruns=4), **where, **DONE)
     right, wrong, broken, *coins = table.to_pylist()
     assert (right["status"], right["flaky"], right["attempts"]) == ("pass", None, 1)
     assert (wrong["status"], wrong["flaky"], wrong["attempts"]) == ("fail", False, 5)
@@ -142,7 +142,7 @@ def test_what_is_disturbed_is_executed_five_times_at_most(
     """A sandbox that reports nothing says nothing of the sample, however often."""
     executed: list[object] = []
     silent = SimpleNamespace(name="local", execute=lambda work: executed.append(work) or Outcome(exit="exit 1"))
-    found = Executor(DONE["config"], starter_environment, tmp_path, policy=ONCE).judge(silent, item(RIGHT))
+    found = Executor(DONE["config"], starter_environment, tmp_path).judge(silent, item(RIGHT), ONCE)
     assert (found["status"], found["attempts"], len(executed)) == ("infra_error", 5, 5)
 
 
@@ -153,11 +153,11 @@ def test_recorded_verdicts_that_disagree_are_put_to_the_vote(
 ) -> None:
     """With reruns, a pass that another run recorded as a failure is executed as often as the vote needs."""
     planned, where = _planned([RIGHT]), {"environment": starter_environment, "ledger_folder": tmp_path}
-    [right] = judge(planned, **where, **DONE)[0].to_pylist()
+    [right] = judge([planned], **where, **DONE)[0].to_pylist()
     for recorded, reruns, attempts in (([right], 2, 1), ([right, right | {"status": "fail"}], 2, 3)):
         where["ledger_folder"] = tmp_path / f"{len(recorded)}.partial"
         policy = RerunPolicy(reruns)
-        table, _ = judge(planned, policy=policy, known=lambda _, recorded=recorded: recorded, **where, **DONE)
+        table, _ = judge([planned], policy=policy, known=lambda _, recorded=recorded: recorded, **where, **DONE)
         assert table.select(["status", "attempts"]).to_pylist() == [{"status": "pass", "attempts": attempts}]
 
 
@@ -171,8 +171,8 @@ def test_what_was_lost_is_tried_again_in_the_same_run(
     folder = tmp_path / "stage.partial"
     folder.mkdir()
     lost = execution("infra_error", verdict_key=planned[0].item.verdict_key, exit="worker lost")
-    Ledger(folder).append(lost, "before")
-    table, statistics = judge(planned, environment=starter_environment, ledger_folder=folder, **DONE)
+    Ledger(folder).append(lost)
+    table, statistics = judge([planned], environment=starter_environment, ledger_folder=folder, **DONE)
     assert table["status"].to_pylist() == ["pass", "infra_error"]
     assert (statistics["executed"], statistics["infra_errors"]) == (1, 1)
     missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]
@@ -185,11 +185,11 @@ def test_every_execution_of_a_vote_is_real(
     backend: LocalBackend, tmp_path: Path, policy: RerunPolicy, attempts: int
 ) -> None:
     """The executor asks its backend as often as the policy says, and not once more; one pass acquits a ground truth."""
-    executor = Executor(DONE["config"], backend._environment, tmp_path, policy=policy)
-    assert executor.judge(backend, item(RIGHT))["attempts"] == 1
-    assert executor.judge(backend, item("def task_func():\n    return 1\n"))["attempts"] == attempts
+    executor = Executor(DONE["config"], backend._environment, tmp_path)
+    assert executor.judge(backend, item(RIGHT), policy)["attempts"] == 1
+    assert executor.judge(backend, item("def task_func():\n    return 1\n"), policy)["attempts"] == attempts
     second = iter(["def task_func():\n    return 1\n", RIGHT])
     unsteady = SimpleNamespace(name="local", execute=lambda work: backend.execute(replace(work, program=next(second))))
     if policy.confirms_ground_truths:
-        found = executor.judge(unsteady, item(RIGHT))
+        found = executor.judge(unsteady, item(RIGHT), policy)
         assert (found["status"], found["flaky"], found["attempts"]) == ("pass", True, 2)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.backends.base import Outcome, no_op
+from bigcodeflow.execution.backends.base import Outcome, Turn
 from bigcodeflow.execution.backends.bubblewrap import ColdProcess
 from bigcodeflow.execution.backends.observation import ResourceLimits, observe
 from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
@@ -140,7 +140,7 @@ def _reported(script: str) -> Outcome:
     """Run a script in the harness's place, on the real pipe."""
     with closing(ColdProcess([sys.executable, "-c", _REPORTER + script])) as process:
         limits = ResourceLimits(seconds=10, rss_mib=500, output_bytes=100)
-        return observe(process, {"nonce": "secret"}, limits, no_op)
+        return observe(process, {"nonce": "secret"}, limits, Turn())
 
 
 @pytest.mark.parametrize(

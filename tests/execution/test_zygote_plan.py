@@ -9,21 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.cluster import Cluster
-from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.zygote_plan import (
     FILE,
     SURVEY_LIMITS,
     ImportSurvey,
     ModuleFiles,
+    ZygotePlan,
+    ZygotePlanner,
     leading_modules,
-    plan_zygotes,
     read_survey,
     survey_imports,
-    warmed,
 )
 
 from .conftest import TEST, item
@@ -101,26 +98,27 @@ def test_items_are_given_a_zygote_that_is_worth_it(starter_environment: Installe
     slow = [item(f"import pandas\n# {number}\ndef task_func():\n    return 42\n") for number in range(30)]
     plain = [item(f"# {number}\ndef task_func():\n    return 42\n") for number in range(30)]
     surveyor = LocalBackend(starter_environment, SURVEY_LIMITS)
-    found = warmed([*slow, *plain], starter_environment, surveyor)
+    found = ZygotePlanner(starter_environment, surveyor).warmed([*slow, *plain])
     assert {one.preload for one in found[:30]} == {("pandas", "unittest")}
     assert all("pandas" in one.zygote for one in found[:30])
     assert not any("pandas" in one.zygote for one in found[30:])
     assert [one.program for one in found] == [one.program for one in [*slow, *plain]]
 
 
-def test_later_rounds_of_a_stage_use_the_zygotes_that_are_there() -> None:
-    """Unless a round is so much larger that zygotes planned for it are worth their imports."""
+def test_later_items_use_the_zygotes_that_are_there(starter_environment: InstalledEnvironment) -> None:
+    """Unless they are so many more that zygotes planned for them are worth their imports."""
+    planner = ZygotePlanner(starter_environment, LocalBackend(starter_environment, SURVEY_LIMITS))
 
-    def planned(count: int, zygote: str) -> list[WorkItem]:
-        texts = [item(f"# {number}") for number in range(count)]
-        return [replace(one, preload=("numpy", "pandas"), zygote=(zygote,)) for one in texts]
+    def zygotes(library: str, count: int) -> set[tuple[str, ...]]:
+        texts = [(f"import {library}\n# {number}", TEST) for number in range(count)]
+        return {zygote for _, zygote in planner.starts_of(texts)}
 
-    with Cluster(ExecutionConfig()) as cluster:
-        rounds = [(4, "numpy"), (8, "pandas"), (9, "pandas"), (2, "numpy")]
-        found = [{one.zygote for one in cluster.with_kept_zygotes(planned(*given))} for given in rounds]
-        assert found == [{("numpy",)}, {("numpy",)}, {("pandas",)}, {("pandas",)}]
-        (other,) = cluster.with_kept_zygotes([replace(item("# 0"), preload=("yaml",), zygote=("yaml",))])
-        assert other.zygote == ("yaml",)
+    (numpy,) = zygotes("numpy", 10)
+    assert "numpy" in numpy
+    assert zygotes("pandas", 20) == {numpy}, "numpy is part of pandas"
+    (pandas,) = zygotes("pandas", 21)
+    assert "pandas" in pandas
+    assert zygotes("pandas", 2) == {pandas}
 
 
 _NAMES = "abcdef"
@@ -142,9 +140,8 @@ def _plans(draw: st.DrawFn) -> tuple[list[tuple[str, ...]], ImportSurvey]:
 def test_a_zygote_holds_nothing_that_its_items_do_not_load(given_plan: tuple[list, ImportSurvey]) -> None:
     """Whatever is chosen, a sample finds only what its own imports would have loaded."""
     preloads, survey = given_plan
-    plan = plan_zygotes(preloads, survey)
-    assert plan.keys() == set(preloads)
-    for preload, zygote in plan.items():
+    plan = ZygotePlan(preloads, survey)
+    for preload, zygote in ((preload, plan.zygote_of(preload)) for preload in preloads):
         loaded, wanted = ({one for name in names for one in survey.loads.get(name, ())} for names in (zygote, preload))
         assert loaded <= wanted
         assert list(zygote) == sorted(zygote)
@@ -154,14 +151,15 @@ def test_a_package_is_kept_imported_for_its_modules() -> None:
     """Whichever of its modules a program imports, Python imports the package first."""
     survey = ImportSurvey({"nltk": frozenset({"nltk", "regex"})}, {"nltk": 0.4, "regex": 0.1})
     preloads = [("nltk.stem",), ("nltk.corpus", "json"), ("json",)]
-    assert plan_zygotes(preloads, survey) == {preloads[0]: ("nltk",), preloads[1]: ("nltk",), preloads[2]: ()}
+    plan = ZygotePlan(preloads, survey)
+    assert [plan.zygote_of(preload) for preload in preloads] == [("nltk",), ("nltk",), ()]
 
 
 def test_a_zygote_costs_what_it_adds_to_the_one_that_it_is_forked_from() -> None:
     """Two items are worth a zygote that needs another 0.3 s, and not one that needs 1.3 s."""
     survey = ImportSurvey({"a": frozenset("a"), "b": frozenset("ab")}, {"a": 1.0, "b": 0.3})
-    zygotes = plan_zygotes([("a",)] * 10 + [("b",)] * 2, survey)
-    assert zygotes == {("a",): ("a",), ("b",): ("a", "b")}
+    plan = ZygotePlan([("a",)] * 10 + [("b",)] * 2, survey)
+    assert [plan.zygote_of(preload) for preload in (("a",), ("b",))] == [("a",), ("a", "b")]
 
 
 def test_the_survey_program_has_no_syntax_of_a_later_python() -> None:

@@ -31,6 +31,7 @@ TEXT_SETS = st.frozensets(TEXTS, max_size=3)
 ITEMS = any_of(
     WorkItem,
     time_seconds=st.floats(0.001, 86_400),
+    long_after_seconds=st.floats(0.001, 86_400),
     missing_imports=TEXT_SETS,
     setup_names=TEXT_SETS,
     preload=MODULES,

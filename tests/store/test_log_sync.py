@@ -20,10 +20,10 @@ from .conftest import Machine
 from .s3 import FaultyProxy, variables
 
 
-def _append(folder: Path, *keys: str, batch: str = "batch") -> None:
+def _append(folder: Path, *keys: str) -> None:
     ledger = Ledger(folder)
     for key in keys:
-        ledger.append({"verdict_key": key, "status": "pass"}, batch)
+        ledger.append({"verdict_key": key, "status": "pass"})
 
 
 def _keys(folder: Path) -> list[str]:
@@ -39,7 +39,7 @@ def test_lines_travel_between_machines_once(s3_machine: Machine) -> None:
     one, other = s3_machine("one"), s3_machine("other")
     mine, theirs = one.workspace("execution", "key"), other.workspace("execution", "key")
     for turn in range(3):
-        _append(mine, f"one-{turn}", batch=f"batch{turn}")
+        _append(mine, f"one-{turn}")
         _log_sync(one).save()
         _log_sync(one).save()
         _log_sync(other).restore()
@@ -54,17 +54,17 @@ def test_a_line_that_is_being_written_waits(s3_machine: Machine) -> None:
     """A segment ends with a whole line; the rest comes with the next one."""
     one, other = s3_machine("one"), s3_machine("other")
     folder = one.workspace("execution", "key")
-    _append(folder, "a", "b")
+    _append(folder, "aa1", "aa2")
     [file] = folder.glob("*/*.jsonl")
     whole = file.read_bytes()
     file.write_bytes(whole[:-5])
     _log_sync(one).save()
     _log_sync(other).restore()
-    assert _keys(other.workspace("execution", "key")) == ["a"]
+    assert _keys(other.workspace("execution", "key")) == ["aa1"]
     file.write_bytes(whole)
     _log_sync(one).save()
     _log_sync(other).restore()
-    assert _keys(other.workspace("execution", "key")) == ["a", "b"]
+    assert _keys(other.workspace("execution", "key")) == ["aa1", "aa2"]
 
 
 _WRITER = """
@@ -76,7 +76,7 @@ folder = store.workspace("execution", "key")
 with store.synchronized(folder, LogFiles.VERDICTS):
     ledger = Ledger(folder)
     for number in range(100_000):
-        ledger.append({"verdict_key": f"{number:06}", "status": "pass"}, "batch")
+        ledger.append({"verdict_key": f"{number:06}", "status": "pass"})
         time.sleep(0.002)
 """
 

@@ -119,7 +119,7 @@ def _option(state: Path) -> str:
     return "" if state == _STATE else f" --state {state}"
 
 
-@settings_options(*LimitsConfig.model_fields, model=LimitsConfig)
+@settings_options(*(name for name in LimitsConfig.model_fields if name != "time_policy"), model=LimitsConfig)
 def serve(
     given: dict[str, Any],
     host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need a key.")] = "127.0.0.1",

@@ -9,6 +9,7 @@ from bigcodeflow.core.settings import SettingsModel
 Variant = Literal["calibrated", "raw"]
 Quarantine = Literal["off", "flag", "exclude"]
 Start = Literal["warm", "cold"]
+TimePolicy = Literal["fixed", "scaled"]
 Integrity = Literal["passes", "off"]
 BackendName = Literal["local", "docker", "e2b", "gradio", "http"]
 
@@ -18,6 +19,9 @@ class LimitsConfig(SettingsModel):
 
     time_seconds: float = Field(default=240.0, gt=0, le=86_400)
     """Wall and CPU seconds for a whole sample; raised to the ground truth's own time where that is longer."""
+    time_policy: TimePolicy = "fixed"
+    """'fixed' gives every sample the whole limit, as the original does. 'scaled' ends it at 10 s, doubled until 20
+    times the reference solution's time fits, where that is less: endless loops cost less, and few verdicts change."""
     memory_mib: int = Field(default=4096, ge=64, le=1_048_576)
     """Resident memory of all processes of a sample, in MiB. The original bounds address space only."""
     address_space_mib: int = Field(default=30 * 1024, ge=256, le=1_048_576)
@@ -138,6 +142,8 @@ class ExecutionConfig(SettingsModel):
     integrity: Integrity = "passes"
     """'passes' executes every sample that passes once more, against tests that contradict the task's; who passes those
     too is tampered. 'off' takes the program's word for it."""
+    fail_fast: bool = False
+    """End a sample at its first failing test, where only pass or not matters; the tests after it are missing then."""
     quarantine: Quarantine = "flag"
     """What becomes of tasks whose ground truth ever failed under `bigcodeflow env check --repeat`: 'off' does not look,
     'flag' also shows the score without them, 'exclude' leaves them out of every score."""

@@ -80,6 +80,8 @@ NEUTRAL: Mapping[str, str] = {
     "execution.cluster": "workers refuse another version or environment",
 }
 
+#: Settings that are younger than keys in use, with the value that leaves them out of a key.
+_YOUNGER: Mapping[str, Any] = {"execution.limits.time_policy": "fixed", "execution.fail_fast": False}
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
 _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
@@ -112,7 +114,10 @@ READS: Mapping[str, Reads] = {
     "sanitizing": Reads(identity=("sanitizing",), content=("samples",)),
     "ground truth": Reads(identity=_JUDGING_IDENTITY, content=("environment",), neutral=_JUDGING_NEUTRAL),
     "execution": Reads(
-        identity=(*_JUDGING_IDENTITY, "execution.variants", "execution.reruns", "execution.integrity"),
+        identity=(
+            *_JUDGING_IDENTITY,
+            *(f"execution.{name}" for name in ("variants", "reruns", "integrity", "fail_fast")),
+        ),
         content=("environment",),
         neutral=_JUDGING_NEUTRAL,
     ),
@@ -141,4 +146,14 @@ def view(config: M, paths: Iterable[str]) -> M:
 def identity_settings(config: RunConfig, reads: Reads) -> dict[str, Any]:
     """What a stage's key holds of the settings themselves: JSON-able values by path."""
     settings = config.model_dump(mode="json")
-    return {path: reduce(getitem, path.split("."), settings) for path in reads.identity}
+    for path, value in _YOUNGER.items():
+        *sections, name = path.split(".")
+        section = reduce(getitem, sections, settings)
+        if section[name] == value:
+            del section[name]
+    found: dict[str, Any] = {}
+    for path in reads.identity:
+        *sections, name = path.split(".")
+        section = reduce(getitem, sections, settings)
+        found |= {path: section[name]} if name in section else {}
+    return found

@@ -26,12 +26,16 @@ _MODULES = {"gradio": "http"}
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
+OnLong = Callable[[], None]
+"""Called in the thread of a sample that takes long, so that its worker takes another item beside it."""
+
+
 class BackendSpec(NamedTuple):
     """What makes a backend usable."""
 
     environment: Callable[[ExecutionConfig], Environment]
     """The environment there; SandboxUnavailableError: it cannot be reached; EnvironmentUnusableError: it has none."""
-    backend: Callable[[ExecutionConfig, Environment, float, bool], Backend]
+    backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], Backend]
     """A backend for a worker process: configuration, environment, cores to keep busy, whether samples are isolated."""
 
 
@@ -67,15 +71,22 @@ def _cached_response(config: ExecutionConfig) -> Path:
     return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
 
 
-def make_backend(config: ExecutionConfig, environment: Environment, *, cores: float, isolated: bool = True) -> Backend:
+def make_backend(
+    config: ExecutionConfig,
+    environment: Environment,
+    *,
+    cores: float,
+    isolated: bool = True,
+    on_long: OnLong | None = None,
+) -> Backend:
     """The backend that the configuration names, with its fallback; not isolated, samples are bare processes here."""
     if not config.fallback:
-        return _spec(config).backend(config, environment, cores, isolated)
+        return _spec(config).backend(config, environment, cores, isolated, on_long)
     from bigcodeflow.execution.remote.backend import FailoverBackend
 
     second = _second(config)
     other = _spec(second).environment(second)
-    fallback = _spec(second).backend(second, other, cores, isolated)
+    fallback = _spec(second).backend(second, other, cores, isolated, on_long)
     # Not by the sha alone: a service that has this machine's environment would never be asked.
     if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
         return fallback  # the first was down when the work was planned, so that all of it is the second's
@@ -84,7 +95,7 @@ def make_backend(config: ExecutionConfig, environment: Environment, *, cores: fl
             f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
             "otherwise: build both from one lock, or leave execution.fallback empty"
         )
-    return FailoverBackend(_spec(config).backend(config, environment, cores, isolated), fallback, other)
+    return FailoverBackend(_spec(config).backend(config, environment, cores, isolated, on_long), fallback, other)
 
 
 def _second(config: ExecutionConfig) -> ExecutionConfig:
@@ -105,9 +116,15 @@ def _spec(config: ExecutionConfig) -> BackendSpec:
     return cast("BackendSpec", module.SPEC)
 
 
-def _local_backend(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
+def _local_backend(
+    config: ExecutionConfig,
+    environment: Environment,
+    cores: float,
+    isolated: bool,  # noqa: FBT001 -- the signature of every spec
+    on_long: OnLong | None,
+) -> Backend:
     from bigcodeflow.execution.backends.local import Admission, LocalBackend
 
     installed = cast("InstalledEnvironment", environment)
     warm = isolated and config.start == "warm"
-    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=Admission(cores))
+    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=Admission(cores, on_long))

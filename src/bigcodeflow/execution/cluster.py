@@ -1,6 +1,6 @@
 """The Dask cluster that executes: processes of this machine, a scheduler that is there, or any cluster class.
 
-Batches go through it few at a time, longest first, and waiting for what is lost has an end.
+Items go through it one by one in a given order, and waiting for what is lost has an end.
 """
 
 import functools
@@ -9,46 +9,46 @@ import inspect
 import logging
 import math
 import os
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import replace
 from multiprocessing import spawn
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.execution.items import MOST_BATCHES, Batch, WorkItem
+from bigcodeflow.execution.items import WorkItem
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 logger = logging.getLogger(__name__)
 
-#: Worker deaths that one batch survives before it is given up as lost.
-_DEATHS_PER_BATCH = 10
+#: Worker deaths that one item survives before it is given up as lost.
+_DEATHS_PER_ITEM = 10
+#: What the scheduler holds at most; each costs about 1.7 ms of CPU in all.
+_MOST_FUTURES = 2_000
 _STALL_SECONDS = 120.0
 _CONNECT_SECONDS = 20
 _CLUSTER_STARTS = 3
 #: Cores that one worker process serves: few processes share the libraries that they keep warm among many samples.
 _CORES_PER_PROCESS = 16
 _POLL_SECONDS = 0.2
-#: How often the scheduler is asked for its workers while no batch ends.
+#: How often the scheduler is asked for its workers while no item ends.
 _LIVENESS_SECONDS = 10.0
 _DASK_SETTINGS = {
-    "distributed.scheduler.allowed-failures": _DEATHS_PER_BATCH,
+    "distributed.scheduler.allowed-failures": _DEATHS_PER_ITEM,
     "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
     "distributed.worker.daemon": False,
-    "distributed.scheduler.worker-saturation": 1.0,  # a batch stays with the scheduler until a slot is free
+    "distributed.scheduler.worker-saturation": 1.0,  # an item stays with the scheduler until a slot is free
     # Dask's own sampling of its threads, and what feeds its dashboard, cost a tenth of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.work-stealing": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
-#: A round with more items than so many times those of the round that zygotes were planned for gets a plan of its own.
-_LARGER_ROUND = 2
 #: What E2B gives a sandbox unless its template says otherwise.
 _CORES_OF_CLOUD_SANDBOX = 2
 
@@ -68,15 +68,14 @@ class Cluster:
         #: Under which workers keep what this stage needs; runs that share a scheduler do not end one another's.
         self.name = f"bigcodeflow-{uuid.uuid4().hex}"
         self._config, self._held = config, ExitStack()
+        self._lock = threading.RLock()
         self._client: Client | None = None
         self._is_equipped = False
-        self._zygotes: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._planned_items = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -85,13 +84,20 @@ class Cluster:
         import dask
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        mine = self._client
         try:
-            if self._client is None:
-                self._held.enter_context(dask.config.set(_DASK_SETTINGS))
-                self._client = self._held.enter_context(self._connected())
-            yield self._client
+            with self._lock:
+                if self._client is None:
+                    self._held.enter_context(dask.config.set(_DASK_SETTINGS))
+                    self._client = self._connected()
+                    # Not entered as a context, since another thread may close it than the one that made it.
+                    self._held.callback(self._client.close)
+                mine = self._client
+            yield mine
         except BaseException:
-            self.close()
+            with self._lock:
+                if mine is self._client:  # another thread may have connected anew meanwhile
+                    self.close()
             raise
 
     def _connected(self) -> "Client":
@@ -100,9 +106,9 @@ class Cluster:
         address = self._config.scheduler_address
         if not address:
             make = _cluster_of_class(self._config.cluster) if self._config.cluster.type else _local(self._config)
-            return Client(self._held.enter_context(make))
+            return Client(self._held.enter_context(make), set_as_default=False)
         try:
-            return Client(address, timeout=_CONNECT_SECONDS)
+            return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise SchedulerSilentError(
                 f"no Dask scheduler answers at {address} ({error}): start one, or leave execution.scheduler_address "
@@ -111,36 +117,27 @@ class Cluster:
 
     def equip(self, kept: "AbstractContextManager[None]") -> None:
         """Give the workers what they keep until this is closed, unless they have it already."""
-        if not self._is_equipped:
-            self._held.enter_context(kept)
-            self._is_equipped = True
-
-    def with_kept_zygotes(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The items, forked from the zygotes of a former round where it had items with the same imports.
-
-        Each set of zygotes is planned for the items of one round; a second set costs workers its imports once more,
-        which pays only for a much larger round.
-        """
-        if len(items) > _LARGER_ROUND * self._planned_items:
-            self._zygotes, self._planned_items = {item.preload: item.zygote for item in items}, len(items)
-        return [replace(item, zygote=self._zygotes.get(item.preload, item.zygote)) for item in items]
+        with self._lock:
+            if not self._is_equipped:
+                self._held.enter_context(kept)
+                self._is_equipped = True
 
     def close(self) -> None:
         """End the connection, what the workers keep, and the workers that were started for it."""
-        self._client, self._is_equipped = None, False
-        self._held.close()
+        with self._lock:
+            self._client, self._is_equipped = None, False
+            self._held.close()
 
 
-def slots_of(client: "Client", patience_seconds: float) -> int:
-    """Executions that the cluster's workers can run at the same time, once there is a worker; or ExecutionError."""
+def wait_for_worker(client: "Client", patience_seconds: float) -> None:
+    """Return once the cluster has a worker; or ExecutionError."""
     deadline = time.monotonic() + patience_seconds
     if not client.nthreads():
         logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
-    while not (slots := sum(int(count) for count in client.nthreads().values())):
+    while not client.nthreads():
         if time.monotonic() > deadline:
             raise _no_worker(patience_seconds)
         time.sleep(_POLL_SECONDS)
-    return slots
 
 
 def _no_worker(patience_seconds: float) -> ExecutionError:
@@ -235,45 +232,68 @@ def _leave_main_to_its_process() -> None:
 
 
 def fan_out(
-    client: "Client", work: Callable[[Batch], Any], batches: Sequence[Batch], *, patience_seconds: float
-) -> Iterator[tuple[Batch, Any, BaseException | None]]:
-    """Have every batch worked on, and yield each as it ends, in any order, with its result and what it failed with."""
+    client: "Client", work: Callable[[WorkItem], Any], items: Iterable[WorkItem | None], *, patience_seconds: float
+) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
+    """Have every item worked on, and yield each as it ends, in any order, with its result and what it failed with.
+
+    ``items`` may come by and by: None says that there is none now. None is yielded now and then while none ends.
+    """
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
-    waiting = iter(enumerate(batches))
-    running: dict[Future[Any], Batch] = {}
+    waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds)
+    running: dict[Future[Any], WorkItem] = {}
     connection = uuid.uuid4().hex  # after a lost connection the scheduler may still be busy with keys of the former one
 
-    def send(count: int) -> None:
-        for _, (index, batch) in zip(range(count), waiting, strict=False):
-            key = f"execute-{batch.name}-{connection}"
-            future = client.submit(work, batch, key=key, priority=-index, pure=False)
-            running[future] = batch
+    def send() -> bool:
+        """Submit what there is room for; whether nothing more will come."""
+        while len(running) < _MOST_FUTURES:
+            if (found := next(waiting, None)) is None:
+                return True
+            index, item = found
+            if item is None:
+                return False
+            key = f"execute-{item.verdict_key}-{connection}"
+            future = client.submit(work, item, key=key, priority=-index, pure=False)
+            running[future] = item
             future.add_done_callback(ended.put)
+        return False
 
-    send(MOST_BATCHES)
-    while running:
-        future = _next(ended, client, patience_seconds)
-        batch = running.pop(future)
+    while running or not is_over:
+        is_over = is_over or send()
+        if not running and is_over:
+            return
+        try:
+            future = ended.get(timeout=_LIVENESS_SECONDS if is_over else _POLL_SECONDS)
+        except Empty:
+            watch.check()
+            yield None
+            continue
+        item = running.pop(future)
         if future.status in ("cancelled", "lost"):
             raise _lost(client)
         error = None if future.status == "finished" else future.exception()
-        yield batch, future.result() if error is None else None, error
+        yield item, future.result() if error is None else None, error
         del future  # the scheduler forgets what nobody holds
-        send(1)
 
 
-def _next(ended: "SimpleQueue[Future[Any]]", client: "Client", patience_seconds: float) -> "Future[Any]":
-    worker_seen = time.monotonic()
-    while True:
-        with suppress(Empty):
-            return ended.get(timeout=_LIVENESS_SECONDS)
-        if client.status in ("closing", "closed"):
-            raise _lost(client)
+class _Watch:
+    """Sees to it that waiting for what will not come has an end."""
+
+    def __init__(self, client: "Client", patience_seconds: float) -> None:
+        self._client, self._patience_seconds = client, patience_seconds
+        self._worker_seen = self._asked = time.monotonic()
+
+    def check(self) -> None:
+        """Raise where the scheduler is lost, or has had no worker for longer than the patience."""
+        if self._client.status in ("closing", "closed"):
+            raise _lost(self._client)
+        if time.monotonic() - self._asked < _LIVENESS_SECONDS:
+            return
         with suppress(OSError, TimeoutError):  # a scheduler that does not answer counts as one without workers
-            if client.nthreads():
-                worker_seen = time.monotonic()
-        if time.monotonic() - worker_seen > patience_seconds:
-            raise _no_worker(patience_seconds)
+            if self._client.nthreads():
+                self._worker_seen = time.monotonic()
+        self._asked = time.monotonic()
+        if self._asked - self._worker_seen > self._patience_seconds:
+            raise _no_worker(self._patience_seconds)
 
 
 def _lost(client: "Client") -> ClusterLostError:

@@ -1,12 +1,16 @@
-"""Fans batches out over Dask and sees to it that every item gets its verdict, whatever dies on the way."""
+"""Executes items on Dask and sees to it that every one gets its verdict, whatever dies on the way."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
@@ -14,65 +18,55 @@ from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.cluster import Cluster, ClusterLostError, SchedulerSilentError, fan_out, slots_of
-from bigcodeflow.execution.items import LONG_SECONDS, Batch, WorkItem, plan_batches
+from bigcodeflow.execution.cluster import Cluster, ClusterLostError, SchedulerSilentError, fan_out, wait_for_worker
+from bigcodeflow.execution.items import WorkItem, in_order
 from bigcodeflow.execution.verdicts import ONCE, Ledger, RerunPolicy, Verdict
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from bigcodeflow.execution.worker_plugin import BackendPlugin
-
 logger = logging.getLogger(__name__)
 
-#: Called with items finished and items in all.
+#: Called with executions finished and executions in all, which grow as passes are found that have to be checked.
 Progress = Callable[[int, int], None]
 
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 _ATTEMPTS = 5
-#: Times that a cluster is connected to while one stage is executed.
+#: Times that a cluster is connected to while one call waits for its verdicts.
 _CONNECTIONS = 4
 #: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
 _FURTHER_ROUNDS = 2
+#: How often a source that has nothing now is asked again.
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What a worker needs to execute a batch; small, picklable, and the same for the whole stage."""
+    """What a worker needs to execute an item; small, picklable, and the same for the whole stage."""
 
     config: ExecutionConfig
     environment: Environment
     ledger_folder: Path
     isolated: bool = True
-    policy: RerunPolicy = ONCE
-    """What is executed more than once."""
     writes_ledger: bool = True
     """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
-    where they may not share the folder: then the driver writes what they return, one item at a time."""
-    name: str = ""
-    """Under which workers hold the plugin with the backend, as ``Cluster.name``."""
+    where they may not share the folder: then the driver writes what they return."""
 
-    def run(self, batch: Batch) -> tuple[list[Verdict], list[str]]:
-        """Execute what is still open of a batch, in a worker; verdicts not in the ledger yet, and logged warnings."""
-        from distributed import get_worker
-
-        plugin = cast("BackendPlugin", get_worker().plugins[self.name])
+    def run(self, item: WorkItem, policy: RerunPolicy, backend: Backend, ledger: Ledger) -> Verdict:
+        """Execute an item in a worker process, which has a backend and a ledger of its own."""
         if not self.writes_ledger:
-            return [self.judge(plugin.backend, item) for item in batch.items], plugin.warnings()
-        ledger = Ledger(self.ledger_folder)
-        for item in self.open_items(batch.items, batch.name):
-            ledger.append(self.judge(plugin.backend, item), batch.name)
-        return [], plugin.warnings()
-
-    def open_items(self, items: Sequence[WorkItem], batch: str = "") -> list[WorkItem]:
-        """Items that no verdict in the ledger, or in its files of one batch, settles."""
-        settled = {line["verdict_key"] for line in Ledger(self.ledger_folder).read(batch) if self.policy.settles(line)}
-        return [item for item in items if item.verdict_key not in settled]
+            return self.judge(backend, item, policy)
+        # The worker that had the item before may have died between its line and its answer.
+        verdict = next(filter(policy.settles, ledger.find({item.verdict_key}, own=False)), None)
+        if verdict is None:
+            verdict = self.judge(backend, item, policy)
+            ledger.append(verdict)
+        return verdict
 
     def backend(self, slots: int = 1) -> Backend:
         """The backend that the configuration names, for a worker process with so many slots."""
         cores = max(1.0, slots / self.config.slots_per_worker)
-        return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated)
+        return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
 
     def backend_elsewhere(self, slots: int) -> Backend:
         """The backend of a worker on another machine: with what this machine has, and what can be had here."""
@@ -82,12 +76,12 @@ class Executor:
             return self.backend(slots)  # it lies where the backend is, whichever machine asks
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
-    def judge(self, backend: Backend, item: WorkItem) -> Verdict:
+    def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
         """The verdict of one item, after as many executions as the policy asks for."""
         executions = [self.execute(backend, item)]
-        while self.policy.wants_another(executions):
+        while policy.wants_another(executions):
             executions.append(self.execute(backend, item))
-        return self.policy.settled(executions)
+        return policy.settled(executions)
 
     def execute(self, backend: Backend, item: WorkItem) -> Verdict:
         """The verdict of one execution; one that was disturbed from outside is repeated."""
@@ -98,97 +92,249 @@ class Executor:
         return verdicts.verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
 
 
+def _leave_slot() -> None:
+    """In the thread of a sample that computes or sleeps for long: let the worker take another item beside it."""
+    from distributed import secede
+    from distributed.threadpoolexecutor import thread_state
+
+    if getattr(thread_state, "proceed", False):  # not a second time, by another execution of the same item
+        secede()
+
+
+class Engine:
+    """Executes the items of one stage on one cluster, which is started when there is first something to execute.
+
+    A context; several threads may ask for verdicts at the same time.
+    """
+
+    def __init__(
+        self,
+        config: ExecutionConfig,
+        environment: Environment,
+        ledger_folder: Path,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        """``ledger_folder`` keeps the verdicts of this stage, from this and from interrupted runs."""
+        self._executor = Executor(config, environment, ledger_folder, writes_ledger=config.on_this_machine)
+        self._planner: Backend | None = None
+        self._is_checked = False
+        self._cluster, self._ledger = Cluster(config), Ledger(ledger_folder)
+        self._earlier: dict[str, list[Verdict]] = {}
+        for line in self._ledger.read():
+            self._earlier.setdefault(line["verdict_key"], []).append(line)
+        self._written: set[str] = set()
+        self._progress, self._finished, self._total = progress, 0, 0
+        self._lock, self._preparing = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.close()
+
+    def verdicts(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
+        """The verdict of each item, by key: what the ledger holds, and what is executed now."""
+        items = list(items)
+        found = self.settled(items, policy)
+        self.skip(len(found))
+        todo = [item for item in items if item.verdict_key not in found]
+        return found | {verdict["verdict_key"]: verdict for verdict in self.stream([todo], policy)}
+
+    def settled(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
+        """Verdicts that the ledger holds of this stage, by former runs and by this one, by key."""
+        wanted = {item.verdict_key for item in items}
+        with self._lock:
+            here = self._written & wanted
+        lines = [line for key in wanted for line in self._earlier.get(key, ())]
+        lines += self._ledger.find(here) if here else []
+        return {line["verdict_key"]: line for line in lines if policy.settles(line)}
+
+    def skip(self, count: int) -> None:
+        """Count executions that are known already as finished."""
+        self._count(finished=count, total=count)
+
+    def counts(self, keys: Collection[str]) -> dict[str, int]:
+        """How many executions of these keys the ledger holds, and how many of them more than once."""
+        final = [line["verdict_key"] for line in self._ledger.read() if line["status"] != "infra_error"]
+        final = [key for key in final if key in keys]
+        return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
+
+    def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
+        """Execute items that come by and by, and yield the verdict of each distinct one as soon as it stands.
+
+        What is left unjudged for a reason that may go by is executed again on fresh workers, and is an infra_error
+        only where that persisted.
+
+        Args:
+            chunks: items to execute; None says that there are none now, and that it is to be asked again.
+
+        Raises:
+            ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
+        """
+        source, rounds_left, losses = self._arriving(chunks), _FURTHER_ROUNDS, 0
+        todo, again = dict[str, WorkItem](), list[WorkItem]()
+        while True:
+            cluster = self._cluster if rounds_left == _FURTHER_ROUNDS else None
+            try:
+                for verdict in self._round(source, todo, policy, cluster):
+                    item = todo.pop(verdict["verdict_key"])
+                    if rounds_left and verdicts.worth_another_round(verdict):
+                        again.append(item)
+                    else:
+                        yield self._counted(verdict)
+            except ClusterLostError as error:
+                losses += 1
+                mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
+                if mistyped or losses == _CONNECTIONS:
+                    raise
+                logger.warning("%s; connecting again", error)
+                source = chain([list(todo.values())], source)
+                continue
+            if not again:
+                return
+            rounds_left, source, again = rounds_left - 1, iter([again]), []
+
+    def _arriving(self, chunks: Iterable[Collection[WorkItem] | None]) -> Iterator[list[WorkItem] | None]:
+        """The chunks without items that were in one before, counted."""
+        seen: set[str] = set()
+        for chunk in chunks:
+            if chunk is None:
+                yield None
+                continue
+            new = {item.verdict_key: item for item in chunk if item.verdict_key not in seen}
+            seen |= new.keys()
+            self._count(total=len(new))
+            yield list(new.values())
+
+    def _count(self, *, finished: int = 0, total: int = 0) -> None:
+        with self._lock:
+            self._finished, self._total = self._finished + finished, self._total + total
+            if self._progress and (finished or total):
+                self._progress(self._finished, self._total)
+
+    def _counted(self, verdict: Verdict) -> Verdict:
+        with self._lock:
+            self._written.add(verdict["verdict_key"])
+        self._count(finished=1)
+        return verdict
+
+    def _round(
+        self,
+        source: Iterator[list[WorkItem] | None],
+        todo: dict[str, WorkItem],
+        policy: RerunPolicy,
+        cluster: Cluster | None,
+    ) -> Iterator[Verdict]:
+        """Execute items on one connection to a cluster; ClusterLostError where it broke while some are open.
+
+        ``todo`` gets what is taken of the source.
+        """
+        from distributed.comm.core import CommClosedError
+
+        from bigcodeflow.execution.worker_plugin import execute_item, require_package
+
+        chunks, patience_seconds = _noted(source, todo), self._executor.config.cluster.patience_seconds
+        if not (first := _first_of(chunks)):
+            return
+        with ExitStack() as held:
+            connected = cluster or held.enter_context(Cluster(self._executor.config))
+            pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start
+            prepared = pool.submit(self._prepared, first)
+            with connected.client() as client:
+                items = chain(prepared.result(), self._prepared_by_and_by(chunks))
+                try:
+                    wait_for_worker(client, patience_seconds)
+                    require_package(client)
+                    connected.equip(_backends_kept(client, connected.name, self._executor))
+                    work = partial(execute_item, connected.name, policy)
+                    for ended in fan_out(client, work, items, patience_seconds=patience_seconds):
+                        if ended:
+                            item, result, error = ended
+                            yield self._result(result) if error is None else self._lost(item, error, policy)
+                except CommClosedError as error:
+                    problem = f"the Dask scheduler does not answer ({error})"
+                    raise ClusterLostError(f"{problem}: run the same again") from error
+
+    def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
+        for chunk in chunks:
+            yield from [None] if chunk is None else self._prepared(chunk)
+
+    def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
+        """Items in their order, with what a warm start needs."""
+        with self._preparing:
+            return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
+
+    def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """The same by a backend of this process, which is also asked once what can be had on this machine."""
+        executor = self._executor
+        with closing(executor.backend()) as backend:
+            try:
+                if not self._is_checked:
+                    adapted = _adapted(executor, backend)
+                    self._executor, self._is_checked = adapted if executor.writes_ledger else executor, True
+                items = backend.prepare(items)
+            except SandboxUnavailableError:  # workers elsewhere look for themselves
+                if executor.writes_ledger:
+                    raise
+        if executor.config.backend == "local":
+            self._planner = backend  # it keeps no sandbox, but what it planned
+        return items
+
+    def _result(self, result: tuple[Verdict, list[str]]) -> Verdict:
+        from bigcodeflow.execution.worker_plugin import replay
+
+        verdict, warnings = result
+        replay(warnings)
+        if not self._executor.writes_ledger:
+            self._ledger.append(verdict)
+        return verdict
+
+    def _lost(self, item: WorkItem, error: BaseException, policy: RerunPolicy) -> Verdict:
+        """The verdict of an item that its workers did not survive: what one of them wrote, else an infra_error."""
+        from distributed import KilledWorker
+
+        if isinstance(error, BigCodeFlowError):
+            raise error
+        if not isinstance(error, KilledWorker):
+            raise ExecutionError(f"an execution failed on its worker: {error!r}") from error
+        for verdict in filter(policy.settles, self._ledger.find({item.verdict_key})):
+            return verdict
+        config, sha = self._executor.config, self._executor.environment.environment_sha
+        lost = verdicts.lost_verdict(item, "worker lost", backend=config.backend, environment_sha=sha)
+        self._ledger.append(lost)
+        return lost
+
+
+def _noted(source: Iterator[list[WorkItem] | None], items: dict[str, WorkItem]) -> Iterator[list[WorkItem] | None]:
+    """The chunks of a source, whose items are noted as they are taken."""
+    for chunk in source:
+        items.update((item.verdict_key, item) for item in chunk or ())
+        yield chunk
+
+
+def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
+    """The first chunk that holds something, waited for; empty where there is none."""
+    for chunk in chunks:
+        if chunk:
+            return chunk
+        if chunk is None:
+            time.sleep(_POLL_SECONDS)
+    return []
+
+
 def execute_items(
-    items: Sequence[WorkItem],
+    items: Iterable[WorkItem],
     *,
     config: ExecutionConfig,
     environment: Environment,
     ledger_folder: Path,
     policy: RerunPolicy = ONCE,
     progress: Progress | None = None,
-    cluster: Cluster | None = None,
-) -> None:
-    """Execute every item on Dask, and again what was left unjudged for a reason that may have gone by then.
-
-    Each verdict is in the ledger folder when this returns, an infra_error where it persisted; ExecutionError where
-    the cluster could not be reached, or was lost for good.
-
-    Args:
-        progress: called during the first round.
-        cluster: one that is kept for what follows; without it, and in further rounds, one is started and ended here.
-    """
-    executor = Executor(config, environment, ledger_folder, policy=policy, writes_ledger=config.on_this_machine)
-    todo, losses, rounds = items, 0, 0
-    finished = len(items)
-
-    def report(count: int) -> None:
-        nonlocal finished
-        finished += count
-        if progress and not rounds:
-            progress(finished, len(items))
-
-    while todo:
-        finished = len(items) - len(todo)
-        try:
-            _execute_round(todo, executor, cluster if not rounds else None, report)
-        except ClusterLostError as error:
-            losses += 1
-            mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
-            if mistyped or losses == _CONNECTIONS:
-                raise
-            logger.warning("%s; connecting again", error)
-            todo = executor.open_items(todo)
-        else:
-            rounds += 1
-            todo = _unjudged(items, executor) if rounds <= _FURTHER_ROUNDS else []
-
-
-def _unjudged(items: Sequence[WorkItem], executor: Executor) -> list[WorkItem]:
-    """Items worth another round; alone in its batch, one that takes its worker down takes no other with it."""
-    lines = Ledger(executor.ledger_folder).read()
-    failed = {line["verdict_key"] for line in lines if verdicts.worth_another_round(line)}
-    again = [item for item in items if item.verdict_key in failed]
-    still_open = sorted(executor.open_items(again) if again else [], key=lambda item: item.verdict_key)
-    return [replace(item, expected_seconds=max(item.expected_seconds, LONG_SECONDS)) for item in still_open]
-
-
-def _execute_round(
-    items: Sequence[WorkItem], executor: Executor, cluster: Cluster | None, report: Callable[[int], None]
-) -> None:
-    """Execute items on one connection to a cluster; ClusterLostError where it broke while some are open."""
-    from distributed.comm.core import CommClosedError
-
-    from bigcodeflow.execution.worker_plugin import require_package
-
-    with ExitStack() as held:
-        connected = cluster or held.enter_context(Cluster(executor.config))
-        executor = replace(executor, name=connected.name)
-        pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start, mostly waiting
-        prepared = pool.submit(_prepared, executor, items)
-        with connected.client() as client:
-            executor, items = prepared.result()
-            report(0)
-            try:
-                slots = slots_of(client, executor.config.cluster.patience_seconds)
-                require_package(client)
-                batches = plan_batches(connected.with_kept_zygotes(items), slots, alone=not executor.writes_ledger)
-                connected.equip(_backends_kept(client, executor))
-                _run_batches(client, executor, batches, report)
-            except CommClosedError as error:
-                raise ClusterLostError(f"the Dask scheduler does not answer ({error}): run the same again") from error
-
-
-def _prepared(executor: Executor, items: Sequence[WorkItem]) -> tuple[Executor, Sequence[WorkItem]]:
-    """What workers on this machine are to use; those elsewhere check that themselves."""
-    with closing(executor.backend()) as backend:
-        try:
-            here = _adapted(executor, backend)
-            items = backend.prepare(items)
-        except SandboxUnavailableError:
-            if executor.writes_ledger:
-                raise
-            return executor, items
-    return here if executor.writes_ledger else executor, items
+) -> dict[str, Verdict]:
+    """The verdict of each item, by key, from an engine that serves these alone."""
+    with Engine(config, environment, ledger_folder, progress=progress) as engine:
+        return engine.verdicts(items, policy)
 
 
 def checked(executor: Executor) -> Executor:
@@ -207,7 +353,7 @@ def _adapted(executor: Executor, backend: Backend) -> Executor:
 
 
 @contextmanager
-def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
+def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[None]:
     """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
     from distributed.comm.core import CommClosedError
 
@@ -215,36 +361,11 @@ def _backends_kept(client: "Client", executor: Executor) -> Iterator[None]:
 
     make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
     try:
-        client.register_plugin(BackendPlugin(executor.name, make))
+        client.register_plugin(BackendPlugin(name, executor, make))
         yield
     finally:
         # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
         with suppress(CommClosedError, KeyError):
-            for warnings in client.run(close_backend, executor.name, on_error="ignore").values():
+            for warnings in client.run(close_backend, name, on_error="ignore").values():
                 replay(warnings)
-            client.unregister_worker_plugin(executor.name)
-
-
-def _run_batches(client: "Client", executor: Executor, batches: list[Batch], report: Callable[[int], None]) -> None:
-    """Have batches executed; what is left of one that its workers did not survive is lost, so that others count."""
-    from distributed import KilledWorker
-
-    from bigcodeflow.execution.worker_plugin import replay
-
-    ledger, sha = Ledger(executor.ledger_folder), executor.environment.environment_sha
-    patience_seconds = executor.config.cluster.patience_seconds
-    for batch, result, error in fan_out(client, executor.run, batches, patience_seconds=patience_seconds):
-        if error is None:
-            returned, warnings = result
-            replay(warnings)
-            for found in returned:
-                ledger.append(found, "driver")
-        elif isinstance(error, KilledWorker):
-            for item in executor.open_items(batch.items, batch.name):
-                lost = verdicts.lost_verdict(item, "worker lost", backend=executor.config.backend, environment_sha=sha)
-                ledger.append(lost, batch.name)
-        elif isinstance(error, BigCodeFlowError):
-            raise error
-        else:
-            raise ExecutionError(f"batch {batch.name} failed on its worker: {error!r}") from error
-        report(len(batch.items))
+            client.unregister_worker_plugin(name)

@@ -22,8 +22,8 @@ from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.engine import Progress
-from bigcodeflow.execution.evaluation import plan_ground_truths, verdicts_of
+from bigcodeflow.execution.engine import Progress, execute_items
+from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
@@ -245,7 +245,7 @@ def repeat_ground_truths(
     items = [item for _, repetitions in planned.values() for item in repetitions]
     folder = store.workspace(_STAGE, sha)
     with store.synchronized(folder, LogFiles.VERDICTS):
-        found = verdicts_of(items, config=config, environment=environment, ledger_folder=folder, progress=progress)
+        found = execute_items(items, config=config, environment=environment, ledger_folder=folder, progress=progress)
     # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
     with locked(store.root / _STAGE / ".lock"):
         rows = _rows(store, sha)

@@ -1,9 +1,10 @@
 """From solutions to verdicts: what has to run, what is already known, and the finished table."""
 
 import sys
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,24 +14,30 @@ import pyarrow.compute as pc
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
-from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.cluster import Cluster
-from bigcodeflow.execution.engine import Progress, execute_items
+from bigcodeflow.execution.engine import Engine, Progress
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
-from bigcodeflow.execution.items import ANY_IMPORT, Cost, Expectations, WorkItem, expectations, fact_of, work_item
+from bigcodeflow.execution.items import (
+    ANY_IMPORT,
+    Cost,
+    Expectations,
+    WorkItem,
+    expectations,
+    fact_of,
+    scaled_limit,
+    work_item,
+)
 from bigcodeflow.execution.verdicts import (
     ONCE,
-    Ledger,
     RerunPolicy,
     Verdict,
     blocked_verdict,
     disputed_keys,
-    read_ledgers,
+    find_in_ledgers,
     renewed,
 )
 from bigcodeflow.execution.zygote_plan import imported_modules
@@ -39,7 +46,7 @@ from bigcodeflow.store import LogFiles, Store
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3
 #: What is read of the ground truths before solutions are executed.
-GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "module_trace", "tests")
+GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu_seconds", "module_trace", "tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,7 @@ def plan_solutions(
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
     missing = {row["task_id"]: _missing_imports(row, by_id) for row in ground_truth.to_pylist()}
     item_of = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
+    item_of = partial(item_of, is_sample=True)
     planned = []
     for row in solutions.to_pylist():
         task, sanitizer, reason = by_id[row["task_id"]], row["sanitizer"], ""
@@ -124,8 +132,10 @@ def _item(
     config: ExecutionConfig,
     environment: Environment,
     test: str = "",
+    is_sample: bool = False,
 ) -> WorkItem:
     cost, fact = costs(task), fact_of(task)  # those of the task's own test, whichever text is executed
+    reference = fact or cost  # what ships makes the same key everywhere
     item = work_item(
         program=program,
         task=task | {"test": test} if test else task,
@@ -134,9 +144,16 @@ def _item(
         limits=config.limits,
         allow_unisolated=config.allow_unisolated,
         ground_truth_cpu_seconds=fact.cpu_seconds if fact else 0.0,
+        reference_seconds=max(reference.seconds, reference.cpu_seconds) if is_sample and reference.cpu_seconds else 0.0,
+        fail_fast=is_sample and config.fail_fast,
     )
-    names = setup_names(task["code_prompt"])
-    return replace(item, expected_seconds=cost.seconds, expected_memory_mib=cost.memory_mib, setup_names=names)
+    return replace(
+        item,
+        expected_seconds=cost.seconds,
+        expected_memory_mib=cost.memory_mib,
+        long_after_seconds=scaled_limit(cost.cpu_seconds),
+        setup_names=setup_names(task["code_prompt"]),
+    )
 
 
 class Checking(NamedTuple):
@@ -147,13 +164,13 @@ class Checking(NamedTuple):
 
 
 def judge(
-    planned: Sequence[Planned],
+    chunks: Iterable[Sequence[Planned] | None],
     *,
     config: ExecutionConfig,
     environment: Environment,
     ledger_folder: Path,
     known: Callable[[Collection[str]], list[Verdict]] | None = None,
-    other_ledgers: Iterable[Path] = (),
+    other_ledgers: Sequence[Path] = (),
     policy: RerunPolicy = ONCE,
     checking: Checking | None = None,
     progress: Progress | None = None,
@@ -161,85 +178,101 @@ def judge(
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
 
     Args:
+        chunks: what is planned, as it becomes known; the last chunk is all of it. None says that there is nothing new.
+            With reruns there has to be one chunk only, since what is executed again depends on all earlier verdicts.
         ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
         known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
         other_ledgers: ledgers of other unfinished runs, read only.
         checking: what passing samples are checked with; None: they are not checked.
     """
-    distinct = {plan.item.verdict_key: plan.item for plan in planned if not plan.blocked_by}
-    published = [renewed(row, distinct[row["verdict_key"]]) for row in (known(distinct.keys()) if known else [])]
-    earlier, published = checks.findings_of(published), [checks.unchecked(row) for row in published]
-    unpublished = [line for line in read_ledgers(other_ledgers) if line["verdict_key"] in distinct]
-    unpublished = [renewed(line, distinct[line["verdict_key"]]) for line in unpublished]
-    policy = replace(policy, disputed=disputed_keys([*published, *unpublished])) if policy.reruns else policy
-    verdicts = {row["verdict_key"]: row for row in published if policy.answers(row)}
-    counts = {"distinct_executions": len(distinct), "reused_verdicts": len(verdicts)}
-    verdicts = {line["verdict_key"]: line for line in unpublished if policy.answers(line)} | verdicts
-    with Cluster(config) as cluster:
-        execute = partial(verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder)
-        execute = partial(execute, progress=progress, cluster=cluster)
-        verdicts = execute(list(distinct.values()), policy=policy, known=verdicts)
-        final = [line["verdict_key"] for line in _lines(ledger_folder, distinct) if line["status"] != "infra_error"]
-        counts |= {"executed": len(final), "executed_twice": len(final) - len(set(final))}
-        if checking:
-            passed = {  # distinct executions, of tasks whose own solution passes
-                plan.item.verdict_key: checks.Pass(plan.item, reference)
-                for plan in planned
-                if not plan.blocked_by and (reference := checking.references.get(plan.task_id))
-                if verdicts[plan.item.verdict_key]["status"] == "pass"
-            }
-            findings = checks.check_passes(list(passed.values()), checking.known, execute, earlier)
-            verdicts = checks.applied(verdicts, findings)
+    with Engine(config, environment, ledger_folder, progress=progress) as engine:
+        found = _Verdicts(engine, known, other_ledgers, policy, checking)
+        rows = checking.known if checking else Contradictions(None, environment.environment_sha)
+        check = partial(checks.check_passes, known=rows, execute=engine.verdicts, earlier=found.earlier)
+        with checks.CheckQueue(check) as queue:
+            open_items = found.open_items(chunks, queue)
+            first = next(open_items)
+            for verdict in engine.stream(chain([first], open_items), found.policy):
+                found.add(verdict, queue)
+        counts = found.counts | engine.counts(found.items.keys())
+    verdicts = checks.applied(found.verdicts, queue.results)
     blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
-    rows = (
+    lines = (
         (blocked(plan.item, plan.blocked_by) if plan.blocked_by else verdicts[plan.item.verdict_key])
         | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
-        for plan in planned
+        for plan in found.planned
     )
-    table = table_of(rows, schema=VERDICTS)
+    table = table_of(lines, schema=VERDICTS)
     # A pass whose check did not come to an end is no verdict yet.
     is_unfinished = (pc.field("status") == "infra_error") | (pc.field("integrity") == checks.UNCHECKED)
     return table, counts | {"infra_errors": table.filter(is_unfinished).num_rows}
 
 
-def verdicts_of(
-    items: Sequence[WorkItem],
-    *,
-    config: ExecutionConfig,
-    environment: Environment,
-    ledger_folder: Path,
-    policy: RerunPolicy = ONCE,
-    known: Mapping[str, Verdict] = MappingProxyType({}),
-    progress: Progress | None = None,
-    cluster: Cluster | None = None,
-) -> dict[str, Verdict]:
-    """Verdicts of items by key: the known ones, those that stand in the ledger, and what is executed now."""
-    wanted = {item.verdict_key: item for item in items}
-    if not wanted:
-        return {}
-    settled = [line for line in _lines(ledger_folder, wanted) if policy.settles(line)]
-    verdicts = dict(known) | {line["verdict_key"]: line for line in settled}
-    todo = [item for key, item in wanted.items() if key not in verdicts]
+@dataclass
+class _Verdicts:
+    """The verdicts of a stage, as they come to be known."""
 
-    def report(finished: int, _todo: int) -> None:
-        if progress:
-            progress(len(wanted) - len(todo) + finished, len(wanted))
+    engine: Engine
+    known: Callable[[Collection[str]], list[Verdict]] | None
+    other_ledgers: Sequence[Path]
+    policy: RerunPolicy
+    checking: Checking | None
+    planned: Sequence[Planned] = ()
+    """The last chunk."""
+    items: dict[str, WorkItem] = field(default_factory=dict)
+    """Distinct executions, by key."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    earlier: dict[str, checks.CheckResult] = field(default_factory=dict)
+    """What published verdicts tell of checks, by the check's key."""
+    reused: int = 0
+    _passes: dict[str, checks.Pass] = field(default_factory=dict)
 
-    report(0, 0)
-    execute = partial(execute_items, config=config, environment=environment, ledger_folder=ledger_folder)
-    execute(todo, policy=policy, progress=report, cluster=cluster)
-    lines = _lines(ledger_folder, wanted) if todo else []
-    for line in sorted(lines, key=lambda line: (line["status"] == "infra_error", not policy.settles(line))):
-        verdicts.setdefault(line["verdict_key"], line)
-    if missing := wanted.keys() - verdicts.keys():
-        raise ExecutionError(
-            f"{len(missing)} executions left no verdict in {ledger_folder}: run the same command again"
-        )
-    return verdicts
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"distinct_executions": len(self.items), "reused_verdicts": self.reused}
 
+    def add(self, verdict: Verdict, queue: checks.CheckQueue) -> None:
+        """Keep a verdict, and have it checked if it is a pass of a task whose own solution passes."""
+        self.verdicts[verdict["verdict_key"]] = verdict
+        if verdict["status"] == "pass" and (passed := self._passes.get(verdict["verdict_key"])):
+            queue.put(passed)
 
-def _lines(folder: Path, wanted: Container[str]) -> list[Verdict]:
-    return [line for line in Ledger(folder).read() if line["verdict_key"] in wanted]
+    def open_items(
+        self, chunks: Iterable[Sequence[Planned] | None], queue: checks.CheckQueue
+    ) -> Iterator[list[WorkItem] | None]:
+        """What has to be executed of each chunk; what is known of it is added."""
+        references = self.checking.references if self.checking else {}
+        for chunk in chunks:
+            if chunk is None:
+                yield None
+                continue
+            self.planned = chunk
+            new = {plan.item.verdict_key: plan for plan in chunk if not plan.blocked_by}
+            new = {key: plan for key, plan in new.items() if key not in self.items}
+            items = {key: plan.item for key, plan in new.items()}
+            self.items |= items
+            passes = {key: (plan.item, references.get(plan.task_id)) for key, plan in new.items()}
+            self._passes |= {key: checks.Pass(item, found) for key, (item, found) in passes.items() if found}
+            known = self._find(items)
+            self.engine.skip(len(known))
+            for verdict in known.values():
+                self.add(verdict, queue)
+            yield [item for key, item in items.items() if key not in known]
+
+    def _find(self, items: Mapping[str, WorkItem]) -> dict[str, Verdict]:
+        """Verdicts that stand already: of published stages, of other unfinished ones, and of this one."""
+        published = self.known(items.keys()) if self.known else []
+        published = [renewed(row, items[row["verdict_key"]]) for row in published]
+        self.earlier |= checks.findings_of(published)
+        published = [checks.unchecked(row) for row in published]
+        others = find_in_ledgers(self.other_ledgers, items.keys())
+        unpublished = [renewed(line, items[line["verdict_key"]]) for line in others]
+        if self.policy.reruns:
+            self.policy = replace(self.policy, disputed=disputed_keys([*published, *unpublished]))
+        verdicts = {row["verdict_key"]: row for row in published if self.policy.answers(row)}
+        self.reused += len(verdicts)
+        verdicts = {line["verdict_key"]: line for line in unpublished if self.policy.answers(line)} | verdicts
+        return verdicts | self.engine.settled(items.values(), self.policy)
 
 
 def contradiction_coverage(
@@ -258,9 +291,11 @@ def contradiction_coverage(
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     known = Contradictions(store, environment.environment_sha)
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
-    with store.synchronized(ledger_folder, LogFiles.VERDICTS), Cluster(config) as cluster:
-        execute = partial(verdicts_of, config=config, environment=environment, ledger_folder=ledger_folder)
-        found = checks.coverage(references.values(), known, partial(execute, progress=progress, cluster=cluster))
+    with (
+        store.synchronized(ledger_folder, LogFiles.VERDICTS),
+        Engine(config, environment, ledger_folder, progress=progress) as engine,
+    ):
+        found = checks.coverage(references.values(), known, engine.verdicts)
     store.discard(ledger_folder)
     return found
 

@@ -1,6 +1,6 @@
-"""What is executed: one program against one test text, under limits, in an environment; what it costs; batches.
+"""What is executed: one program against one test text, under limits, in an environment; what it costs; the order.
 
-Expectations come from the store's own past, else from shipped facts. They order and pack work, so a wrong one costs
+Expectations come from the store's own past, else from shipped facts. They order work, so a wrong one costs
 time and nothing else. The one number that also enters a verdict's key, the CPU time that may raise a limit, comes from
 the shipped facts alone, where it never changes.
 """
@@ -8,9 +8,8 @@ the shipped facts alone, where it never changes.
 import csv
 import hashlib
 import json
-import math
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -36,20 +35,12 @@ class TestCases(unittest.TestCase):
 """
 #: A ground truth that ran into a limit says how long the limit is, not how long the task takes.
 MEASURED = ("pass", "fail")
-#: Items from here on are long: each is a batch of its own, as far as there is room, so that it holds up nothing else.
+#: The least CPU time after which a sample is long, and the least that a scaled limit allows.
+SHORTEST_LIMIT_SECONDS = 10.0
+#: Multiple of the reference solution's time that a solution is expected to keep to.
+_TIMES_REFERENCE = 20
+#: Items from here on start before all others, the longest first.
 LONG_SECONDS = 2.0
-#: What the scheduler is given at most, at a millisecond or so a future.
-MOST_BATCHES = 2_000
-_MOST_SINGLES = 1_000
-_ITEMS_PER_BATCH = 16
-_SECONDS_PER_BATCH = 6.0
-#: Batches to aim for per slot, so that the last ones are small against the whole.
-_BATCHES_PER_SLOT = 6
-# Packing n items of s seconds into batches of at most n/450 items or s/250 seconds makes no more than 951 batches: a
-# batch is closed for its number of items 450 times at most, for its seconds 500 times (each such batch and the next
-# one take more than s/250 together).
-_SHARES_OF_ITEMS = 450
-_SHARES_OF_SECONDS = 250
 
 
 def code_version() -> str:
@@ -89,6 +80,8 @@ class WorkItem:
     """Names that the task's code_prompt binds, for the failure kind only."""
     stop_after: int = 0
     """Tests after which the executor ends it from outside; 0: it runs to its end."""
+    long_after_seconds: float = SHORTEST_LIMIT_SECONDS
+    """CPU time after which it gives way to others, for planning only."""
     separate: bool = False
     """Whether the program runs in a process of its own; the test text, which holds a program that solves the task, runs
     in another, and gets from ``__separated__`` functions that call the program's."""
@@ -105,6 +98,7 @@ def work_item(
     limits: LimitsConfig,
     allow_unisolated: bool = False,
     ground_truth_cpu_seconds: float = 0.0,
+    reference_seconds: float = 0.0,
     fail_fast: bool = False,
 ) -> WorkItem:
     """The execution of a program against a task's test, with its content key.
@@ -114,10 +108,14 @@ def work_item(
         allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
         ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
             must be a shipped number: one measured here would give equal work another key every night.
+        reference_seconds: what the limit is scaled by where `limits.time_policy` is 'scaled'; 0: it is not scaled.
         fail_fast: end it at its first failing test: such a verdict lacks outcomes, and answers for no complete one.
     """
-    time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds) + 1.0
-    bounds = limits.model_dump() | {"time_seconds": time_seconds}
+    time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds)
+    if limits.time_policy == "scaled" and reference_seconds:
+        time_seconds = min(time_seconds, scaled_limit(reference_seconds))
+    time_seconds += 1.0
+    bounds = limits.model_dump(exclude={"time_policy"}) | {"time_seconds": time_seconds}
     if limits.output_kib == LimitsConfig().output_kib:
         del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
     if allow_unisolated:
@@ -128,15 +126,8 @@ def work_item(
     identity = [HARNESS_VERSION, program, task["test"], expected, environment_sha, bounds]
     # Lone surrogates are legal in a string that a model produced; they must not stop the hash.
     text = json.dumps(identity, sort_keys=True).encode()
-    return WorkItem(
-        hashlib.sha256(text).hexdigest(),
-        program,
-        task["test"],
-        expected,
-        time_seconds,
-        missing_imports,
-        fail_fast=fail_fast,
-    )
+    key = hashlib.sha256(text).hexdigest()
+    return WorkItem(key, program, task["test"], expected, time_seconds, missing_imports, fail_fast=fail_fast)
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:
@@ -162,22 +153,26 @@ def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float
     return limit_seconds
 
 
+def scaled_limit(reference_seconds: float) -> float:
+    """Ten seconds, doubled until twenty times the reference fits: few values, so that equal work keeps equal keys."""
+    limit_seconds = SHORTEST_LIMIT_SECONDS
+    while limit_seconds < _TIMES_REFERENCE * reference_seconds:
+        limit_seconds *= 2
+    return limit_seconds
+
+
 class Cost(NamedTuple):
     """What an execution takes, or is expected to take."""
 
     seconds: float = 1.0
+    """Wall time."""
     memory_mib: float = 200.0
+    cpu_seconds: float = 0.0
+    """CPU time; 0 where it is not known."""
 
 
 Expectations = Callable[[Mapping[str, Any]], Cost]
 """The cost to expect of an execution against the test of a task, a row of TASKS."""
-
-
-class Fact(NamedTuple):
-    """A ground truth's measured cost, as it ships."""
-
-    cost: Cost
-    cpu_seconds: float
 
 
 def sha256_of_test(task: Mapping[str, Any]) -> str:
@@ -185,17 +180,17 @@ def sha256_of_test(task: Mapping[str, Any]) -> str:
     return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def fact_of(task: Mapping[str, Any]) -> Fact | None:
-    """What ships of the task, found by the text of its test, so that another dataset's task of that id gets nothing."""
+def fact_of(task: Mapping[str, Any]) -> Cost | None:
+    """What ships of the task's ground truth, found by its test, so that another dataset's task of that id has none."""
     return _facts().get(sha256_of_test(task))
 
 
 @cache
-def _facts() -> Mapping[str, Fact]:
+def _facts() -> Mapping[str, Cost]:
     with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    costs = (Cost(float(row["wall_seconds"]), float(row["max_rss_mib"])) for row in rows)
-    return {row["test_sha256"]: Fact(cost, float(row["cpu_seconds"])) for row, cost in zip(rows, costs, strict=True)}
+    names = ("wall_seconds", "max_rss_mib", "cpu_seconds")
+    return {row["test_sha256"]: Cost(*(float(row[name]) for name in names)) for row in rows}
 
 
 def expectations(
@@ -209,60 +204,26 @@ def expectations(
     """
     measured = dict(costs)
     if ground_truth is not None:
-        own = ground_truth.filter(pc.field("status").isin(MEASURED)).select(["task_id", "wall_seconds", "max_rss_mib"])
-        measured |= {row["task_id"]: Cost(row["wall_seconds"], row["max_rss_mib"]) for row in own.to_pylist()}
+        names = ["task_id", "wall_seconds", "max_rss_mib", "cpu_seconds"]
+        own = ground_truth.filter(pc.field("status").isin(MEASURED)).select(names).to_pylist()
+        measured |= {row["task_id"]: Cost(*(row[name] or 0.0 for name in names[1:])) for row in own}
 
     def expected(task: Mapping[str, Any]) -> Cost:
-        fact = fact_of(task)
-        return measured.get(task["task_id"]) or (fact.cost if fact else Cost())
+        return measured.get(task["task_id"]) or fact_of(task) or Cost()
 
     return expected
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Items that one slot executes one after the other."""
-
-    name: str
-    """Derived from the items' keys: the same items make the same batch in a resumed run."""
-    items: tuple[WorkItem, ...]
-
-
-def plan_batches(items: Sequence[WorkItem], slots: int, *, alone: bool = False) -> list[Batch]:
-    """Batches in the order in which they should start, never more than MOST_BATCHES unless each item is to be alone.
+def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
+    """Items in the order in which they should start.
 
     Long items come first, the longest before all, so that no core waits for a last long one. Short ones follow by what
     they preload, so that neighbours find the same libraries warm.
-
-    Args:
-        alone: make a batch of each, so that its verdict comes back as soon as it stands.
     """
-    long = [item for item in items if item.expected_seconds >= LONG_SECONDS]
-    short = [item for item in items if item.expected_seconds < LONG_SECONDS]
-    long.sort(key=lambda item: (-item.expected_seconds, item.verdict_key))
-    short.sort(key=lambda item: (item.zygote, item.preload, item.verdict_key))
-    if alone:
-        return [_batch([item]) for item in (*long, *short)]
-    together = max(1, min(_ITEMS_PER_BATCH, len(short) // (slots * _BATCHES_PER_SLOT)))
-    singles = [_batch([item]) for item in long[:_MOST_SINGLES]]
-    return singles + _packed([*long[_MOST_SINGLES:], *short], together)
 
+    def place(item: WorkItem) -> tuple[Any, ...]:
+        if item.expected_seconds >= LONG_SECONDS:
+            return False, -item.expected_seconds, item.verdict_key
+        return True, item.zygote, item.preload, item.verdict_key
 
-def _packed(items: Sequence[WorkItem], most_items: int) -> list[Batch]:
-    """Consecutive items in batches as small as the number of batches allows."""
-    most_items = max(most_items, math.ceil(len(items) / _SHARES_OF_ITEMS))
-    most_seconds = max(_SECONDS_PER_BATCH, sum(item.expected_seconds for item in items) / _SHARES_OF_SECONDS)
-    packed: list[list[WorkItem]] = []
-    seconds = 0.0
-    for item in items:
-        if not packed or len(packed[-1]) >= most_items or seconds + item.expected_seconds > most_seconds:
-            packed.append([])
-            seconds = 0.0
-        packed[-1].append(item)
-        seconds += item.expected_seconds
-    return list(map(_batch, packed))
-
-
-def _batch(items: list[WorkItem]) -> Batch:
-    name = hashlib.sha256("".join(item.verdict_key for item in items).encode()).hexdigest()[:24]
-    return Batch(name, tuple(items))
+    return sorted(items, key=place)

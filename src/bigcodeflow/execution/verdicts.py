@@ -7,7 +7,7 @@ decides; one pass among its confirmations acquits a ground truth. An infra_error
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,8 @@ Verdict = dict[str, Any]
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that an honest test never has, because the tests read statically contain none of them.
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
+#: First digits of a key that name the ledger's folder for it: 256 folders at most.
+_SHARD_DIGITS = 2
 #: Kinds that decide a sample whatever else failed, with their statuses; every other kind is a fail.
 _STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
@@ -277,28 +279,35 @@ def _majority(executions: Sequence[Verdict]) -> Verdict:
 class Ledger:
     """Durable verdicts of an unfinished stage: one line a verdict, written by the worker the moment it stands.
 
-    A line that a kill tore in two is dropped; every other line is a finished execution, and is never run again. Each
-    instance appends to files of its own, so that writers never meet.
+    A line that a kill tore in two is dropped; every other line is a finished execution, and is never run again. Lines
+    lie in folders by the first digits of their keys, so that one of them is found in a large stage as fast as in a
+    small one. Each writer appends to files of its own, so that processes never meet.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._writer = folder, uuid.uuid4().hex
 
-    def append(self, verdict: Verdict, batch: str) -> None:
-        """Write one verdict in a single call, so that it is there whole or not at all."""
-        # Looking a batch up in one of many folders takes the same time in a small and in a large stage. A twin of this
-        # run may have published the stage and removed the folder, which is made again then.
-        with AppendLog(self._folder / batch[:2] / f"{batch}.{self._writer}.jsonl") as log:
+    def append(self, verdict: Verdict) -> None:
+        """Write one verdict in a single call, so that it is there whole or not at all; threads may share a ledger."""
+        # A twin of this run may have published the stage and removed the folder, which is made again then.
+        with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
             log.append(verdict)
 
-    def read(self, batch: str = "") -> Iterator[Verdict]:
-        """Every whole verdict, or those of one batch."""
-        for path in sorted(self._folder.glob(f"{batch[:2]}/{batch}.*.jsonl" if batch else "*/*.jsonl")):
+    def read(self) -> Iterator[Verdict]:
+        """Every whole verdict."""
+        for path in sorted(self._folder.glob("*/*.jsonl")):
             yield from log_records(path)
 
+    def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
+        """Every whole verdict with one of these keys; ``own`` tells whether also those that this instance wrote."""
+        for shard in sorted({*(key[:_SHARD_DIGITS] for key in keys), "restored"}):
+            for path in sorted(self._folder.glob(f"{shard}/*.jsonl")):
+                if own or path.stem != self._writer:
+                    yield from (line for line in log_records(path) if line["verdict_key"] in keys)
 
-def read_ledgers(folders: Iterable[Path]) -> Iterator[Verdict]:
-    """Every whole verdict of several unfinished stages; a folder that is published meanwhile is passed over."""
+
+def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:
+    """Whole verdicts with these keys of several unfinished stages; one that is published meanwhile is passed over."""
     for folder in folders:
         with suppress(FileNotFoundError):
-            yield from Ledger(folder).read()
+            yield from Ledger(folder).find(keys)

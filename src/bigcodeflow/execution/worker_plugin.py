@@ -1,8 +1,8 @@
-"""What a Dask worker must have, and what it holds from batch to batch: a backend, and the warnings that it logged.
+"""What a Dask worker must have, and what it holds from item to item: a backend, and the warnings that it logged.
 
 A worker's standard error is a file on some machine, and a thread of Dask's has no run in Prefect. So warnings travel
-with finished batches, and the thread that waits for these logs them. Imported only where there are batches to run:
-Dask takes long to load.
+with verdicts, and the thread that waits for these logs them. Imported only where there are items to execute: Dask takes
+long to load.
 """
 
 import logging
@@ -11,17 +11,22 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING, cast
 
-from distributed import Client, Worker, WorkerPlugin
+from distributed import Client, Worker, WorkerPlugin, get_worker
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
 from bigcodeflow.environments import InstalledEnvironment, installed_environments
 from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.items import code_version, require_code
+from bigcodeflow.execution.items import WorkItem, code_version, require_code
+from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
+
+if TYPE_CHECKING:
+    from bigcodeflow.execution.engine import Executor
 
 _LIBRARY = logging.getLogger("bigcodeflow")
-#: Warnings of one worker that are kept between two batches; the last ones count.
+#: Warnings of one worker that are kept between two verdicts; the last ones count.
 _MOST_WARNINGS = 100
 _REPLAYED = "replayed"
 
@@ -57,8 +62,9 @@ class BackendPlugin(WorkerPlugin):
 
     idempotent = True
 
-    def __init__(self, name: str, make: Callable[[int], Backend]) -> None:
-        self.name, self._make = name, make
+    def __init__(self, name: str, executor: "Executor", make: Callable[[int], Backend]) -> None:
+        """``make`` gives the backend for a worker with so many slots."""
+        self.name, self._executor, self._make = name, executor, make
         self._code_version = code_version()
         self._backend: Backend | None = None
         self._refusal: BigCodeFlowError | None = None
@@ -70,7 +76,7 @@ class BackendPlugin(WorkerPlugin):
         Dask reports an error to who registers the plugin, but not to who sends work to a worker that joined later:
         there, asking for the backend raises it.
         """
-        self._relay = WorkerLogRelay()
+        self._relay, self._ledger = WorkerLogRelay(), Ledger(self._executor.ledger_folder)
         _LIBRARY.addHandler(self._relay)
         try:
             require_code(self._code_version)
@@ -79,12 +85,11 @@ class BackendPlugin(WorkerPlugin):
             self._refusal = error
             raise
 
-    @property
-    def backend(self) -> Backend:
-        """What executes items here; or the reason why this worker cannot."""
+    def execute(self, item: WorkItem, policy: RerunPolicy) -> Verdict:
+        """The verdict of an item; or the reason why this worker cannot execute any."""
         if self._backend is None:
             raise self._refusal or RuntimeError("the worker plugin is not set up")
-        return self._backend
+        return self._executor.run(item, policy, self._backend, self._ledger)
 
     def warnings(self) -> list[str]:
         """What this worker warned of since this was last called."""
@@ -101,6 +106,12 @@ class BackendPlugin(WorkerPlugin):
         self.close()
         if self._relay:
             _LIBRARY.removeHandler(self._relay)
+
+
+def execute_item(name: str, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
+    """Dask's task: the verdict of an item by the plugin of that name, and what this worker warned of meanwhile."""
+    plugin = cast("BackendPlugin", get_worker().plugins[name])
+    return plugin.execute(item, policy), plugin.warnings()
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:

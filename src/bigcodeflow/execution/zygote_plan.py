@@ -180,26 +180,45 @@ _MOST_PAIRS = 60
 #: CPU that a zygote has to save over the whole run, beyond what its own imports cost.
 _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
+#: So many times the items that a plan was made for get a plan of their own.
+_MUCH_MORE = 2
 #: Executions to expect of an item: its own and, where it passes, that of its check.
 _EXECUTIONS_PER_ITEM = 2
-
-
-def warmed(items: Sequence[WorkItem], environment: InstalledEnvironment, surveyor: Backend) -> list[WorkItem]:
-    """The same items with ``preload`` and ``zygote`` filled in."""
-    starts = starts_of([(item.program, item.test) for item in items], environment, surveyor)
-    return [replace(one, preload=start[0], zygote=start[1]) for one, start in zip(items, starts, strict=True)]
 
 
 def starts_of(
     texts: Sequence[tuple[str, str]], environment: InstalledEnvironment, surveyor: Backend
 ) -> list[tuple[Modules, Modules]]:
     """For each program with its test the modules to preload, and those of its zygote; ``surveyor`` measures imports."""
-    files = ModuleFiles(environment)
-    preloads = [leading_modules(program, test, files) for program, test in texts]
-    wanted = Counter(name for preload in preloads for name in _with_packages(preload))
-    frequent = [name for name, times in wanted.items() if times >= _LEAST_ITEMS]
-    zygotes = plan_zygotes(preloads, survey_imports(environment, frequent, surveyor))
-    return [(preload, zygotes[preload]) for preload in preloads]
+    return ZygotePlanner(environment, surveyor).starts_of(texts)
+
+
+class ZygotePlanner:
+    """Plans how items start; what is planned for some serves those that come later, unless they are many more.
+
+    A second set of zygotes costs workers its imports once more.
+    """
+
+    def __init__(self, environment: InstalledEnvironment, surveyor: Backend) -> None:
+        """``surveyor`` measures imports."""
+        self._environment, self._surveyor = environment, surveyor
+        self._files = ModuleFiles(environment)
+        self._planned, self._plan = 0, ZygotePlan((), ImportSurvey({}, {}))
+
+    def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Modules]]:
+        """For each program with its test the modules to preload, and those of its zygote."""
+        preloads = [leading_modules(program, test, self._files) for program, test in texts]
+        if len(texts) > _MUCH_MORE * self._planned:
+            wanted = Counter(name for preload in preloads for name in _with_packages(preload))
+            frequent = [name for name, times in wanted.items() if times >= _LEAST_ITEMS]
+            self._plan = ZygotePlan(preloads, survey_imports(self._environment, frequent, self._surveyor))
+            self._planned = len(texts)
+        return [(preload, self._plan.zygote_of(preload)) for preload in preloads]
+
+    def warmed(self, items: Sequence[WorkItem]) -> list[WorkItem]:
+        """The same items with ``preload`` and ``zygote`` filled in."""
+        starts = self.starts_of([(item.program, item.test) for item in items])
+        return [replace(one, preload=start[0], zygote=start[1]) for one, start in zip(items, starts, strict=True)]
 
 
 class ImportSurvey(NamedTuple):
@@ -259,20 +278,24 @@ def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
     write_atomically(environment.root / FILE, json.dumps(stored).encode())
 
 
-def plan_zygotes(preloads: Iterable[Modules], survey: ImportSurvey) -> dict[Modules, Modules]:
-    """For each distinct preload the modules of the zygote that serves it: sorted, and empty for a bare one.
+class ZygotePlan:
+    """Which zygote serves a preload; chosen one by one, each the one that saves most CPU time after those before it."""
 
-    The zygotes are chosen one by one, each the one that saves most CPU time after those before it.
-    """
-    preloads, sets = list(preloads), _ModuleSets(survey)
-    closures = {preload: sets.closure(_with_packages(preload)) for preload in dict.fromkeys(preloads)}
-    demand = Counter(closures[preload] for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
-    chosen = _choose(demand, sets)
-    names = {zygote: tuple(sorted(sets.importable(zygote))) for zygote in [*chosen, 0]}
-    return {
-        preload: names[max((one for one in chosen if not one & ~closure), key=sets.cost_seconds, default=0)]
-        for preload, closure in closures.items()
-    }
+    def __init__(self, preloads: Iterable[Modules], survey: ImportSurvey) -> None:
+        """Plan for these preloads, one for each item."""
+        self._sets = _ModuleSets(survey)
+        demand = Counter(self._closure(preload) for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
+        self._chosen = _choose(demand, self._sets)
+        self._names = {zygote: tuple(sorted(self._sets.importable(zygote))) for zygote in [*self._chosen, 0]}
+
+    def zygote_of(self, preload: Modules) -> Modules:
+        """The modules of the zygote that serves a preload: sorted, and empty for a bare one."""
+        closure = self._closure(preload)
+        fitting = (one for one in self._chosen if not one & ~closure)
+        return self._names[max(fitting, key=self._sets.cost_seconds, default=0)]
+
+    def _closure(self, preload: Modules) -> int:
+        return self._sets.closure(_with_packages(preload))
 
 
 def _with_packages(names: Iterable[str]) -> set[str]:

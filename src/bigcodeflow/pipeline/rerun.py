@@ -16,6 +16,7 @@ from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.backend_registry import execution_environment
 from bigcodeflow.execution.engine import Executor, checked
+from bigcodeflow.execution.verdicts import ONCE
 from bigcodeflow.results.runs import RecordedRun
 
 
@@ -69,7 +70,7 @@ def rerun_sample(
     with tempfile.TemporaryDirectory() as folder:
         executor = checked(Executor(config, there, Path(folder)))
         with closing(executor.backend()) as backend:
-            return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item))
+            return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item, ONCE))
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:

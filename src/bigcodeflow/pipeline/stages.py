@@ -4,7 +4,7 @@ dataset → generation → sanitizing → execution → aggregation, with the gr
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -125,7 +125,7 @@ def _execute_ground_truths(work: Work) -> Computed:
 
     config, environment, costs = work.config.execution, work.content["environment"], VerdictIndex(work.store).costs()
     planned = evaluation.plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
-    return _judge(work, planned, RerunPolicy(confirms_ground_truths=True))
+    return _judge(work, [planned], RerunPolicy(confirms_ground_truths=True))
 
 
 def _execute_samples(work: Work) -> Computed:
@@ -140,7 +140,7 @@ def _execute_samples(work: Work) -> Computed:
     if config.integrity != "off":
         references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
         checking = evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
-    return _judge(work, planned, RerunPolicy(reruns=config.reruns), checking)
+    return _judge(work, [planned], RerunPolicy(reruns=config.reruns), checking)
 
 
 def _aggregate(work: Work) -> Computed:
@@ -168,7 +168,12 @@ def _aggregate(work: Work) -> Computed:
     return table, {"infra_errors": infra_errors} | named
 
 
-def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy", checking: "Checking | None" = None) -> Computed:
+def _judge(
+    work: Work,
+    chunks: "Iterable[list[Planned] | None]",
+    policy: "RerunPolicy",
+    checking: "Checking | None" = None,
+) -> Computed:
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
 
@@ -176,7 +181,7 @@ def _judge(work: Work, planned: "list[Planned]", policy: "RerunPolicy", checking
     others = [one for one in work.store.unfinished("execution") if one != ledger_folder]
     with work.store.synchronized(ledger_folder, LogFiles.VERDICTS):
         return evaluation.judge(
-            planned,
+            chunks,
             config=work.config.execution,
             environment=work.content["environment"],
             ledger_folder=ledger_folder,

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 #: What Gradio reads when it is imported: nothing is sent to anybody.
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
 #: What an item may ask for, but for its memory, which has an option.
-_MOST = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
+_MOST: dict[str, Any] = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
 
 
 def _option(default: Any, description: str) -> Any:

@@ -1,6 +1,6 @@
 """What every backend offers: a check of itself, and the execution of one work item."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -52,12 +52,22 @@ class Outcome:
         return self.exit.startswith(NOT_STARTED)
 
 
-OnUsage = Callable[[float, float], None]
-"""Called a few times a second with the cores that a sample would use if it had them, and its resident memory in MiB."""
+class Turn:
+    """A sample's place among those of its worker, as its observer sees it; this one has all the room there is."""
 
+    def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
+        """Called a few times a second; returns whether the sample has to pause, so that others go first.
 
-def no_op(_cores: float, _rss_mib: float) -> None:
-    """Ignore the usage."""
+        Args:
+            cores: what it would use if it had them.
+            memory_mib: its resident memory.
+            is_long: whether it has used more CPU time than is to be expected of a program that solves the task.
+        """
+        del cores, memory_mib, is_long
+        return False
+
+    def wait(self) -> None:
+        """Wait, the sample being stopped, until it may go on."""
 
 
 class Backend(Protocol):

@@ -1,6 +1,6 @@
 """The local backend: every sample in a sandbox of its own on this machine, started cold or forked warm.
 
-A worker has more slots than cores: a test that sleeps then holds a slot and no core, while one that computes in four
+More samples are in flight than there are cores: a test that sleeps holds no core, while one that computes in four
 processes holds four. Memory that a sample is expected to need is kept free for it until it has taken it.
 """
 
@@ -11,7 +11,7 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap, cgroups
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, OnUsage, Outcome, no_op
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome, Turn
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
 from bigcodeflow.execution.items import WorkItem, untested_item
-from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, warmed
+from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, ZygotePlanner
 from bigcodeflow.sandbox import kernel
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,13 @@ _SURPLUS_CORES = 0.5
 #: Part of the machine's memory that is never promised to a sample.
 _RESERVE = 0.06
 _POLL_SECONDS = 0.5
+#: Samples that one worker process has under way at most, sleeping and paused ones included: each holds descriptors.
+_MOST_IN_FLIGHT = 128
+#: How long a core has to be free before a paused sample takes it: the next item may be on its way.
+_IDLE_SECONDS = 0.5
+_POLL_PAUSED_SECONDS = 0.1
+#: Wall time after which a sample no longer counts to the items that its worker asks for.
+_SECONDS_IN_SLOT = 2.0
 #: Bound, use and statistics of the group that a container sees as the root: versions 2 and 1 of control groups.
 _BOUNDS = (
     tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
@@ -46,43 +53,121 @@ _BOUNDS = (
 
 
 class Admission:
-    """Lets samples of one worker start while there are cores and memory for them; used by all its threads."""
+    """Lets samples of one worker start while there are cores and memory for them; used by all its threads.
 
-    def __init__(self, cores: float) -> None:
-        self._cores = cores
-        self._running: dict[object, tuple[float, float]] = {}  # cores in use, and memory promised and not taken yet
-        self._changed = threading.Condition()
+    A long sample, such as an endless loop, gives way to those that wait: of several cores all long ones together keep
+    one, so that no core idles at the end for the last of them, and all cores when nobody waits.
+    """
+
+    def __init__(self, cores: float, on_long: Callable[[], None] | None = None) -> None:
+        """``on_long`` is called once in the thread of each sample that takes longer than two seconds."""
+        self._cores, self._on_long = cores, on_long
+        self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004
+        self._waiting: dict[_AdmittedTurn, None] = {}
+        self._running: dict[_AdmittedTurn, None] = {}
+        self._paused: dict[_AdmittedTurn, None] = {}
+        self._idle_since: float | None = None
+        self._lock = threading.Lock()
 
     @contextmanager
-    def admitted(self, expected_memory_mib: float) -> Iterator[OnUsage]:
-        """Wait for room and hold it; what is yielded is to be called with what the sample uses."""
-        mine = object()
-        with self._changed:
-            while not self._has_room(expected_memory_mib):
-                self._changed.wait(_POLL_SECONDS)  # other programs free memory without telling us
-            self._running[mine] = 1.0, expected_memory_mib
-
-        def on_usage(cores: float, memory_mib: float) -> None:
-            with self._changed:
-                if mine in self._running:
-                    self._running[mine] = cores, max(0.0, expected_memory_mib - memory_mib)
-                self._changed.notify_all()
-
+    def admitted(self, expected_memory_mib: float) -> Iterator[Turn]:
+        """Wait for room and hold it."""
+        turn = _AdmittedTurn(self, expected_memory_mib)
+        with self._lock:
+            self._waiting[turn] = None
+            self._dispatch()
+        while not turn.go.wait(_POLL_SECONDS):
+            with self._lock:
+                self._dispatch()  # other programs free memory without telling us
         try:
-            yield on_usage
+            yield turn
         finally:
-            with self._changed:
-                del self._running[mine]
-                self._changed.notify_all()
+            with self._lock:
+                del self._running[turn]
+                self._dispatch()
 
-    def _has_room(self, expected_memory_mib: float) -> bool:
-        if not self._running:
+    def update(self, turn: "_AdmittedTurn", cores: float, memory_mib: float, *, is_long: bool) -> bool:
+        """Note what a sample uses; whether it has to pause."""
+        with self._lock:
+            turn.cores, turn.is_long = cores, is_long
+            turn.owed_mib = max(0.0, turn.expected_mib - memory_mib)
+            self._dispatch()
+            surplus = self._long_running() > self._long_cores
+            must_pause = is_long and surplus and bool(self._waiting) and not self._has_core()
+        if self._on_long and not turn.left_slot and (must_pause or turn.age_seconds() > _SECONDS_IN_SLOT):
+            turn.left_slot = True
+            self._on_long()
+        return must_pause
+
+    def pause(self, turn: "_AdmittedTurn") -> None:
+        """Give the turn's core to others, and return when there is one for it again."""
+        turn.go.clear()
+        with self._lock:
+            del self._running[turn]
+            self._paused[turn] = None
+            self._dispatch()
+        while not turn.go.wait(_POLL_PAUSED_SECONDS):
+            with self._lock:
+                self._dispatch()
+
+    def _dispatch(self) -> None:
+        """Start what there is room for: a long one within its share, then those that wait, then paused ones."""
+        if self._paused and self._has_core() and self._long_running() < self._long_cores:
+            self._start(self._paused)
+        for turn in list(self._waiting):
+            if not self._has_core():
+                break
+            if self._has_memory(turn):
+                self._start(self._waiting, turn)
+        # Where those that wait lack memory and nothing runs, only the end of a paused one gives some back.
+        is_idle = self._paused and self._has_core() and not (self._waiting and self._running)
+        if not is_idle:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = time.monotonic()
+        elif time.monotonic() - self._idle_since > _IDLE_SECONDS:
+            self._start(self._paused)
+            self._idle_since = None
+
+    def _start(self, queue: "dict[_AdmittedTurn, None]", turn: "_AdmittedTurn | None" = None) -> None:
+        turn = turn or next(iter(queue))
+        del queue[turn]
+        turn.cores = 1.0
+        self._running[turn] = None
+        turn.go.set()
+
+    def _long_running(self) -> int:
+        return sum(turn.is_long for turn in self._running)
+
+    def _has_core(self) -> bool:
+        cores = sum(turn.cores for turn in self._running)
+        in_flight = len(self._running) + len(self._paused)
+        is_full = in_flight >= _MOST_IN_FLIGHT and bool(self._running)
+        return not self._running or (cores + 1.0 <= self._cores + _SURPLUS_CORES and not is_full)
+
+    def _has_memory(self, turn: "_AdmittedTurn") -> bool:
+        if not self._running and not self._paused:
             return True  # whatever it needs, waiting would not help
-        cores, owed_mib = map(sum, zip(*self._running.values(), strict=True))
-        if cores + 1.0 > self._cores + _SURPLUS_CORES:
-            return False
+        owed_mib = sum(other.owed_mib for other in self._running)
         free_mib, total_mib = machine_memory_mib()
-        return free_mib - owed_mib - expected_memory_mib > _RESERVE * total_mib
+        return free_mib - owed_mib - turn.expected_mib > _RESERVE * total_mib
+
+
+class _AdmittedTurn(Turn):
+    def __init__(self, admission: Admission, expected_mib: float) -> None:
+        self._admission, self._began = admission, time.monotonic()
+        self.expected_mib = self.owed_mib = expected_mib
+        self.cores, self.is_long, self.left_slot = 1.0, False, False
+        self.go = threading.Event()
+
+    def age_seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
+        return self._admission.update(self, cores, memory_mib, is_long=is_long)
+
+    def wait(self) -> None:
+        self._admission.pause(self)
 
 
 def machine_memory_mib() -> tuple[float, float]:
@@ -122,6 +207,7 @@ class LocalBackend:
         self._environment, self._limits, self._isolated = environment, limits, isolated
         self._warm_wanted, self._admission = warm and isolated, admission
         self._warm: WarmSandbox | None = None
+        self._planner: ZygotePlanner | None = None
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
 
@@ -159,20 +245,23 @@ class LocalBackend:
         """The items with what they preload; without bubblewrap nothing is prepared."""
         if not self._isolated:
             return items
-        return warmed(items, self._environment, LocalBackend(self._environment, SURVEY_LIMITS))
+        if self._planner is None:
+            self._planner = ZygotePlanner(self._environment, LocalBackend(self._environment, SURVEY_LIMITS))
+        return self._planner.warmed(items)
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits, when there is room for it."""
         admission = self._admission
-        with admission.admitted(item.expected_memory_mib) if admission else nullcontext(no_op) as on_usage:
-            return self._executed(item, on_usage)
+        with admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn()) as turn:
+            return self._executed(item, turn)
 
-    def _executed(self, item: WorkItem, on_usage: OnUsage = no_op) -> Outcome:
+    def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
         limits = ResourceLimits(
             seconds=item.time_seconds,
             rss_mib=self._limits.memory_mib,
             output_bytes=self._limits.output_kib << 10,
             tests=item.stop_after,
+            long_after_seconds=item.long_after_seconds,
             fail_fast=item.fail_fast,
         )
         problem = ""
@@ -180,7 +269,7 @@ class LocalBackend:
             try:
                 with self._process(item) as (process, work_folder):
                     job = self._job(item, work_folder)
-                    return observe(process, job, limits, on_usage)
+                    return observe(process, job, limits, turn)
             except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
                 problem = str(error)
@@ -248,9 +337,9 @@ class LocalBackend:
 
     def _probe(self) -> None:
         item = untested_item("", 60.0)
-        outcome, attempts = self._executed(item), 1
+        outcome, attempts = self._executed(item, Turn()), 1
         while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
-            outcome, attempts = self._executed(item), attempts + 1
+            outcome, attempts = self._executed(item, Turn()), attempts + 1
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
             problem = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(

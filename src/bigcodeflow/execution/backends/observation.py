@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import math
 import os
 import selectors
 import signal
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from bigcodeflow.execution.backends.base import OnUsage, Outcome
+from bigcodeflow.execution.backends.base import Outcome, Turn
 from bigcodeflow.execution.backends.cgroups import SlotGroup
 from bigcodeflow.sandbox.protocol import FRAME_BYTES, LAST_EVENTS, mac, split_job
 
@@ -46,6 +47,8 @@ class ResourceLimits:
     """CPU time, and likewise wall time less the time that its threads waited for a core."""
     rss_mib: float
     output_bytes: int
+    long_after_seconds: float = math.inf
+    """CPU time after which it is paused when others wait for its core."""
     tests: int = 0
     """Reported tests after which nothing more is of interest; 0: all are."""
     fail_fast: bool = False
@@ -88,13 +91,24 @@ class SandboxedProcess(ABC):
     def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
         """Bound the processes of a sample that does not end at once, where that takes effort."""
 
+    def signal_all(self, number: int) -> None:
+        """Send a signal to every process in the sandbox, those included that are forked meanwhile."""
+        sent: set[int] = set()
+        while (
+            new := {pid for pid in usage_of(self.roots()).pids if pid > 1} - sent
+        ):  # -1, an ended one, means everybody
+            for pid in new:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            sent |= new
 
-def observe(process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage) -> Outcome:
+
+def observe(process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, turn: Turn) -> Outcome:
     """Give a waiting process its job, and collect its report and output until nothing is left of it.
 
     The test text is sent only after the program was imported.
     """
-    with closing(_Observation(process, job, limits, on_usage)) as observation:
+    with closing(_Observation(process, job, limits, turn)) as observation:
         observation.watch()
     return observation.outcome
 
@@ -216,10 +230,8 @@ def _proportional_mib(pids: Sequence[int]) -> float:
 
 
 class _Observation:
-    def __init__(
-        self, process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, on_usage: OnUsage
-    ) -> None:
-        self._process, self._limits, self._on_usage = process, limits, on_usage
+    def __init__(self, process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, turn: Turn) -> None:
+        self._process, self._limits, self._turn = process, limits, turn
         first, self._test = split_job(job)
         self._outgoing = memoryview(first)
         self._frames = FrameReader(job["nonce"].encode())
@@ -255,7 +267,7 @@ class _Observation:
                 self._process.kill()  # something the program left behind holds the sandbox open; its tests are over
             if now >= check_at:
                 self._enforce(now)
-                check_at = now + _SECONDS_BETWEEN_CHECKS
+                check_at = time.monotonic() + _SECONDS_BETWEEN_CHECKS
         self._selector.unregister(self._process.ended)
         self._process.kill()  # what the program left behind; the pipes are finite then
         give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
@@ -320,7 +332,9 @@ class _Observation:
         waited = usage.waited_seconds
         wanted = usage.cpu_seconds - outcome.cpu_seconds
         wanted += sum(waited.values()) - sum(self._waited.get(thread, 0.0) for thread in waited)
-        self._on_usage(max(0.0, wanted) / max(now - self._checked, 1e-3), usage.rss_mib)
+        cores = max(0.0, wanted) / max(now - self._checked, 1e-3)
+        is_long = usage.cpu_seconds > limits.long_after_seconds
+        must_pause = self._turn.used(cores, usage.rss_mib, is_long=is_long)
         self._checked = now
         outcome.cpu_seconds = max(outcome.cpu_seconds, usage.cpu_seconds)
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
@@ -332,6 +346,18 @@ class _Observation:
             self._kill("wall time")
         elif usage.rss_mib > limits.rss_mib:
             self._kill("memory")
+        elif must_pause and not self._frames.ended:
+            self._pause()
+
+    def _pause(self) -> None:
+        """Stop the sample, with its clock, until it may go on."""
+        began = time.monotonic()
+        self._process.signal_all(signal.SIGSTOP)
+        self._turn.wait()
+        self._process.signal_all(signal.SIGCONT)
+        paused_seconds = time.monotonic() - began
+        self._began += paused_seconds
+        self._checked += paused_seconds
 
     def _kill(self, reason: str) -> None:
         if not self.outcome.killed_for and not self._frames.ended:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -168,8 +169,7 @@ class WarmSandbox:
         self._output = OutputTail(_OUTPUT_BYTES)
         self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
-            self._process = _start(environment, limits, there.fileno())
-        threading.Thread(target=self._read_output, name="supervisor-output", daemon=True).start()
+            self._process = self._started(environment, limits, there.fileno())
         self._control.settimeout(_REPLY_SECONDS)
         try:
             _reply(self._control)
@@ -254,10 +254,25 @@ class WarmSandbox:
         base, zygote = max(ready, key=lambda found: len(found[0]))
         return zygote.fork(sorted(modules - base))
 
-    def _read_output(self) -> None:
+    def _started(self, *given: Any) -> "subprocess.Popen[bytes]":
+        """Start the supervisor in a thread that lives as long as it does: the end of that thread would end it."""
+        process: Future[subprocess.Popen[bytes]] = Future()
+
+        def hold() -> None:
+            try:
+                process.set_result(_start(*given))
+            except OSError as error:
+                process.set_exception(error)
+            else:
+                self._read_output(process.result())
+
+        threading.Thread(target=hold, name="supervisor", daemon=True).start()
+        return process.result()
+
+    def _read_output(self, process: "subprocess.Popen[bytes]") -> None:
         # Read to the end, or a library that talks while it is imported would block the zygotes for ever.
-        if self._process.stdout:
-            with self._process.stdout as stream:
+        if process.stdout:
+            with process.stdout as stream:
                 while data := os.read(stream.fileno(), _OUTPUT_BYTES):
                     self._output.feed(data)
 

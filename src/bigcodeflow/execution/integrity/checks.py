@@ -9,11 +9,16 @@ reference solution does as expected every time, did not pass by solving the task
 import ast
 import builtins
 import hashlib
+import math
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
+from queue import Empty, SimpleQueue
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import raised
@@ -28,6 +33,8 @@ CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradic
 _ALL_VARIANTS = (*range(VARIANTS), SEPARATED)
 #: Further executions of program and reference solution before an accusation counts.
 _CONFIRMATIONS = 3
+#: How long passes are gathered before they are checked together.
+_GATHER_SECONDS = 2.0
 #: Wall time that the altered methods of one execution may take; those that come later are left out.
 _BUDGET_SECONDS = 0.05
 _BUDGET_SHARE = 0.25
@@ -117,6 +124,58 @@ def check_passes(
         else:
             findings[name] = CheckResult(CHECKED, keys[name]) if todo[name] else CheckResult(UNCHECKABLE)
     return findings
+
+
+class CheckQueue:
+    """Checks passes in a thread of its own while others are still executed, as many at once as came meanwhile.
+
+    A context: at its end everything is checked, unless it ends by an error.
+    """
+
+    def __init__(self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]]) -> None:
+        self._check, self._passes = check, SimpleQueue[Pass | None]()
+        self._is_cancelled, self._pool = False, ThreadPoolExecutor(1, "check")
+        self.results: dict[str, CheckResult] = {}
+        """By the verdict keys of the passes."""
+
+    def put(self, passed: Pass) -> None:
+        """Have a pass checked; raises what an earlier check failed with."""
+        if self._ended.done():
+            self._ended.result()
+        self._passes.put(passed)
+
+    def __enter__(self) -> Self:
+        # With the context of this thread, in which warnings reach the log of a run.
+        self._ended = self._pool.submit(copy_context().run, self._work)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._is_cancelled = kind is not None
+        self._passes.put(None)
+        self._pool.shutdown()
+        if kind is None:
+            self._ended.result()
+
+    def _work(self) -> None:
+        while passes := self._gathered():
+            self.results.update(self._check(passes))
+
+    def _gathered(self) -> list[Pass]:
+        """What came since the last time, and comes within a moment; empty at the end."""
+        passes: list[Pass] = []
+        until = math.inf
+        while time.monotonic() < until:
+            wait_seconds = None if until == math.inf else max(0.0, until - time.monotonic())
+            try:
+                passed = self._passes.get(timeout=wait_seconds)
+            except Empty:
+                break
+            if passed is None:
+                self._passes.put(None)
+                break
+            passes.append(passed)
+            until = min(until, time.monotonic() + _GATHER_SECONDS)
+        return [] if self._is_cancelled else passes
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:

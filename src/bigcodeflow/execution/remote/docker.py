@@ -305,9 +305,8 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     return environment_of(image, name, config.environment)
 
 
-def backend(config: ExecutionConfig, environment: Environment, cores: float, isolated: bool) -> Backend:  # noqa: FBT001
-    """Containers that may keep so many cores busy together."""
-    del isolated  # a host isolates, or refuses
+def backend(config: ExecutionConfig, environment: Environment, cores: float, *_: object) -> Backend:
+    """Containers that may keep so many cores busy together; a host isolates, or refuses."""
     image = cast("RemoteEnvironment", environment).reference
 
     def open_transport() -> ContainerTransport:

@@ -58,7 +58,7 @@ class HttpBackend:
         """Send nothing yet; ``environment`` is where the service executed when the work was planned."""
         self.name: str = config.backend
         self._config = config
-        self._limits = config.limits.model_dump(exclude={"time_seconds"})
+        self._limits = config.limits.model_dump(exclude={"time_seconds", "time_policy"})  # each item has its own
         self._client = ServiceClient(config, address=getattr(environment, "reference", ""))
         self._batch = {
             "limits": self._limits,

@@ -22,7 +22,7 @@ from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.execution.backends.base import Capabilities, Outcome
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import SHORTEST_LIMIT_SECONDS, WorkItem
 
 #: Of the standard streams; bump when an older host would misunderstand.
 PROTOCOL = 2
@@ -41,8 +41,8 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "end": (),
 }
 #: What a client that judges outcomes itself sends of an item.
-_SENT = ("program", "test", "time_seconds", "preload", "zygote", "expected_memory_mib")
-_SENT += ("stop_after", "separate", "fail_fast")
+_PLANNED = ("preload", "zygote", "expected_memory_mib", "long_after_seconds")
+_SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate", "fail_fast")
 
 
 class ProtocolError(BigCodeFlowError):
@@ -88,6 +88,8 @@ class Item(ApiModel):
     """The second half of the same answer."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
     """Memory that it probably needs, in MiB; for planning only."""
+    long_after_seconds: float = Field(default=SHORTEST_LIMIT_SECONDS, gt=0, allow_inf_nan=False)
+    """CPU time after which it gives way to items that wait; for planning only."""
     stop_after: int = Field(default=0, ge=0, le=1_000_000)
     """Tests after which it is ended from outside; 0: it runs to its end."""
     separate: bool = False
@@ -304,6 +306,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
         time_seconds=item.time_seconds or default_seconds,
         missing_imports=frozenset(item.task_modules or ()),
         expected_memory_mib=item.expected_memory_mib,
+        long_after_seconds=item.long_after_seconds,
         preload=tuple(item.preload or ()),
         zygote=tuple(item.zygote or ()),
         stop_after=item.stop_after,
