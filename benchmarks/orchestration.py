@@ -22,7 +22,8 @@ import httpx
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.outputs import write_outputs
-from bigcodeflow.pipeline.stages import Progress, perform_all
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import Progress
 from bigcodeflow.store import ArtifactRef, open_store
 
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]

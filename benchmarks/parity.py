@@ -20,7 +20,7 @@ import yaml
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
-from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline import runs, stages
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.store import open_store
@@ -121,7 +121,7 @@ def execute(arguments: argparse.Namespace, samples: str) -> tuple[list[dict[str,
     config = configuration(arguments, samples)
     began = time.monotonic()
     with progress_listener() as listener:
-        artifacts = stages.perform_all(config, listener)
+        artifacts = runs.perform_all(config, listener)
     return open_store(config.store).read(artifacts.execution).to_pylist(), time.monotonic() - began
 
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.verdict_index import VerdictIndex
-from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import ArtifactRef, Store, open_store
 from tests.store.s3 import new_bucket, s3_server
 

@@ -17,7 +17,7 @@ from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.sweep_results import last_runs, plan_of, reused_result
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
 from flows.sweep import sweep

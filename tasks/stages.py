@@ -14,7 +14,8 @@ from prefect.states import Completed
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, each_stage, perform, stage_of
+from bigcodeflow.pipeline.runs import overlapped
+from bigcodeflow.pipeline.stages import STAGES, Beside, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
 from tasks.progress import RunListener
 
@@ -78,9 +79,10 @@ def _run_name(text: str) -> Callable[..., str]:
 
 
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
-    def body(run: ResolvedRun, refs: Refs) -> State[ArtifactRef]:
+    def body(run: ResolvedRun, refs: Refs, beside: Beside | None = None) -> State[ArtifactRef]:
         limit = run.config.generation.requests.shared_limit
-        return perform_stage(stage_of(name, run, refs, shared_limit=partial(_slot, limit) if limit else None), run)
+        shared_limit = partial(_slot, limit) if limit else None
+        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, beside=beside), run)
 
     body.__qualname__ = name  # by which Prefect tells the tasks of a run apart
     return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
@@ -91,13 +93,13 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 
 def perform_tasks(run: ResolvedRun) -> RunArtifacts:
-    """Every stage's task, one after the other: ground truths before samples, since both take all cores."""
+    """Every stage's task; while a model answers, ground truths and what came are executed."""
 
-    def obtain(name: str, refs: Refs) -> ArtifactRef:
-        ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), return_state=True).result()
+    def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
+        ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, return_state=True).result()
         return ref
 
-    return RunArtifacts(**each_stage(obtain))
+    return RunArtifacts(**overlapped(run, obtain))
 
 
 @task(**TASK_OPTIONS)

@@ -21,7 +21,7 @@ import polars as pl
 
 from bigcodeflow.config import RunConfig, SamplesConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
-from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.pipeline import outputs, runs
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
@@ -102,7 +102,7 @@ def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
     started_at = datetime.now(UTC)
     config = outputs.in_own_folder(config, started_at)
     with progress_listener(quiet=not progress) as listener:
-        artifacts = stages.perform_all(config, listener)
+        artifacts = runs.perform_all(config, listener)
     moments = {"started_at": started_at, "evaluated_at": datetime.now().astimezone()}
     written = outputs.write_outputs(config, artifacts, open_store(config.store), **moments)
     return RunResults(find_run(config.store, written.record))
@@ -148,7 +148,7 @@ class RunResults:
 
 def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
     with _with_samples(config, samples) as chosen, progress_listener(quiet=not progress) as listener:
-        refs = stages.perform_up_to(stage, chosen, listener)
+        refs = runs.perform_up_to(stage, chosen, listener)
         return pl.read_parquet(open_store(chosen.store).path(refs[stage]))
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, settings_in

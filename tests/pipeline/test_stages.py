@@ -20,7 +20,8 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import quarantine_path
 from bigcodeflow.execution.items import sha256_of_test
 from bigcodeflow.pipeline.outputs import write_outputs
-from bigcodeflow.pipeline.stages import RunArtifacts, perform_all
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener

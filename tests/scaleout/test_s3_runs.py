@@ -14,7 +14,8 @@ import pytest
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.stages import RunArtifacts, perform_all, planned_run
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import RunArtifacts, planned_run
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import load_config
-from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener

@@ -17,7 +17,7 @@ from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
-from bigcodeflow.pipeline import outputs, stages, sweep_results
+from bigcodeflow.pipeline import outputs, runs, stages, sweep_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
@@ -126,7 +126,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         return
     if artifacts is None:
         with progress_listener() as listener:
-            artifacts = stages.perform_all(config, listener)
+            artifacts = runs.perform_all(config, listener)
     now = datetime.now().astimezone()
     outputs.write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
     _show_results(config, artifacts)

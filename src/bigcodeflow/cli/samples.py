@@ -18,7 +18,7 @@ from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
 from bigcodeflow.generation.model_settings import expand_grid, request_body, resolve_settings
-from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store, write_atomically
@@ -91,7 +91,7 @@ def _print_estimates(config: RunConfig) -> None:
 
 def _generate(config: RunConfig) -> None:
     with progress_listener() as listener:
-        found = stages.perform_up_to("sanitizing", config, listener)
+        found = runs.perform_up_to("sanitizing", config, listener)
     files = write_sample_files(config, found["generation"], found["sanitizing"])
     statistics = found["generation"].statistics
     for name, what in (("cut_off", "cut off at max_tokens"), ("refused", "refused"), ("empty", "empty")):

@@ -262,7 +262,7 @@ def fan_out(
         if not running and is_over:
             return
         try:
-            future = ended.get(timeout=_LIVENESS_SECONDS if is_over else _POLL_SECONDS)
+            future = ended.get(timeout=_POLL_SECONDS)
         except Empty:
             watch.check()
             yield None

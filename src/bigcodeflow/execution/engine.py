@@ -210,7 +210,13 @@ class Engine:
     def _count(self, *, finished: int = 0, total: int = 0) -> None:
         with self._lock:
             self._finished, self._total = self._finished + finished, self._total + total
-            if self._progress and (finished or total):
+        if finished or total:
+            self._report()
+
+    def _report(self) -> None:
+        """Tell how far it is; who is told may raise, which ends the work."""
+        if self._progress:
+            with self._lock:
                 self._progress(self._finished, self._total)
 
     def _counted(self, verdict: Verdict) -> Verdict:
@@ -249,9 +255,11 @@ class Engine:
                     connected.equip(_backends_kept(client, connected.name, self._executor))
                     work = partial(execute_item, connected.name, policy)
                     for ended in fan_out(client, work, items, patience_seconds=patience_seconds):
-                        if ended:
-                            item, result, error = ended
-                            yield self._result(result) if error is None else self._lost(item, error, policy)
+                        if ended is None:
+                            self._report()
+                            continue
+                        item, result, error = ended
+                        yield self._result(result) if error is None else self._lost(item, error, policy)
                 except CommClosedError as error:
                     problem = f"the Dask scheduler does not answer ({error})"
                     raise ClusterLostError(f"{problem}: run the same again") from error

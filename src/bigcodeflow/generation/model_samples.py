@@ -174,6 +174,26 @@ class _SamplesRun:
         return _Outcome(recorded, failures, None)
 
 
+class AnswersSoFar:
+    """Reads a ledger of answers while a run, of this or another process, fills it."""
+
+    def __init__(
+        self, config: GenerationConfig, tasks: Sequence[Mapping[str, Any]], split: Split, *, answers_folder: Path
+    ) -> None:
+        """Arguments as those of `model_samples`."""
+        self._wanted = requests_by_answer(resolve_settings(config, split).requests(tasks))
+        self._ledger = AnswerLedger(answers_folder / ledger_key(config))
+        self._provider, _ = provider_and_model(config)
+
+    def new(self) -> pa.Table:
+        """Samples that were answered since the last time, as rows of the SAMPLES schema."""
+        table = _samples_table(self._wanted, self._ledger, self._provider)
+        columns = (table[name].to_pylist() for name in AnswerKey._fields)
+        for key in map(AnswerKey._make, zip(*columns, strict=True)):
+            del self._wanted[key]
+        return table
+
+
 def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
     """The recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests."""
     rows = {}

@@ -4,7 +4,8 @@ dataset → generation → sanitizing → execution → aggregation, with the gr
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -14,9 +15,9 @@ import pyarrow as pa
 from bigcodeflow import datasets, generation, results, sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
-from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
-from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
+from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ class Work(NamedTuple):
     progress: Progress
     shared_limit: "SharedLimit | None" = None
     """Entered around each request to a model, such as a limit that several processes share."""
+    arriving: "Iterable[pa.Table | None]" = ()
+    """Rows of the input that is still being made, for a stage that begins before it: as they come, None while there are
+    none. At its end the input is there."""
 
     def table(self, stage: str, columns: list[str] | None = None) -> pa.Table:
         """The table of one of the inputs."""
@@ -135,12 +139,21 @@ def _execute_samples(work: Work) -> Computed:
 
     config, environment = work.config.execution, work.content["environment"]
     tasks, truths = work.table("dataset"), work.table("ground_truth", list(evaluation.GROUND_TRUTH_COLUMNS))
-    planned = evaluation.plan_solutions(work.table("sanitizing"), tasks, truths, config=config, environment=environment)
+
+    def planned(solutions: pa.Table) -> "list[Planned]":
+        return evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=environment)
+
+    def chunks() -> "Iterator[list[Planned] | None]":
+        for solutions in work.arriving:
+            # With reruns, what is executed again depends on all verdicts.
+            yield None if solutions is None or config.reruns else planned(solutions)
+        yield planned(work.table("sanitizing"))
+
     checking = None
     if config.integrity != "off":
         references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
         checking = evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
-    return _judge(work, [planned], RerunPolicy(reruns=config.reruns), checking)
+    return _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
 
 
 def _aggregate(work: Work) -> Computed:
@@ -213,8 +226,6 @@ class StageSpec:
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
-#: Stages that need an environment, or what was executed in one.
-_EXECUTED = ("ground_truth", "execution", "aggregation")
 #: The graph, by the fields of RunArtifacts.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), lambda: datasets.VERSION, _load_tasks),
@@ -224,6 +235,41 @@ STAGES: Mapping[str, StageSpec] = {
     "execution": StageSpec("execution", _JUDGED, _execution_version, _execute_samples),
     "aggregation": StageSpec("aggregation", (*_JUDGED, "execution"), lambda: results.VERSION, _aggregate),
 }
+
+
+class StoppedError(BigCodeFlowError):
+    """A stage ends because one that it waits for has failed; what it did so far is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a stage that runs while others make what it reads knows of them."""
+
+    stopped: threading.Event
+    """Set when they have failed or were interrupted."""
+    arriving: "Iterable[pa.Table | None]" = ()
+    """As in `Work`."""
+
+    def guarded(self, progress: Progress) -> Progress:
+        """The same, but raises StoppedError once the others have failed."""
+
+        def report(finished: int, total: int, note: str = "") -> None:
+            self.check()
+            progress(finished, total, note)
+
+        return report
+
+    def guarded_arriving(self) -> "Iterator[pa.Table | None]":
+        """Likewise what arrives, also at its end."""
+        for rows in self.arriving:
+            self.check()
+            yield rows
+        self.check()
+
+    def check(self) -> None:
+        """Raise StoppedError if the others have failed."""
+        if self.stopped.is_set():
+            raise StoppedError("ended because no more answers come: what was executed is kept, run again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +290,19 @@ class Stage:
 
 
 def stage_of(
-    name: str, run: ResolvedRun, refs: Mapping[str, ArtifactRef], *, shared_limit: "SharedLimit | None" = None
+    name: str,
+    run: ResolvedRun,
+    refs: Mapping[str, ArtifactRef],
+    *,
+    shared_limit: "SharedLimit | None" = None,
+    beside: Beside | None = None,
 ) -> Stage:
     """A stage of a run, by its key in STAGES; its key and computation see what config.reads declares, and nothing else.
 
-    ``refs`` holds the artifacts of the stages before it, those of its inputs among them.
+    Args:
+        refs: artifacts of the stages before it, those of its inputs among them.
+        shared_limit: as in `Work`.
+        beside: for a stage that runs while others make what it reads.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -261,7 +315,10 @@ def stage_of(
     def compute(store: Store, progress: Progress) -> Computed:
         values = {content: one.value for content, one in contents.items()}
         config = view(run.config, declared.paths)
-        return spec.compute(Work(config, values, inputs, stage.key, store, progress, shared_limit))
+        work = Work(config, values, inputs, stage.key, store, progress, shared_limit)
+        if beside:
+            work = work._replace(progress=beside.guarded(progress), arriving=beside.guarded_arriving())
+        return spec.compute(work)
 
     stage = Stage(spec.title, STAGE_FOLDERS[name], identity, tuple(inputs.values()), spec.version(), compute)
     return stage
@@ -306,23 +363,13 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
     reused = ref is not None
     if ref is None:
         table, statistics = stage.compute(store, listener.begin(stage.title))
+        # An input that was still being made when the stage began is described by what came of it.
+        inputs = [given if given.sha256 else store.find(given.stage, given.key) or given for given in stage.inputs]
         ref = store.publish(
-            stage.folder, stage.key, table, settings=stage.settings, inputs=stage.inputs, statistics=statistics
+            stage.folder, stage.key, table, settings=stage.settings, inputs=inputs, statistics=statistics
         )
     listener.end(stage.title, ref, reused=reused)
     return ref
-
-
-def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
-    """A stage and all that it is made from, in this process and without Prefect: their artifacts by stage."""
-    store, resolver = open_store(config.store), Resolver()
-    run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
-    return each_stage(lambda name, refs: perform(stage_of(name, run, refs), store, listener), target=target)
-
-
-def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
-    """Every stage in order, in this process and without Prefect."""
-    return RunArtifacts(**perform_up_to("aggregation", config, listener))
 
 
 def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import RunConfig, Start
-from bigcodeflow.pipeline import stages
+from bigcodeflow.pipeline import runs
+from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import open_store
 
 _STARTS: tuple[Start, ...] = ("warm", "cold")
@@ -33,7 +34,7 @@ class StartComparison(NamedTuple):
     differences: list[StartDifference]
 
 
-def compare_starts(config: RunConfig, listener: stages.Listener, *, again: int = 3) -> StartComparison:
+def compare_starts(config: RunConfig, listener: Listener, *, again: int = 3) -> StartComparison:
     """Judge every sample both ways, and those that differ so many times more.
 
     Each way has a store of its own below the configured one, so that neither takes over the other's verdicts and an
@@ -63,11 +64,11 @@ def _difference(sample: _Sample, runs: dict[Start, list[dict[_Sample, Any]]]) ->
     )
 
 
-def _outcomes(config: RunConfig, start: Start, name: str, listener: stages.Listener) -> dict[_Sample, Any]:
+def _outcomes(config: RunConfig, start: Start, name: str, listener: Listener) -> dict[_Sample, Any]:
     store = Path(config.store) / "starts" / f"{start}-{name}"
     execution = config.execution.model_copy(update={"start": start})
     there = config.model_copy(update={"store": str(store), "execution": execution})
-    artifacts = stages.perform_all(there, listener)
+    artifacts = runs.perform_all(there, listener)
     rows = open_store(store).read(artifacts.execution, list(_COLUMNS)).to_pylist()
     return {
         (row["task_id"], row["sample_index"], row["variant"]): (

@@ -26,7 +26,7 @@ from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.original_space import SpaceQuestion
-from bigcodeflow.pipeline import outputs, stages
+from bigcodeflow.pipeline import outputs, runs, stages
 from bigcodeflow.store import ArtifactRef, open_store
 
 #: Rows that a browser can still scroll through; all are in verdicts.parquet.
@@ -123,7 +123,7 @@ def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
     from rich.console import Console
 
     started_at = datetime.now(UTC)
-    artifacts = stages.perform_all(config, progress)
+    artifacts = runs.perform_all(config, progress)
     store = open_store(config.store)
     written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))

@@ -12,7 +12,7 @@ from bigcodeflow.cli.run import sweep as command
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import perform_all
+from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.sweep_results import Plan, last_runs, plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import open_store

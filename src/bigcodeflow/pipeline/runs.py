@@ -1,0 +1,150 @@
+"""Whole runs: their stages one after the other, and beside one another while a model answers.
+
+Keys are known before artifacts are, so that the execution stage can begin before its input is there: it is handed the
+solutions as they come, and reads the whole table in the end.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from bigcodeflow import sanitizing
+from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import error_message
+from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
+from bigcodeflow.pipeline.stages import (
+    Beside,
+    Listener,
+    RunArtifacts,
+    StoppedError,
+    each_stage,
+    finished_artifact,
+    perform,
+    stage_of,
+)
+from bigcodeflow.store import ArtifactRef, Store, open_store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger(__name__)
+
+Refs = Mapping[str, ArtifactRef]
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+#: How long an execution that is told to stop may take to close its cluster.
+_STOP_SECONDS = 30.0
+#: Stages that need an environment, or what was executed in one.
+_EXECUTED = ("ground_truth", "execution", "aggregation")
+#: Share of a core that looking for new answers may take.
+_SHARE_OF_CORE = 0.05
+
+
+def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
+    """Every stage, in this process and without Prefect."""
+    return RunArtifacts(**perform_up_to("aggregation", config, listener))
+
+
+def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
+    """A stage and all that it is made from, in this process and without Prefect: their artifacts by stage."""
+    store, resolver = open_store(config.store), Resolver()
+    run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
+
+    def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
+        return perform(stage_of(name, run, refs, beside=beside), store, listener)
+
+    return overlapped(run, obtain, target)
+
+
+class Obtain(Protocol):
+    """Gives the artifact of a stage, by its name and the artifacts of those before it."""
+
+    def __call__(self, name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef: ...
+
+
+def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
+    """As `each_stage`; where a model has to answer, ground truths and samples are executed meanwhile, in a thread."""
+    store = open_store(run.config.store)
+    given = each_stage(obtain, target="dataset")
+    planned = _planned(run, given)
+    is_judged = target in ("execution", "aggregation")
+    if not is_judged or run.config.samples.source != "model" or _is_there(run, store, planned):
+        return each_stage(obtain, target=target, given=given)
+    stopped, answered = threading.Event(), threading.Event()
+
+    def judge() -> dict[str, ArtifactRef]:
+        beside = Beside(stopped)
+        truths = {"ground_truth": obtain("ground_truth", given, beside)}
+        arriving = _arriving(run, store, given["dataset"], answered)
+        return truths | {"execution": obtain("execution", planned | truths, replace(beside, arriving=arriving))}
+
+    judging = _in_thread(judge)
+    try:
+        given |= each_stage(obtain, target="sanitizing", given=given)
+    except BaseException as error:
+        stopped.set()
+        if isinstance(error, Exception):  # a user who interrupts does not wait
+            wait([judging], _STOP_SECONDS)
+        raise
+    finally:
+        answered.set()
+    return each_stage(obtain, target=target, given=given | judging.result())
+
+
+def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
+    """Artifacts of the stages that make solutions, as far as they are known before they are there: by their keys."""
+
+    def plan(name: str, refs: Refs) -> ArtifactRef:
+        stage = stage_of(name, run, refs)
+        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+
+    return each_stage(plan, target="sanitizing", given=given)
+
+
+def _is_there(run: ResolvedRun, store: Store, planned: Refs) -> bool:
+    """Whether no model has to be asked, so that nothing would overlap."""
+    return finished_artifact(stage_of("generation", run, planned), store) is not None
+
+
+def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":
+    """Work in a thread that the end of this process does not wait for, with the context of this one."""
+    done: Future[dict[str, ArtifactRef]] = Future()
+
+    def perform() -> None:
+        try:
+            done.set_result(work())
+        except StoppedError as error:
+            done.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that asks for the result
+            logger.warning("%s; meanwhile the model is asked on", error_message(error))
+            done.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=[perform], name="judge", daemon=True).start()
+    return done
+
+
+def _arriving(
+    run: ResolvedRun, store: Store, dataset: ArtifactRef, answered: threading.Event
+) -> "Iterator[pa.Table | None]":
+    """Solutions in new answers as they come, until all are there; None where there are none."""
+    from bigcodeflow.generation.model_samples import AnswersSoFar  # imports the providers' HTTP client
+
+    config, tasks = run.config, store.read(dataset)
+    folder = store.root / "answers"
+    answers = AnswersSoFar(config.generation, tasks.to_pylist(), config.dataset.split, answers_folder=folder)
+    look_at = 0.0
+    while not answered.is_set():
+        if time.monotonic() < look_at:
+            yield None
+            continue
+        began = time.monotonic()
+        new = answers.new()
+        solutions = sanitizing.sanitize_samples(new, tasks, config.sanitizing) if new.num_rows else None
+        pause_seconds = max(_SECONDS_BETWEEN_LOOKS, (time.monotonic() - began) / _SHARE_OF_CORE)
+        look_at = time.monotonic() + pause_seconds
+        yield solutions

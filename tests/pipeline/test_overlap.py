@@ -1,0 +1,99 @@
+"""Answers are executed while the model is still asked: nothing waits, nothing is lost, nothing runs twice."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.store import ArtifactRef, open_store
+from tests.generation.providers.double import Completion, Fail, ModelServer, Outcome, Received, model_server
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.usefixtures("starter_environment"),
+    pytest.mark.filterwarnings("default"),
+]
+
+_TASKS = 8
+_ANSWER = Completion("```python\ndef task_func(*args, **kwargs):\n    return 1\n```")
+
+
+class Watcher:
+    """A listener that notes what happens in which order."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def begin(self, title: str) -> Callable[..., None]:
+        self.events.append(f"{title} begins")
+        return lambda finished, _total, _note="": self.events.append(f"{title} has {finished}")
+
+    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
+        del ref
+        self.events.append(f"{title} reused" if reused else f"{title} ends")
+
+    def before(self, first: str, second: str) -> bool:
+        return self.events.index(first) < self.events.index(second)
+
+
+class Model:
+    """Gives its last answer only when those before it were executed."""
+
+    def __init__(self, watcher: Watcher, last: Outcome = _ANSWER) -> None:
+        self.watcher, self.last = watcher, last
+        self.given: set[bytes] = set()
+
+    def __call__(self, received: Received) -> Outcome:
+        if len(self.given) < _TASKS - 1:
+            self.given.add(received.raw)
+            return _ANSWER
+        is_executed = f"execution has {_TASKS - 1}" in self.watcher.events
+        return self.last if is_executed else Fail(503, "not yet", headers={"retry-after": "0.2"})
+
+
+def _config(folder: Path, server: ModelServer) -> RunConfig:
+    own = {"store": str(folder / "store"), "out": str(folder / "out"), "dataset.ids": f"0-{_TASKS - 1}"}
+    own |= {"samples.source": "model", "sanitizing.mode": "robust", "execution.workers": 1}
+    own |= {"generation.model": "openai:m", "generation.base_url": server.url("openai")}
+    own |= {"generation.requests.concurrency": 1, "execution.limits.time_seconds": 20}
+    return load_config(None, (), own)
+
+
+def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
+    """The last answer is given only after the others were executed; the tables are those of stages in order."""
+    watcher, again = Watcher(), Watcher()
+    with model_server(Model(watcher)) as server:
+        artifacts = perform_all(_config(tmp_path, server), watcher)
+        assert perform_all(_config(tmp_path, server), again) == artifacts
+    assert watcher.before("ground truth ends", "generation ends")
+    assert watcher.before(f"execution has {_TASKS - 1}", "generation ends")
+    assert watcher.before("sanitizing ends", "execution ends")
+    store = open_store(tmp_path / "store")
+    solutions, verdicts = (store.read(ref).to_pylist() for ref in (artifacts.sanitizing, artifacts.execution))
+    assert [row["task_id"] for row in verdicts] == [row["task_id"] for row in solutions]
+    statistics = artifacts.execution.statistics
+    assert (statistics["executed"], statistics["executed_twice"]) == (_TASKS, 0)
+    assert {event.rpartition(" ")[2] for event in again.events} == {"reused"}
+    manifest = json.loads((store.folder("execution", artifacts.execution.key) / "manifest.json").read_text())
+    assert artifacts.sanitizing.sha256 in {given["sha256"] for given in manifest["inputs"]}
+
+
+def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> None:
+    """The run fails for the model's reason; the next one executes what is left."""
+    watcher = Watcher()
+    model = Model(watcher, Fail(401, "the key was withdrawn"))
+    with model_server(model) as server:
+        with pytest.raises(GenerationError):
+            perform_all(_config(tmp_path, server), watcher)
+        assert "execution ends" not in watcher.events
+        (unfinished,) = open_store(tmp_path / "store").unfinished("execution")
+        assert len(list(Ledger(unfinished).read())) == _TASKS - 1
+        model.last = _ANSWER
+        artifacts = perform_all(_config(tmp_path, server), watcher)
+    statistics = artifacts.execution.statistics
+    assert (statistics["executed"], statistics["executed_twice"]) == (_TASKS, 0)
