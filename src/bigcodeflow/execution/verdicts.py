@@ -69,6 +69,20 @@ def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: 
     }
 
 
+def pass_share(verdict: Mapping[str, Any]) -> float | None:
+    """The share of a verdict's expected tests that passed, from 0 to 1.
+
+    None where it is not known: nothing was judged, or the execution was ended at its first failing test. Who tampered
+    passed nothing, whatever was reported.
+    """
+    if verdict["status"] == "infra_error" or verdict["exit"] == "killed: tests":
+        return None
+    if verdict["status"] == "tampered" or not verdict["tests"]:
+        return 0.0
+    outcomes = [test["outcome"] for test in verdict["tests"]]
+    return outcomes.count("pass") / len(outcomes)
+
+
 def blocked_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
     """The verdict of a sample that the safety policy does not let run."""
     unrun = lost_verdict(item, reason, backend=backend, environment_sha=environment_sha)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -23,7 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bigcodeflow
 from bigcodeflow.execution.remote.http_client import is_loopback
 from bigcodeflow.execution.remote.protocol import ApiModel, BatchRequest, Info, Prepared, PrepareRequest, Result
-from bigcodeflow.serving.request_parsing import RequestRefusedError
+from bigcodeflow.serving import sandbox_fusion
+from bigcodeflow.serving.request_parsing import RequestRefusedError, parse_batch
 from bigcodeflow.serving.service import Service
 
 #: A client that reads nothing for so long is taken for gone.
@@ -75,14 +76,28 @@ def _service_of(request: Request) -> Service:
 
 _Own = Annotated[Service, Depends(_service_of)]
 _bearer = HTTPBearer(auto_error=False, description="The service's key.")
+_Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+_basic = HTTPBasic(auto_error=False, description="The service's key as the password, whatever the user's name.")
 
 
-async def _require_key(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)], service: _Own) -> None:
-    """Refuse a request without the key, in constant time."""
-    sent = given.credentials.encode("utf-8", "surrogateescape") if given else b""
+async def _require_key(given: _Bearer, service: _Own) -> None:
+    """Refuse a request without the key."""
+    _compare_keys(given.credentials if given else None, service)
+
+
+async def _require_key_or_password(
+    given: _Bearer, password: Annotated[HTTPBasicCredentials | None, Depends(_basic)], service: _Own
+) -> None:
+    """The same for clients that send no header but what the URL says: http://key:KEY@HOST."""
+    _compare_keys(given.credentials if given else password.password if password else None, service)
+
+
+def _compare_keys(given: str | None, service: Service) -> None:
+    """Refuse another key than the service's, in constant time."""
+    sent = (given or "").encode("utf-8", "surrogateescape")
     mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
-        reason = "the key is not this service's" if given else "a key is missing"
+        reason = "a key is missing" if given is None else "the key is not this service's"
         raise RequestRefusedError(
             HTTPStatus.UNAUTHORIZED,
             f"{reason}: send it as `Authorization: Bearer KEY`",
@@ -135,12 +150,14 @@ _REASONS = {
     422: "The request cannot be understood, or asks for more than is allowed.",
     429: "No room now.",
     503: "The service is stopping.",
+    504: "The service could not judge the program: nothing is known of it.",
 }
 _RESPONSES: dict[int, dict[str, Any]] = {
     status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
-_RESPONSES[429]["headers"] = _RESPONSES[503]["headers"] = _RETRY_AFTER
+for _status in (429, 503, 504):
+    _RESPONSES[_status]["headers"] = _RETRY_AFTER
 _RESPONSES[200] = {
     "description": "One line for each item as it ends, in any order. An item without a line was not executed: the "
     "connection broke or the service stopped, and the item is to be sent again.",
@@ -157,8 +174,11 @@ def _with_body(model: str, *statuses: int) -> dict[str, Any]:
     }
 
 
+_READ_BY_HAND = (BatchRequest, PrepareRequest, Result, sandbox_fusion.RunCodeRequest, sandbox_fusion.SubmitRequest)
+
 _open_router = APIRouter()
 _router = APIRouter()
+_fusion_router = APIRouter(tags=["SandboxFusion"])
 
 
 @_open_router.get("/health", responses={503: {"model": Health, "description": "The service is stopping."}})
@@ -192,10 +212,34 @@ async def prepare(request: Request, service: _Own) -> Response:
 async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
-        batch = await service.read(await _read(request, service, held))
+        batch = await service.read(await _read(request, service, held), parse_batch)
         reservation = service.jobs.reserve(len(batch.items), batch.mode)
         held.callback(service.jobs.release, reservation)
         return LineStream(service.lines(reservation, batch), held.pop_all().close)
+
+
+@_fusion_router.post(
+    "/run_code",
+    response_model=sandbox_fusion.RunCodeResponse,
+    **_with_body("RunCodeRequest", 503, 504),
+)
+async def run_code(request: Request, service: _Own) -> Response:
+    """Run a Python script for what it prints."""
+    with ExitStack() as held:
+        run = await service.read(await _read(request, service, held), sandbox_fusion.parse_run)
+        return _json(run.response(await service.verdict_of(run.batch, request.is_disconnected)))
+
+
+@_fusion_router.post(
+    "/submit",
+    response_model=sandbox_fusion.EvalResult,
+    **_with_body("SubmitRequest", 503, 504),
+)
+async def submit(request: Request, service: _Own) -> Response:
+    """Judge a model's answer by the test of the task that comes with it."""
+    with ExitStack() as held:
+        submission = await service.read(await _read(request, service, held), sandbox_fusion.parse_submission)
+        return _json(submission.response(await service.verdict_of(submission.batch, request.is_disconnected)))
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
@@ -249,10 +293,13 @@ def make_app(service: Service) -> FastAPI:
     app.add_middleware(OneLength)
     for kind in (RequestRefusedError, HTTPException, ClientDisconnect):
         app.add_exception_handler(kind, _answer_error)
-    guard, refusal = (_require_key, 401) if service.settings.key else (_require_own_name, 403)
+    has_key = bool(service.settings.key)
     app.include_router(_open_router)
-    refusals: dict[int | str, dict[str, Any]] = {status: _RESPONSES[status] for status in (400, refusal)}
-    app.include_router(_router, dependencies=[Depends(guard)], responses=refusals)
+    refusals: dict[int | str, dict[str, Any]] = {
+        status: _RESPONSES[status] for status in (400, 401 if has_key else 403)
+    }
+    for router, guard in ((_router, _require_key), (_fusion_router, _require_key_or_password)):
+        app.include_router(router, dependencies=[Depends(guard if has_key else _require_own_name)], responses=refusals)
     app.openapi = cache(lambda: _openapi(app))  # type: ignore[method-assign]
     return app
 
@@ -261,7 +308,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """What FastAPI derives, and the models of bodies, which are read by hand so that their size is counted."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
-        [(BatchRequest, "validation"), (PrepareRequest, "validation"), (Result, "validation")],
+        [(model, "validation") for model in _READ_BY_HAND],
         ref_template="#/components/schemas/{model}",
     )
     described.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])

@@ -77,7 +77,7 @@ class ParsedBatch(NamedTuple):
     mode: ExecutionMode
 
 
-def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
+def validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
     """The request that a body of JSON holds, with at most ``max_batch`` items; 0 takes any number."""
     try:
         # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
@@ -88,15 +88,19 @@ def _validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Re
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
-        raise _refusal(
+        raise refusal(
             f"{'.'.join(map(str, found['loc'])) or 'body'}: {found['msg'][:1].lower()}{found['msg'][1:]}"
             for found in error.errors(include_url=False)
         ) from None
 
 
 def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
+    """A body of /v1/batches and its work, or a RequestRefusedError with a line for each thing that is wrong."""
+    return parsed_batch(validated(body, BatchRequest, max_batch=settings.max_batch), settings, environment)
+
+
+def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
     """A batch and its work, or a RequestRefusedError with a line for each thing that is wrong."""
-    request = _validated(body, BatchRequest, max_batch=settings.max_batch)
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
     mode = ExecutionMode(_limits(request.limits, settings), request.start)
     wrong = [line for number, item in enumerate(request.items) for line in _wrong(number, item, settings)]
@@ -105,7 +109,7 @@ def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEn
         twice = next(name for name in names if names.count(name) > 1)
         wrong.append(f"items: the id {twice!r} occurs more than once")
     if wrong:
-        raise _refusal(wrong)
+        raise refusal(wrong)
     own = (code_version(), environment.environment_sha)
     wanted = (request.code_version or own[0], request.environment_sha or own[1])
     if own != wanted:  # planned for another service, such as this address's former one
@@ -128,12 +132,12 @@ def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEn
 
 def parse_programs(body: bytes) -> list[tuple[str, str]]:
     """Each program of a PrepareRequest with its test, or a RequestRefusedError."""
-    request = _validated(body, PrepareRequest)
+    request = validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
     try:
         return protocol.programs_of(request)
     except protocol.ProtocolError as error:
-        raise _refusal([str(error)]) from None
+        raise refusal([str(error)]) from None
 
 
 def _refuse_constant(name: str) -> float:
@@ -168,10 +172,11 @@ def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
         if len(test) > MOST_TEST_CHARACTERS
     ]
     if large:
-        raise _refusal(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        raise refusal(large, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
-def _refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestRefusedError:
+def refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestRefusedError:
+    """A refusal with a line for each reason, of which the first twenty are sent."""
     lines = list(lines)
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
@@ -183,7 +188,7 @@ def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
     wanted, upper = asked.model_dump(exclude_none=True), settings.most_limits or settings.limits
     above = [name for name, value in wanted.items() if value > getattr(upper, name)]
     if above:
-        raise _refusal(
+        raise refusal(
             f"limits.{name}: {wanted[name]} is more than the service's {getattr(upper, name)}: ask for less, or start "
             f"the service with --{'most-' if settings.most_limits else ''}{name.replace('_', '-')} {wanted[name]}"
             for name in above

@@ -6,28 +6,31 @@ runs in one event loop; only the executions run in the pool's threads.
 
 import asyncio
 import hashlib
+import json
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from bigcodeflow.core.calibration import stub_program
+from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.integrity.checks import UNCHECKED, CheckResult, Pass, applied, check_passes
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.execution.verdicts import verdict, worth_repeating
+from bigcodeflow.execution.verdicts import pass_share, verdict, worth_repeating
 from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
     ParsedItem,
+    RequestRefusedError,
     ServingSettings,
     busy,
-    parse_batch,
     parse_programs,
 )
 
@@ -42,6 +45,12 @@ _ATTEMPTS = 5
 _BODIES = 8
 #: Checks of passes that are made at the same time; each has several executions under way.
 _CHECKS_AT_ONCE = 4
+_Parsed = TypeVar("_Parsed")
+
+
+def stopping() -> RequestRefusedError:
+    """The refusal of a request that comes too late."""
+    return busy("the service is stopping: send it again when it is back", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class ByteBudget:
@@ -119,8 +128,7 @@ class JobQueue:
     def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
         """Places for so many items, to be given back with ``release``; refused where there are not so many left."""
         if self.stopping:
-            stopping = "the service is stopping: send the batch again when it is back"
-            raise busy(stopping, HTTPStatus.SERVICE_UNAVAILABLE)
+            raise stopping()
         if self.open_items + count > self._max_queue:
             raise busy(f"{self.open_items} items wait or run, and {self._max_queue} may: send the {count} again later")
         if mode not in self._modes and len(self._modes) >= _MAX_MODES:
@@ -206,7 +214,7 @@ class JobQueue:
             if self.stopping or not worth_repeating(outcome):
                 break
         job.outcome = outcome
-        if worth_repeating(outcome):  # it says nothing of the program, and is not kept
+        if worth_repeating(outcome) or outcome.not_started:  # it says nothing of the program, and is not kept
             del self._jobs[job.item.verdict_key]
         else:
             job.ended_at = time.monotonic()
@@ -253,10 +261,12 @@ class Service:
         limits = (settings.most_limits or settings.limits).model_dump()
         return self._description | {"limits": limits} | bounds | counts
 
-    async def read(self, body: bytes) -> ParsedBatch:
-        """The work of a batch, or a RequestRefusedError."""
+    async def read(
+        self, body: bytes, parse: Callable[[bytes, ServingSettings, InstalledEnvironment], _Parsed]
+    ) -> _Parsed:
+        """What a body means, or a RequestRefusedError."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._reading, parse_batch, body, self.settings, self.pool.environment)
+        return await loop.run_in_executor(self._reading, parse, body, self.settings, self.pool.environment)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
         """How each program of a request starts, or a RequestRefusedError."""
@@ -264,7 +274,7 @@ class Service:
         texts = await loop.run_in_executor(self._reading, parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
 
-    async def lines(self, reservation: Reservation, batch: ParsedBatch) -> AsyncIterator[bytes]:
+    async def lines(self, reservation: Reservation, batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
         """The results of a batch as they come; a blank line is a sign of life."""
         planning = asyncio.ensure_future(self._planned(batch))
         while not (await asyncio.wait([planning], timeout=protocol.ALIVE_SECONDS))[0]:
@@ -291,6 +301,21 @@ class Service:
                 yield _verdict_line(name, row)
         async for line in _checked_lines(checks):
             yield line
+
+    async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
+        """The verdict of a batch's one item, or a RequestRefusedError; ``is_gone`` is asked every few seconds."""
+        reservation = self.jobs.reserve(1, batch.mode)
+        try:
+            async with aclosing(self.lines(reservation, batch)) as lines:
+                async for line in lines:
+                    if line.strip():
+                        found: dict[str, Any] = json.loads(line)["verdict"]
+                        return found
+                    if await is_gone():
+                        break
+        finally:
+            self.jobs.release(reservation)
+        raise stopping()
 
     def close(self) -> None:
         """Stop reading, planning and checking."""
@@ -338,6 +363,7 @@ class Service:
 
 
 def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
+    row = row | {"pass_share": pass_share(row)}
     return protocol.line({"id": name, "verdict": {column: row[column] for column in protocol.Verdict.model_fields}})
 
 

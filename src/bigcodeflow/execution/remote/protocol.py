@@ -161,6 +161,9 @@ class Verdict(ApiModel):
     tampering, infrastructure or no_tests; empty for a pass."""
     tests: list[TestOutcome]
     """One entry for each expected test."""
+    pass_share: float | None
+    """Share of the expected tests that passed; 0 where it tampered, null for an infra_error and where it was ended at
+    its first failing test."""
     module_trace: str
     """Traceback of a program or a test class that did not load."""
     tests_expected: int
