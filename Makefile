@@ -44,7 +44,7 @@ test: setup ## the default test suite
 	$(PYTEST) -m "not slow and not serial" $(DISTRIBUTED)
 	$(PYTEST) -m "not slow and serial" $(SERIAL_FILES)
 
-check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM and transformers where they are built
+check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM, transformers and trainers where they are built
 	@$(BIN)/bigcodeflow env build bigcodebench
 	$(PYTEST) -m "slow and not long" $(DISTRIBUTED)
 
@@ -86,6 +86,8 @@ lock-environments: ## pin the libraries of the sandboxes and of the engines agai
 		--output-file $(ENVIRONMENTS)/vllm-cpu.lock
 	$(ENGINE_COMPILE) $(TORCH_CPU) $(ENVIRONMENTS)/transformers-cpu.in \
 		--output-file $(ENVIRONMENTS)/transformers-cpu.lock
+	$(ENGINE_COMPILE) $(TORCH_CPU) $(ENVIRONMENTS)/trainers-cpu.in \
+		--output-file $(ENVIRONMENTS)/trainers-cpu.lock
 
 clean: ## remove the virtual environment (the sandbox environments stay: see bigcodeflow env remove)
 	rm -rf $(VENV)

@@ -122,7 +122,7 @@ def test_the_key_is_what_is_built() -> None:
 
 def test_what_is_not_there_says_how_to_get_it() -> None:
     """Unknown, unbuilt and unremovable environments are told apart."""
-    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, starter, transformers"):
+    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, starter, trainers-cpu"):
         load_definition("nothing")
     with pytest.raises(EnvironmentUnusableError, match="is not defined"):
         load_definition("../environments/starter")
@@ -134,7 +134,7 @@ def test_what_is_not_there_says_how_to_get_it() -> None:
 
 def test_sandboxes_and_engines_are_told_apart() -> None:
     """Solutions never run beside a model, and no model is loaded in the judge's environment."""
-    engines = ["transformers", "transformers-cpu", "vllm", "vllm-cpu"]
+    engines = ["trainers-cpu", "transformers", "transformers-cpu", "vllm", "vllm-cpu"]
     assert definition_names() == ["bigcodebench", "starter"]
     assert definition_names("engine") == engines
     assert definition_names(None) == sorted(["bigcodebench", "starter", *engines])
