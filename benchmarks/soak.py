@@ -26,13 +26,13 @@ from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
 
-_TEST = """import unittest
+TEST = """import unittest
 class TestCases(unittest.TestCase):
     def test_answer(self):
         self.assertEqual(task_func(), 42)
 """
 _HONEST = "import time\nprint('sample', {number})\ndef task_func():\n    time.sleep({seconds})\n    return 42\n"
-_HOSTILE = {
+HOSTILE = {
     "writes": """import json, os
 word = json.dumps({"status": 256, "cpu_seconds": 1.0, "max_rss_mib": 1.0}).encode()
 for descriptor in range(4, 4096):
@@ -61,7 +61,7 @@ def main() -> None:
     arguments = _arguments()
     chance = random.Random(1)
     kinds = ["honest"] * (arguments.samples - int(arguments.samples * arguments.hostile))
-    kinds += [list(_HOSTILE)[number % len(_HOSTILE)] for number in range(arguments.samples - len(kinds))]
+    kinds += [list(HOSTILE)[number % len(HOSTILE)] for number in range(arguments.samples - len(kinds))]
     chance.shuffle(kinds)
     programs = [_program(kind, number, chance.uniform(*_SECONDS)) for number, kind in enumerate(kinds)]
     backend = LocalBackend(find_environment(arguments.environment), LimitsConfig(time_seconds=60), warm=True)
@@ -80,7 +80,7 @@ def main() -> None:
         for number, (kind, one) in enumerate(zip(kinds, found, strict=True))
     )
     print("| samples | statuses |\n| --- | --- |")
-    for kind in ("honest", *_HOSTILE):
+    for kind in ("honest", *HOSTILE):
         counts = (f"{count} {status}" for (whose, status), count in sorted(statuses.items()) if whose == kind)
         print(f"| {kind} | {', '.join(counts)} |")
     print(f"in flight in one zygote: up to {max(most)}; {seconds:.0f} s; outputs of another sample: {mixed}")
@@ -90,11 +90,11 @@ def main() -> None:
 
 
 def _program(kind: str, number: int, seconds: float) -> str:
-    return _HONEST.format(number=number, seconds=seconds) if kind == "honest" else _HOSTILE[kind] + _WRONG
+    return _HONEST.format(number=number, seconds=seconds) if kind == "honest" else HOSTILE[kind] + _WRONG
 
 
 def _judged(backend: LocalBackend, program: str) -> dict[str, Any]:
-    item = WorkItem("", program, _TEST, ("test_answer",), 60.0, frozenset())
+    item = WorkItem("", program, TEST, ("test_answer",), 60.0, frozenset())
     return verdict(item, backend.execute(item), backend=backend.name, environment_sha="")
 
 

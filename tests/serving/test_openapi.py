@@ -10,11 +10,13 @@ import pytest
 
 from bigcodeflow.cli.service import serve
 from bigcodeflow.execution.remote.protocol import Info, Result
+from bigcodeflow.serving import sandbox_fusion
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, item
 
 pytestmark = pytest.mark.sandbox
 
+_MODELS = ("Item", "BatchRequest", "RequestedLimits", "Verdict", "Result", "Info")
 _PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 #: What no schema can say: a test has to be Python with a class of tests, names differ, limits are the service's own. How
 #: large a request is, is asked before its form.
@@ -50,7 +52,7 @@ def test_every_answer_is_described(shared_service: Served) -> None:
         for model, schema in document["components"]["schemas"].items()
         for name, field in schema.get("properties", {}).items()
         if "description" not in field
-        and model in ("Item", "BatchRequest", "RequestedLimits", "Verdict", "Result", "Info")
+        and model in (*_MODELS, *(name for name in vars(sandbox_fusion) if name in document["components"]["schemas"]))
     ]
     assert undescribed in ([], ["Info.environment", "Info.capabilities"])
 

@@ -169,8 +169,16 @@ def test_a_task_is_found_by_its_id(submit: Callable[..., fusion.EvalResult], sha
         assert refused(shared_service, "/submit", body) == [
             "config.provided_data: 0 tasks with the id 7: send one, as the service has none"
         ]
+    body["config"]["provided_data"] = {"test": ["x = task_func()", "assert x == 42"], "labels": "{}"}
+    assert shared_service.client.post("/submit", json=body).json()["accepted"] is True
     for wrong, line in (
         ({"test": 3}, "test: is no text"),
+        ({"test": [{"input": {}, "output": {}}]}, "test: is no text"),
+        ({"test": {"code": TEST, "asset": {"a": ""}}}, "test.asset: files of a test are not offered here"),
+        (
+            {"test": TEST, "labels": {"programming_language": "go"}},
+            "labels.programming_language: 'go' is not executed here",
+        ),
         ({"test": TEST, "code_prompt": []}, "code_prompt: is no text"),
     ):
         body["config"]["provided_data"] = wrong

@@ -96,7 +96,7 @@ class SubmissionConfig(ApiModel):
 
     provided_data: dict[str, Any] | list[dict[str, Any]] | None = None
     """The task, or several, of which that with the request's id counts. ``test`` is required: a text with a unittest
-    class TestCases, a script whose assertions have to hold, or either as the field ``code`` of an object.
+    class TestCases, a script or list of assertions that have to hold, or either as the field ``code`` of an object.
     ``code_prompt`` is put in front of the program; with ``canonical_solution`` a pass is checked; ``entry_point`` is
     the function's name, task_func without it."""
     language: Literal["python", "pytest"] | None = None
@@ -329,14 +329,20 @@ def _row_of(request: SubmitRequest) -> dict[str, Any]:
             [f"config.provided_data: {len(rows)} tasks with the id {request.id!r}: send one, as the service has none"]
         )
     row = dict(rows[0])
-    test = row.get("test")
-    row["test"] = test.get("code") if isinstance(test, dict) else test
+    test, labels = row.get("test"), row.get("labels")
     optional = ("code_prompt", "complete_prompt", "canonical_solution", "entry_point")
-    wrong = [name for name in optional if not isinstance(row.get(name), str | None)]
-    wrong += [] if isinstance(row["test"], str) else ["test"]
+    wrong = [f"{name}: is no text" for name in optional if not isinstance(row.get(name), str | None)]
+    if isinstance(test, dict):
+        wrong += ["test.asset: files of a test are not offered here"] if test.get("asset") else []
+        test = test.get("code")
+    if isinstance(test, list) and all(isinstance(line, str) for line in test):
+        test = "\n".join(test)
+    wrong += [] if isinstance(test, str) else ["test: is no text"]
+    language = labels.get("programming_language") if isinstance(labels, dict) else None
+    wrong += [] if language in (None, "python") else [f"labels.programming_language: {language!r} is not executed here"]
     if wrong:
-        raise refusal(f"config.provided_data.{name}: is no text" for name in wrong)
-    return row
+        raise refusal(f"config.provided_data.{line}" for line in wrong)
+    return row | {"test": test}
 
 
 def _unittest_of(test: str) -> str:
