@@ -9,7 +9,8 @@ until the service is idle, ends it, and looks for what is left.
 
 Exit code 1 when an honest completion was judged wrongly or a hostile one passed, when processes, descriptors or files
 are left, when memory grew after the service's store of results was full, or when the last minute's throughput differs
-from the first one's by more than --tolerance.
+from the first one's by more than --tolerance. Where others use the machine too, throughput is compared by the CPU
+seconds that they left: those that pass on all cores, less what is neither the service's nor idle.
 """
 
 import argparse
@@ -35,6 +36,8 @@ import httpx2
 import psutil
 from soak import HOSTILE, TEST
 
+from bigcodeflow.execution.backends.observation import usage_of
+
 _KEY = "the-key-of-this-soak"
 _SECONDS = 2.0
 #: Honest completions by what is to be said of them; each kind is as frequent as the others.
@@ -52,6 +55,8 @@ _ATTACKS = {name: text + _END for name, text in HOSTILE.items()} | {
     "files": "def task_func():\n    file = open('x', 'wb')\n    while True:\n        file.write(bytes(10**6))\n",
     "output": "def task_func():\n    while True:\n        print('x' * 10**6)\n",
 }
+_COLUMNS = ("minute", "judged", "CPU s left", "429", "median s", "p95 s")
+_COLUMNS += ("processes", "descriptors", "own MiB", "all MiB", "files")
 #: Results are kept for ten minutes, so that memory grows until then.
 _MINUTES_TO_FILL = 12
 _MEMORY_MIB = 32.0
@@ -80,6 +85,8 @@ class Minute:
     judged: int = 0
     busy: int = 0
     seconds: list[float] = field(default_factory=list)
+    left_cpu_seconds: float = 0.0
+    """CPU seconds that passed on all cores, less what others took."""
 
 
 @dataclass
@@ -143,12 +150,12 @@ def main() -> None:
         load.ask(0)  # each kind of process has been there once
         time.sleep(_SECONDS_TO_SETTLE / 3)
         before = _held(process, Path(folder))
-        print("| minute | judged | 429 | median s | p95 s | processes | descriptors | own MiB | all MiB | files |")
-        print(f"|{' --- |' * 10}\n| idle |  |  |  |  | {before.row()} |", flush=True)
+        print(f"| {' | '.join(_COLUMNS)} |")
+        print(f"|{' --- |' * len(_COLUMNS)}\n| idle |  |  |  |  |  | {before.row()} |", flush=True)
         load = Load(url, arguments.hostile)
         rows = _loaded(load, arguments, process, Path(folder))
         after = _settled(process, Path(folder), before)
-        print(f"| idle |  |  |  |  | {after.row()} |")
+        print(f"| idle |  |  |  |  |  | {after.row()} |")
         children = process.children(recursive=True)
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -168,16 +175,19 @@ def _loaded(load: Load, arguments: argparse.Namespace, process: psutil.Process, 
     load.until = time.monotonic() + 60 * arguments.minutes
     with ThreadPoolExecutor(arguments.clients) as pool:
         clients = [pool.submit(load.ask, seed) for seed in range(1, arguments.clients + 1)]
+        began = _left_cpu_seconds(process)
         for number in range(1, arguments.minutes + 1):
             time.sleep(max(0.0, load.until - 60 * (arguments.minutes - number) - time.monotonic()))
             with load.lock:
                 done = load.minutes[-1]
                 if number < arguments.minutes:
                     load.minutes.append(Minute())
+            began, done.left_cpu_seconds = (now := _left_cpu_seconds(process)), now - began
             rows.append(_held(process, folder))
             at = sorted(done.seconds) or [0.0]
             times = f"{statistics.median(at):.2f} | {at[int(0.95 * (len(at) - 1))]:.2f}"
-            print(f"| {number} | {done.judged} | {done.busy} | {times} | {rows[-1].row()} |", flush=True)
+            counts = f"{done.judged} | {done.left_cpu_seconds:.0f} | {done.busy}"
+            print(f"| {number} | {counts} | {times} | {rows[-1].row()} |", flush=True)
         for client in clients:
             client.result()
     return rows
@@ -193,10 +203,9 @@ def _problems(load: Load, rows: list[Held], before: Held, after: Held, tolerance
             full = max(getattr(row, name) for row in rows[: _MINUTES_TO_FILL + 1])
             grown = getattr(rows[-1], name) - full
             found += [f"{name} grew by {grown:.0f} after minute {_MINUTES_TO_FILL}"] if grown > _MEMORY_MIB else []
-    first, last = load.minutes[0].judged, load.minutes[-1].judged
-    ratio = last / max(1, first)
-    print(f"throughput: {first} in the first minute, {last} in the last one ({ratio:.2f})")
-    found += [f"throughput changed by {ratio - 1:+.0%}"] if abs(ratio - 1) > tolerance else []
+    first, last = (one.judged / one.left_cpu_seconds for one in (load.minutes[0], load.minutes[-1]))
+    print(f"judged by CPU second: {first:.1f} in the first minute, {last:.1f} in the last one ({last / first:.2f})")
+    found += [f"throughput changed by {last / first - 1:+.0%}"] if abs(last / first - 1) > tolerance else []
     return found
 
 
@@ -226,6 +235,12 @@ def _held(process: psutil.Process, folder: Path) -> Held:
             pss += one.memory_full_info().pss
     own = process.memory_info().rss
     return Held(len(found), descriptors, own / 2**20, pss / 2**20, sum(1 for _ in folder.rglob("*")))
+
+
+def _left_cpu_seconds(process: psutil.Process) -> float:
+    """CPU seconds of the machine since its start that were idle or the service's own."""
+    times = psutil.cpu_times()
+    return float(times.idle + times.iowait + usage_of([process.pid]).cpu_seconds)
 
 
 def _settled(process: psutil.Process, folder: Path, before: Held) -> Held:
