@@ -11,7 +11,6 @@ FOLDER/runs.jsonl and not repeated.
 """
 
 import argparse
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -19,7 +18,8 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 from parity import SAMPLE_FILES
-from sandbox_meter import measure
+from recorded_runs import evaluate_command
+from sandbox_meter import measure, measured_once
 
 _KINDS = ("oracle", "qwen")
 _SIDES = ("before", "off", "on")
@@ -35,21 +35,23 @@ class Unit(NamedTuple):
     block: int
     turn: int
 
+    @property
+    def key(self) -> str:
+        """Identity of the measurement, by which a finished one is found again."""
+        return " ".join(map(str, self))
+
 
 def main() -> None:
     arguments = _arguments()
     numbers = [int(one.rpartition("/")[2]) for one in _task_ids(arguments.data)][:: arguments.every]
     blocks = [numbers[start :: arguments.blocks] for start in range(arguments.blocks)]
-    log = arguments.out / "runs.jsonl"
     arguments.out.mkdir(parents=True, exist_ok=True)
-    done = {tuple(row["unit"]): row for row in map(json.loads, log.read_text().splitlines())} if log.exists() else {}
-    for unit in _units(arguments.blocks):
-        if unit not in done:
-            row = {"unit": unit, "samples": len(blocks[unit.block])} | _measured(unit, blocks[unit.block], arguments)
-            done[unit] = row
-            with log.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-    _report(list(done.values()))
+
+    def run_of(unit: Unit) -> dict[str, object]:
+        numbers = blocks[unit.block]
+        return {"unit": unit, "samples": len(numbers)} | _measured(unit, numbers, arguments)
+
+    _report(measured_once(arguments.out / "runs.jsonl", _units(arguments.blocks), run_of))
 
 
 def _units(blocks: int) -> list[Unit]:
@@ -100,13 +102,16 @@ def _run(kind: str, side: str, numbers: list[int], store: Path, arguments: argpa
     root = arguments.before if side == "before" else Path(__file__).parents[1]
     samples = str(arguments.data / f"data/{SAMPLE_FILES['qwen']}.jsonl.gz") if kind == "qwen" else kind
     ids = ",".join(map(str, numbers))
-    command = [str(root / ".venv/bin/bigcodeflow"), "evaluate", "--samples", samples, "--ids", ids]
-    command += ["--dataset", str(arguments.data / "data/bigcodebench-v0.1.4.parquet"), "--environment", "bigcodebench"]
-    command += ["--store", str(store), "--out", str(arguments.out / "results")]
+    program, out = [str(root / ".venv/bin/bigcodeflow")], arguments.out / "results"
+    command = [
+        *evaluate_command(program, arguments.data, samples, ids, store=store, out=out),
+        "--environment",
+        "bigcodebench",
+    ]
     # A program that differs by nothing but the variant is executed anew: ground truths are calibrated.
     command += ["--uncalibrated"] if kind == "oracle" else []
     command += ["--set", "execution.integrity=off"] if side == "off" else []
-    shutil.rmtree(arguments.out / "results", ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
     took = measure(command, log=arguments.out / "last.log")
     if took.exit_code:
         raise SystemExit(f"{' '.join(command)} failed: see {arguments.out / 'last.log'}")

@@ -72,8 +72,8 @@ _OUT = "/out"
 _SCRIPT = "/original_inside.py"
 _UNPRIVILEGED_UID = 65_534
 _DISK_BYTES = 4 << 30
-#: The original's own limit for one sample, with the seconds that it takes to kill one.
-_SECONDS_PER_SAMPLE = 250
+#: What the original takes to kill a sample at its limit, at most.
+_SECONDS_TO_KILL = 10.0
 _SYSTEM = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types")
 _NAMES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
 
@@ -123,12 +123,21 @@ def install() -> Path:
     return folder
 
 
-def run_original(tasks: Sequence[dict[str, Any]], *, workers: int, compiled: bool = True) -> OriginalRun:
-    """The original's evaluate on the ground truths of these tasks, in this order, as its samples.
+def run_original(
+    tasks: Sequence[dict[str, Any]],
+    *,
+    workers: int,
+    compiled: bool = True,
+    solutions: Mapping[str, str] | None = None,
+    time_seconds: float = 240.0,
+) -> OriginalRun:
+    """The original's evaluate on one sample of each of these tasks, in this order.
 
     Args:
         tasks: rows of the tasks table.
         workers: processes of its pool.
+        solutions: programs by task_id, which it calibrates; None takes the ground truths.
+        time_seconds: its limit for a sample, whose value of its own is the default here.
         compiled: whether it finds the bytecode of its libraries, as after an installation by pip; without, every import
             compiles anew, as in a read-only environment of an installer that leaves that out.
 
@@ -143,22 +152,26 @@ def run_original(tasks: Sequence[dict[str, Any]], *, workers: int, compiled: boo
         out = folder / "out"
         out.mkdir()
         out.chmod(0o777)  # the sandbox's user writes here and nowhere else
-        _write_job(out, tasks, workers)
+        solutions = solutions or {
+            task["task_id"]: task["complete_prompt"] + task["canonical_solution"] for task in tasks
+        }
+        _write_job(out, tasks, solutions, {"workers": workers, "time_seconds": time_seconds})
         log = folder / "log"
         variables = _variables(environment, package, compiled=compiled)
         command = _command(environment, package, out, variables, as_root=os.getuid() == 0)
-        measured = measure(command, log=log, timeout_seconds=_SECONDS_PER_SAMPLE * (len(tasks) + 1))
+        timeout_seconds = (time_seconds + _SECONDS_TO_KILL) * (len(tasks) + 1)
+        measured = measure(command, log=log, timeout_seconds=timeout_seconds)
         return _read_run(out, tasks, measured, log)
 
 
-def _write_job(out: Path, tasks: Sequence[dict[str, Any]], workers: int) -> None:
+def _write_job(
+    out: Path, tasks: Sequence[dict[str, Any]], solutions: Mapping[str, str], job: Mapping[str, float]
+) -> None:
     problems = [{name: task[name] for name in (*_HUB_COLUMNS, "entry_point")} for task in tasks]
-    samples = [
-        {"task_id": task["task_id"], "solution": task["complete_prompt"] + task["canonical_solution"]} for task in tasks
-    ]
+    samples = [{"task_id": task["task_id"], "solution": solutions[task["task_id"]]} for task in tasks]
     for name, rows in (("problems", problems), ("samples", samples)):
         (out / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (out / "job.json").write_text(json.dumps({"workers": workers}))
+    (out / "job.json").write_text(json.dumps(job))
 
 
 def _read_run(out: Path, tasks: Sequence[dict[str, Any]], measured: Measured, log: Path) -> OriginalRun:

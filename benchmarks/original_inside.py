@@ -1,9 +1,9 @@
-"""Runs inside the sandbox, under Python 3.10: the original's own ``evaluate`` on ground truths, timed task by task.
+"""Runs inside the sandbox, under Python 3.10: the original's own ``evaluate`` on samples, timed task by task.
 
     python original_inside.py FOLDER
 
-FOLDER holds problems.jsonl (the hub's columns), samples.jsonl (task_id, solution) and job.json (workers). Two files are
-written there: checks.jsonl, one line a check, and started.json, what importing the evaluator took.
+FOLDER holds problems.jsonl (the hub's columns), samples.jsonl (task_id, solution) and job.json (workers, time_seconds).
+Two files are written there: checks.jsonl, one line a check, and started.json, what importing the evaluator took.
 """
 
 import json
@@ -31,17 +31,20 @@ def main() -> None:
     sys.modules["e2b"] = types.ModuleType("e2b")
     sys.modules["e2b"].Sandbox = None  # type: ignore[attr-defined]
     began = time.monotonic()
+    import bigcodebench.eval
     from bigcodebench import evaluate
 
     started = {"seconds": time.monotonic() - began, "cpu_seconds": _cpu_seconds()}
     (folder / "started.json").write_text(json.dumps(started))
+    job = json.loads((folder / "job.json").read_text())
+    bigcodebench.eval.TIMEOUT_LIMIT = job["time_seconds"]
     evaluate.ProcessPoolExecutor = TimedPool
     evaluate.evaluate(
         split="complete",
         subset="full",
         samples=str(folder / "samples.jsonl"),
         execution="local",
-        parallel=json.loads((folder / "job.json").read_text())["workers"],
+        parallel=job["workers"],
         no_gt=True,  # otherwise every ground truth runs twice: once as itself, once as the sample
         pass_k="1",
     )

@@ -21,7 +21,6 @@ import argparse
 import csv
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,7 @@ import pyarrow.parquet as pq
 import sandbox_report
 import sandbox_tables as tables
 from original import load_tasks, run_original
-from sandbox_meter import measure
+from sandbox_meter import measure, measured_once
 from sandbox_pass import Job
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
@@ -136,23 +135,16 @@ def is_quick(recorded: tables.Recorded) -> bool:
 
 def perform(units: Sequence[Unit], tasks: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
     """Measure what was not measured yet; every unit's run, in the units' order."""
-    finished = {}
-    if path.exists():
-        finished = {run["key"]: run for run in map(json.loads, path.read_text().splitlines())}
     by_id = {task["task_id"]: task for task in tasks}
-    for unit in units:
-        if unit.key in finished:
-            continue
+
+    def run_of(unit: Unit) -> dict[str, Any]:
         print(f"{time.strftime('%H:%M:%S')} {unit.kind} {unit.name}, {unit.side} …", file=sys.stderr, flush=True)
-        load = os.getloadavg()[0]
         with busy_loops(unit.busy_loops):
             run = measured(unit, [by_id[task_id] for task_id in unit.task_ids])
-        run |= {"key": unit.key, "kind": unit.kind, "side": unit.side, "name": unit.name, "load_before": load}
-        run |= {"slots": unit.job.slots, "uncompiled": unit.uncompiled, "ended_at": time.strftime("%FT%T")}
-        with path.open("a") as file:
-            file.write(json.dumps(run) + "\n")
-        finished[unit.key] = run
-    return [finished[unit.key] for unit in units]
+        run |= {"kind": unit.kind, "side": unit.side, "name": unit.name}
+        return run | {"slots": unit.job.slots, "uncompiled": unit.uncompiled}
+
+    return measured_once(path, units, run_of)
 
 
 def measured(unit: Unit, tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""Wall time, CPU time and memory of a command with every process that it starts."""
+"""Wall time, CPU time and memory of a command with every process that it starts; measurements are kept in a file."""
 
+import json
 import os
 import resource
 import signal
@@ -7,13 +8,23 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import psutil
 
+
+class Keyed(Protocol):
+    """One measurement to make."""
+
+    @property
+    def key(self) -> str:
+        """Identity of the measurement, by which a finished one is found again."""
+
+
+U = TypeVar("U", bound=Keyed)
 _LOOK_SECONDS = 1.0
 _SECONDS_TO_EMPTY = 2.0
 #: A shell that puts itself into the control group given first, and becomes the command that follows.
@@ -54,6 +65,22 @@ class _Group:
         with suppress(psutil.Error):
             return [root_pid, *(child.pid for child in psutil.Process(root_pid).children(recursive=True))]
         return []
+
+
+def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The run of every unit, in their order; one that stands in the file, one JSON object a line, is not made again."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    finished = {run["key"]: run for run in map(json.loads, lines)}
+    runs = []
+    for unit in units:
+        if unit.key not in finished:
+            load = os.getloadavg()[0]
+            run = {"key": unit.key, "load_before": load} | perform(unit) | {"ended_at": time.strftime("%FT%T")}
+            with path.open("a") as file:
+                file.write(json.dumps(run) + "\n")
+            finished[unit.key] = run
+        runs.append(finished[unit.key])
+    return runs
 
 
 def measure(

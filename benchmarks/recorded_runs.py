@@ -1,0 +1,368 @@
+"""The two recorded runs, and one with endless loops, here and in the original: wall, CPU, and where the CPU went.
+
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER                   # all three, about two hours
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen --ids 0-59
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --no-original --time-policy scaled
+    python benchmarks/recorded_runs.py --compare FOLDER FOLDER                         # verdicts that differ
+
+Runs: qwen, gemma, and loops, which are Qwen's answers of which ten, spread evenly by a fixed seed, are replaced by
+programs whose entry point loops for ever. Each is judged three times in a row: here by a store that holds the ground
+truths and nothing else (first), by the original without its ground truths (original), and here by a store that also
+knows the contradictions of these tasks, as after a first model (again). With --unchecked also without the check of
+passes. Every measured command is a process of its own, imports and cluster included.
+
+Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command. Every figure goes to
+FOLDER/figures.json, the tables to standard output and to FOLDER/report.md.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import sandbox_tables as tables
+from original import load_tasks, run_original
+from parity import SAMPLE_FILES
+from sandbox_meter import Measured, measure, measured_once
+
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
+
+_COLUMNS = ("task_id", "status", "failure_kind", "wall_seconds", "cpu_seconds", "test_cpu_seconds", "integrity")
+_HERE = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
+_LOOP = "def {entry_point}(*args, **kwargs):\n    while True:\n        pass\n"
+_SEED = 17
+GOAL_FLOOR = 1.2
+
+
+class Unit(NamedTuple):
+    """One measurement to make."""
+
+    answers: str
+    """qwen, gemma or loops."""
+    side: str
+    """first, original, again or unchecked."""
+    task_ids: tuple[str, ...]
+    environment: str
+    workers: int
+    time_seconds: float
+    loops: int
+    settings: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Identity of the measurement, by which a finished one is found again."""
+        return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:16]
+
+
+def main() -> None:
+    arguments = _arguments()
+    try:
+        report = compared(*map(_figures_in, arguments.compare)) if arguments.compare else measured(arguments)
+    except BigCodeFlowError as error:
+        sys.exit(f"{error}")
+    print(report)
+
+
+def measured(arguments: argparse.Namespace) -> str:
+    """Measure what the arguments ask for and was not measured yet; the report."""
+    tasks = load_tasks(arguments.data, arguments.ids)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    runs = measured_once(
+        arguments.out / "runs.jsonl",
+        plan(arguments, [task["task_id"] for task in tasks]),
+        lambda unit: _measured(unit, tasks, arguments),
+    )
+    report = report_of(runs, cores=arguments.workers)
+    asked = {name: str(value) for name, value in vars(arguments).items()}
+    figures = {"arguments": asked, "runs": [run | figures_of(run, cores=arguments.workers) for run in runs]}
+    (arguments.out / "figures.json").write_text(json.dumps(figures, indent=1))
+    (arguments.out / "report.md").write_text(report)
+    return report
+
+
+def plan(arguments: argparse.Namespace, task_ids: Sequence[str]) -> list[Unit]:
+    """The measurements in the order in which they are made: the original between our two passes."""
+    if arguments.original and arguments.environment != "bigcodebench":
+        raise ConfigError("the original runs in the environment bigcodebench only: add --no-original")
+    settings = tuple(arguments.set)
+    if arguments.time_policy:
+        settings += (f"execution.limits.time_policy={arguments.time_policy}",)
+    sides = ["first", *["original"] * arguments.original, "again", *["unchecked"] * arguments.unchecked]
+    alike = (tuple(task_ids), arguments.environment, arguments.workers, arguments.time_seconds)
+    return [
+        Unit(answers, side, *alike, arguments.loops if answers == "loops" else 0, _settings_of(side, settings))
+        for answers in arguments.only
+        for side in sides
+    ]
+
+
+def _settings_of(side: str, settings: tuple[str, ...]) -> tuple[str, ...]:
+    if side == "original":
+        return ()
+    return (*settings, "execution.integrity=off") if side == "unchecked" else settings
+
+
+def _measured(unit: Unit, tasks: Sequence[dict[str, Any]], arguments: argparse.Namespace) -> dict[str, Any]:
+    print(f"{time.strftime('%H:%M:%S')} {unit.answers}, {unit.side} …", file=sys.stderr, flush=True)
+    solutions = solutions_of(unit, tasks, arguments.data)
+    if unit.side == "original":
+        run = run_original(tasks, workers=unit.workers, solutions=solutions, time_seconds=unit.time_seconds)
+        found = run.measured._asdict() | {"start_seconds": run.start_seconds, "rows": run.tasks}
+    else:
+        found = _run_here(unit, solutions, arguments)
+    return {"answers": unit.answers, "side": unit.side, "settings": unit.settings} | found
+
+
+def solutions_of(unit: Unit, tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
+    """Recorded answers of these tasks by task_id, some of them replaced by endless loops where that is asked for."""
+    name = "qwen" if unit.answers == "loops" else unit.answers
+    with gzip.open(data / "data" / f"{SAMPLE_FILES[name]}.jsonl.gz", "rt") as file:
+        rows = map(json.loads, file)
+        recorded = {row["task_id"]: row["solution"] for row in rows}
+    looping = spread(list(unit.task_ids), unit.loops)
+    return {
+        task["task_id"]: _LOOP.format(**task) if task["task_id"] in looping else recorded[task["task_id"]]
+        for task in tasks
+    }
+
+
+def spread(names: Sequence[str], count: int) -> set[str]:
+    """So many of the names, one drawn from each of as many parts of about equal length; always the same ones."""
+    chance, count = random.Random(_SEED), min(count, len(names))
+    bounds = [number * len(names) // count for number in range(count + 1)] if count else []
+    return {names[chance.randrange(low, high)] for low, high in pairwise(bounds)}
+
+
+def _run_here(unit: Unit, solutions: Mapping[str, str], arguments: argparse.Namespace) -> dict[str, Any]:
+    """One pass of `bigcodeflow evaluate`, in a store that is made for it."""
+    store, known = arguments.out / "store", arguments.out / f"contradictions-{unit.answers}"
+    prepared = _prepared(unit, arguments)
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.copytree(prepared, store)
+    if unit.side == "again" and known.exists():
+        shutil.copytree(known, store / "contradictions", dirs_exist_ok=True)
+    samples = arguments.out / f"{unit.answers}.jsonl"
+    lines = (json.dumps({"task_id": name, "solution": solution}) for name, solution in solutions.items())
+    samples.write_text("".join(f"{line}\n" for line in lines))
+    done = _evaluate(unit, str(samples), store, arguments)
+    if unit.side == "first":
+        shutil.rmtree(known, ignore_errors=True)
+        shutil.copytree(store / "contradictions", known)
+    rows = pq.read_table(arguments.out / "results" / "verdicts.parquet", columns=list(_COLUMNS)).to_pylist()
+    return done._asdict() | {"rows": rows}
+
+
+def _prepared(unit: Unit, arguments: argparse.Namespace) -> Path:
+    """A store that holds the ground truths: an empty function has them judged, and nothing checked."""
+    identity = unit._replace(answers="", side="", loops=0, settings=_settings_of("first", unit.settings)).key
+    folder: Path = arguments.out / f"prepared-{identity}"
+    if not folder.exists():
+        aside = arguments.out / "aside"
+        shutil.rmtree(aside, ignore_errors=True)
+        _evaluate(unit, "stub", aside, arguments)
+        aside.rename(folder)
+    return folder
+
+
+def _evaluate(unit: Unit, samples: str, store: Path, arguments: argparse.Namespace) -> Measured:
+    out, log = arguments.out / "results", arguments.out / "last.log"
+    command = evaluate_command(_HERE, arguments.data, samples, arguments.ids, store=store, out=out)
+    command += ["--environment", unit.environment, "--workers", str(unit.workers)]
+    for setting in (f"execution.limits.time_seconds={unit.time_seconds}", *unit.settings):
+        command += ["--set", setting]
+    shutil.rmtree(out, ignore_errors=True)
+    done = measure(command, log=log)
+    if done.exit_code:
+        output = " ".join(log.read_text(errors="replace").split())[-400:]
+        raise ExecutionError(f"bigcodeflow evaluate ended with exit code {done.exit_code} ({output}): see {log}")
+    return done
+
+
+def evaluate_command(
+    program: Sequence[str], data: Path, samples: str, ids: str, *, store: Path, out: Path
+) -> list[str]:
+    """The command line that judges samples of BigCodeBench."""
+    dataset = str(data / "data" / "bigcodebench-v0.1.4.parquet")
+    command = [*program, "evaluate", "--samples", samples, "--dataset", dataset, "--store", str(store)]
+    return [*command, "--out", str(out), *(["--ids", ids] if ids else [])]
+
+
+def figures_of(run: tables.Run, *, cores: int) -> dict[str, Any]:
+    """What a run's rows come to; times are in seconds."""
+    rows = run["rows"]
+    longest = max(row["wall_seconds"] for row in rows)
+    floor = max(longest, run["cpu_seconds"] / cores)
+    return {
+        "samples": len(rows),
+        "passed": sum(row["status"] == "pass" for row in rows),
+        "statuses": by_status(rows),
+        "cpu_outside_seconds": run["cpu_seconds"] - sum(row["cpu_seconds"] for row in rows),
+        "longest_seconds": longest,
+        "floor_seconds": floor,
+        "wall_over_floor": run["wall_seconds"] / floor,
+    }
+
+
+def by_status(rows: Sequence[tables.Row]) -> dict[str, dict[str, float]]:
+    """Number and CPU seconds of the samples of each status; beyond the tests' own where the rows tell that."""
+    found: dict[str, dict[str, float]] = {}
+    for row in sorted(rows, key=lambda row: row["status"]):
+        one = found.setdefault(row["status"], {"samples": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0})
+        one["samples"] += 1
+        one["wall_seconds"] += row["wall_seconds"]
+        one["cpu_seconds"] += row["cpu_seconds"]
+        if row.get("test_cpu_seconds") is not None:
+            beyond = row["cpu_seconds"] - row["test_cpu_seconds"]
+            one["cpu_beyond_tests_seconds"] = one.get("cpu_beyond_tests_seconds", 0.0) + beyond
+    return found
+
+
+def report_of(runs: Sequence[tables.Run], *, cores: int) -> str:
+    """Markdown of every run."""
+    figures = [(run, figures_of(run, cores=cores)) for run in runs]
+    loads = [run["load_before"] for run in runs]
+    sources = " and ".join(sorted({run["cpu_source"] for run in runs}))
+    conditions = (
+        f"{cores} cores; CPU time by {sources}; load average before the measurements {min(loads):.1f} to "
+        f"{max(loads):.1f}."
+    )
+    parts = [
+        f"### Recorded runs, here and in the original\n\n{conditions}\n",
+        _costs(figures),
+        "Outside: CPU that is no sample's own: checks of passes, zygotes, workers, imports; the original's start.\n",
+        _cpu_by_status(figures),
+        _floors(figures),
+    ]
+    for theirs in (run for run in runs if run["side"] == "original"):
+        name = theirs["answers"]
+        [ours] = [run for run in runs if (run["answers"], run["side"]) == (name, "again")]
+        differing = tables.differing(tables.rows_by_task([theirs]), tables.rows_by_task([ours]))
+        parts.append(f"{name}, verdicts that differ (there, here):\n\n{tables.listed(differing)}\n")
+    return "\n".join(parts)
+
+
+def _costs(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+    theirs = {run["answers"]: run for run, _ in figures if run["side"] == "original"}
+    lines = []
+    for run, found in figures:
+        original = theirs.get(run["answers"], {})
+        ratios = [original[name] / run[name] if original else 0.0 for name in ("wall_seconds", "cpu_seconds")]
+        lines.append(
+            [
+                f"{run['answers']}, {run['side']}",
+                found["samples"],
+                found["passed"],
+                f"{run['wall_seconds']:.1f}",
+                f"{run['cpu_seconds']:.1f}",
+                f"{1000 * run['cpu_seconds'] / found['samples']:.0f}",
+                *(f"{ratio:.2f}" if ratio else "" for ratio in ratios),
+            ]
+        )
+    head = ["run", "samples", "passed", "wall, s", "CPU, s", "CPU a sample, ms"]
+    return tables.table([*head, "original / it, wall", "original / it, CPU"], lines)
+
+
+def _cpu_by_status(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+    lines = []
+    for run, found in figures:
+        name, whole = f"{run['answers']}, {run['side']}", run["cpu_seconds"]
+        for status, one in found["statuses"].items():
+            beyond = one.get("cpu_beyond_tests_seconds")
+            cells = [f"{one['cpu_seconds']:.1f}", "" if beyond is None else f"{beyond:.1f}"]
+            lines.append([name, status, one["samples"], *cells, f"{100 * one['cpu_seconds'] / whole:.1f}"])
+        outside = found["cpu_outside_seconds"]
+        lines.append([name, "outside", "", f"{outside:.1f}", f"{outside:.1f}", f"{100 * outside / whole:.1f}"])
+    return tables.table(["run", "status", "samples", "CPU, s", "beyond the tests, s", "% of the run's CPU"], lines)
+
+
+def _floors(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+    lines = []
+    for run, found in figures:
+        text = f"{run['answers']}, {run['side']}"
+        goal = tables.Goal(found["wall_over_floor"], text, GOAL_FLOOR, at_least=False)
+        asked = run["answers"] == "loops" and run["side"] != "original"
+        name, value, *verdict = goal.cells()
+        numbers = [f"{run['wall_seconds']:.1f}", f"{found['longest_seconds']:.1f}", f"{found['floor_seconds']:.1f}"]
+        lines.append([name, *numbers, value, *(verdict if asked else ("", ""))])
+    head = ["run", "wall, s", "longest sample, s", "max(longest, CPU / cores), s", "wall over it", "asked", "met"]
+    return tables.table(head, lines)
+
+
+def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """How many verdicts differ between two result folders, beside how many do between two passes of one folder."""
+    pairs = [
+        (mine, other)
+        for mine in one["runs"]
+        for folder, side in ((two, "again"), (one, "first"))
+        for other in folder["runs"]
+        if mine["side"] == "again" and (other["answers"], other["side"]) == (mine["answers"], side)
+    ]
+    return "\n".join(_changes(*pair) for pair in pairs) or "The two folders have no run in common."
+
+
+def _changes(mine: tables.Run, other: tables.Run) -> str:
+    ours, theirs = _statuses(mine), _statuses(other)
+    names = [f"{run['answers']}, {run['side']} ({' '.join(run['settings']) or 'defaults'})" for run in (mine, other)]
+    both = [task_id for task_id in ours if task_id in theirs]
+    changed = [f"{name}: {ours[name]}, {theirs[name]}" for name in both if ours[name] != theirs[name]]
+    passes = sum((ours[name] == "pass") != (theirs[name] == "pass") for name in both)
+    return (
+        f"### {names[0]} beside {names[1]}\n\n{len(changed)} of {len(both)} verdicts differ, {passes} of them in "
+        f"whether the sample passes:\n\n{tables.listed(changed)}\n"
+    )
+
+
+def _statuses(run: tables.Run) -> dict[str, str]:
+    return {row["task_id"]: row["status"] for row in run["rows"]}
+
+
+def _figures_in(folder: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((folder / "figures.json").read_text())
+    except OSError as error:
+        raise ConfigError(f"{folder} holds no figures.json ({error.strerror}): name an --out of this script") from None
+    return found
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := set(names) - {*SAMPLE_FILES, "loops"}:
+        raise argparse.ArgumentTypeError(f"no run is called {', '.join(sorted(unknown))}: qwen, gemma, loops")
+    return names
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of the reference data")
+    parser.add_argument("--out", type=Path, help="folder for runs.jsonl, figures.json and report.md")
+    parser.add_argument("--ids", default="", help="tasks, such as '0-19,30'; empty takes all 1,140")
+    parser.add_argument("--only", type=_names, default=["qwen", "gemma", "loops"], help="of qwen,gemma,loops")
+    parser.add_argument("--original", action=argparse.BooleanOptionalAction, default=True, help="also the original")
+    parser.add_argument("--unchecked", action="store_true", help="also a pass without the check of passes")
+    parser.add_argument("--environment", default="bigcodebench", help="sandbox environment of our passes")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="cores on either side")
+    parser.add_argument("--loops", type=int, default=10, help="answers that are replaced by endless loops")
+    parser.add_argument(
+        "--time-seconds", type=float, default=240.0, help="limit of a sample; the original allows 20 or more"
+    )
+    parser.add_argument("--time-policy", choices=["fixed", "scaled"], help="our execution.limits.time_policy")
+    parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="another setting of ours")
+    parser.add_argument("--compare", type=Path, nargs=2, metavar="FOLDER", help="compare two results and end")
+    arguments = parser.parse_args()
+    if not arguments.compare and not (arguments.data and arguments.out):
+        parser.error("--data and --out are needed, or --compare")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()
