@@ -27,7 +27,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from bigcodeflow.config import ExecutionConfig, RunConfig, load_settings
-from bigcodeflow.environments import Environment
+from bigcodeflow.core.errors import SandboxUnavailableError
+from bigcodeflow.environments import Environment, find_environment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.evaluation import plan_ground_truths
@@ -65,7 +66,10 @@ def main() -> None:
     names = list(dict.fromkeys(["local", *given.backends.split(",")]))
     with ExitStack() as stack:
         if given.doubles:
-            given.set += stack.enter_context(_doubles(names))
+            try:
+                given.set += stack.enter_context(doubles(names))
+            except SandboxUnavailableError as error:
+                sys.exit(f"{error}")
         rounds: dict[str, list[Round]] = {name: [] for name in names}
         backends = {name: stack.enter_context(_ready(name, given.set, given.samples)) for name in names}
         for number in range(given.rounds):
@@ -76,18 +80,24 @@ def main() -> None:
 
 
 @contextmanager
-def _doubles(names: Sequence[str]) -> Iterator[list[str]]:
-    """Start what stands for an engine and for E2B; the settings that lead there."""
+def doubles(names: Sequence[str], environment: str = "starter") -> Iterator[list[str]]:
+    """Start what stands for an engine, with the image of the environment, and for E2B; the settings that lead there."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import pytest
 
-    from tests.remote.docker_engine import engine
+    from tests.remote.docker_engine import build, engine, import_base
     from tests.remote.e2b_cloud import cloud
 
     with ExitStack() as stack:
         settings = []
         if "docker" in names:
-            settings.append(f"execution.docker.url={engine().url}")
+            try:
+                settings.append(f"execution.docker.url={engine().url}")
+            except pytest.skip.Exception as error:
+                raise SandboxUnavailableError(str(error)) from None
+            if environment != "starter":  # an image of gigabytes, out of the interpreter that is built here
+                here = find_environment(environment)
+                build(engine(), environment, import_base(engine(), here.python.resolve()), here.root / "data")
         if "e2b" in names:
             patched = stack.enter_context(pytest.MonkeyPatch.context())
             stack.enter_context(cloud(patched, Path(stack.enter_context(tempfile.TemporaryDirectory()))))

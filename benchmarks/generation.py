@@ -115,22 +115,21 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MEBIBYTE
 
 
-def serve(latency_seconds: float, answer_bytes: int, connection: Connection) -> None:
-    """Speak as much of the protocol as one model with one answer needs; tells its port and runs until it is ended."""
-    message = {"role": "assistant", "content": "x" * answer_bytes}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 300, "completion_tokens": 700, "total_tokens": 1000}
-    body = json.dumps({"id": "c", "object": "chat.completion", "model": "d", "choices": [choice], "usage": usage})
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    whole = (head + body).encode()
+def serve(latency_seconds: float, answers: Mapping[str, str], connection: Connection) -> None:
+    """Speak as much of the protocol as one model with one answer needs; tells its port and runs until it is ended.
+
+    Each request gets the first of the answers whose key its last message holds; the empty key is in all of them.
+    """
+    responses = {part: _response(text) for part, text in answers.items()}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 request = await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(int(request.lower().partition(b"content-length:")[2].split()[0]))
+                body = await reader.readexactly(int(request.lower().partition(b"content-length:")[2].split()[0]))
+                asked = json.loads(body)["messages"][-1]["content"] if len(responses) > 1 else ""
                 await asyncio.sleep(latency_seconds)
-                writer.write(whole)
+                writer.write(next(response for part, response in responses.items() if part in asked))
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
@@ -140,6 +139,15 @@ def serve(latency_seconds: float, answer_bytes: int, connection: Connection) -> 
         await server.serve_forever()
 
     asyncio.run(run())
+
+
+def _response(text: str) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 300, "completion_tokens": 700, "total_tokens": 1000}
+    shown = {"id": "c", "object": "chat.completion", "model": "d", "choices": [choice], "usage": usage}
+    body = json.dumps(shown).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
 
 
 def in_a_process(load: Load) -> Figures:
@@ -186,7 +194,7 @@ def main() -> None:
     given = parser.parse_args()
     receiver, sender = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(
-        target=serve, args=(given.latency, given.answer_bytes, sender)
+        target=serve, args=(given.latency, {"": "x" * given.answer_bytes}, sender)
     )
     server.start()
     try:

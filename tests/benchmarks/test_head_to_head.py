@@ -1,0 +1,56 @@
+"""Which programs are executed, by which ways, and what the rounds come to."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import head_to_head
+import pytest
+import sandbox_tables as tables
+from head_to_head import Round
+
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(("wall", "cpu", "status", "quick"), [(0.9, 0.9, "pass", True), (1.1, 0.1, "pass", False)])
+def test_long_and_failing_tasks_are_left_out(wall, cpu, status, quick):
+    """A test that computes or sleeps for long would hide what the way itself costs."""
+    assert head_to_head.is_quick(tables.Recorded(9.0, wall, cpu, status)) is quick
+    assert not head_to_head.is_quick(tables.Recorded(9.0, cpu, wall + 1, status))
+    assert not head_to_head.is_quick(tables.Recorded(9.0, 0.1, 0.1, "fail"))
+
+
+@pytest.mark.real_data
+def test_tasks_are_spread_evenly(reference_data):
+    """As many as are asked for, each once, in the dataset's order."""
+    tasks = [{"task_id": f"BigCodeBench/{number}"} for number in range(1140)]
+    chosen = [task["task_id"] for task in head_to_head.quick_tasks(tasks, reference_data.parent, 80)]
+    numbers = [int(name.partition("/")[2]) for name in chosen]
+    assert len(set(chosen)) == 80
+    assert numbers == sorted(numbers)
+    assert max(Counter(number // 114 for number in numbers).values()) <= 10
+
+
+def test_medians_are_told_a_second_and_core_and_beside_ours():
+    """Executions over the median round's wall time; the fewest that passed, so that no failing round hides."""
+    rounds = {
+        "fresh": [Round(20.0, 30.0, 80), Round(10.0, 16.0, 79), Round(9.0, 16.0, 80)],
+        "ours": [Round(2.0, 1.6, 80)],
+    }
+    report = head_to_head.report_of(rounds, 80, 2)
+    assert "| fresh | 10.0 | 8.0 | 4.00 | 200 | 5.0 | 79 |" in report
+    assert "| ours | 2.0 | 40.0 | 20.00 | 20 | 1.0 | 80 |" in report
+
+
+@pytest.mark.sandbox
+def test_what_is_not_there_is_left_out_by_name(starter_environment, tmp_path):
+    """No engine answers and the original needs other libraries: both are named, and the others are measured."""
+    command = [sys.executable, "benchmarks/head_to_head.py", "--tasks", "starter", "--executions", "3", "--rounds", "1"]
+    command += ["--set", f"execution.docker.url=unix://{tmp_path}/none.sock", "--out", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert {name: rounds[0]["passed"] for name, rounds in figures["rounds"].items()} == {"fresh": 3, "ours": 3}
+    assert "no container engine answers" in figures["left_out"]["docker"]
+    assert "--environment" in figures["left_out"]["original"]
