@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -141,6 +142,19 @@ def serve(latency_seconds: float, answers: Mapping[str, str], connection: Connec
     asyncio.run(run())
 
 
+@contextmanager
+def served(answers: Mapping[str, str], latency_seconds: float) -> Iterator[int]:
+    """The port of a server that answers so, in a process of its own."""
+    receiver, sender = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(latency_seconds, answers, sender))
+    process.start()
+    try:
+        yield receiver.recv()
+    finally:
+        process.terminate()
+        process.join()
+
+
 def _response(text: str) -> bytes:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 300, "completion_tokens": 700, "total_tokens": 1000}
@@ -192,30 +206,20 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that the server takes for an answer")
     parser.add_argument("--answer-bytes", type=int, default=3_000)
     given = parser.parse_args()
-    receiver, sender = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(
-        target=serve, args=(given.latency, {"": "x" * given.answer_bytes}, sender)
-    )
-    server.start()
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            port, folder = receiver.recv(), Path(name)
-            print(
-                "| provider | requests | ideal, s | wall, s | of it, % | CPU a request, ms | peak, MiB | grown, MiB |"
-            )
-            print("|---|---:|---:|---:|---:|---:|---:|---:|")
-            for number in (given.requests // 10, given.requests):
-                asked = Load(number, given.slots, given.latency, given.answer_bytes, folder / f"asked-{number}", port)
-                print(row("openai, over loopback", asked), flush=True)
-            slept = Load(given.requests, given.slots, _SLEEPING_SECONDS, given.answer_bytes, folder / "slept")
-            print(row("sleeping, in the process", slept))
-            long = Load(given.requests, given.slots, _SLEEPING_SECONDS, 100_000, folder / "long")
-            print(row("sleeping, answers of 100 kB", long))
-            print("\n| records read | ledger, MiB | keys, s | answers, s |\n|---:|---:|---:|---:|")
-            print(reading(asked), reading(long), sep="\n")
-    finally:
-        server.terminate()
-        server.join()
+    answers = {"": "x" * given.answer_bytes}
+    with served(answers, given.latency) as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print("| provider | requests | ideal, s | wall, s | of it, % | CPU a request, ms | peak, MiB | grown, MiB |")
+        print("|---|---:|---:|---:|---:|---:|---:|---:|")
+        for number in (given.requests // 10, given.requests):
+            asked = Load(number, given.slots, given.latency, given.answer_bytes, folder / f"asked-{number}", port)
+            print(row("openai, over loopback", asked), flush=True)
+        slept = Load(given.requests, given.slots, _SLEEPING_SECONDS, given.answer_bytes, folder / "slept")
+        print(row("sleeping, in the process", slept))
+        long = Load(given.requests, given.slots, _SLEEPING_SECONDS, 100_000, folder / "long")
+        print(row("sleeping, answers of 100 kB", long))
+        print("\n| records read | ledger, MiB | keys, s | answers, s |\n|---:|---:|---:|---:|")
+        print(reading(asked), reading(long), sep="\n")
 
 
 if __name__ == "__main__":

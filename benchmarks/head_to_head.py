@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import psutil
 from backends import doubles
 from original import load_tasks, run_original
-from sandbox import read_recorded
+from sandbox import is_quick, read_recorded
 from sandbox_tables import table
 
 from bigcodeflow import datasets
@@ -151,14 +151,9 @@ def _programs(arguments: argparse.Namespace, settings: tuple[str, ...], folder: 
 def quick_tasks(tasks: Sequence[dict[str, Any]], data: Path, count: int) -> list[dict[str, Any]]:
     """At most so many tasks, spread evenly, of those whose ground truth passes in less than a second."""
     recorded = read_recorded(data)
-    quick = [task for task in tasks if is_quick(recorded[task["task_id"]])]
+    quick = [task for task in tasks if is_quick(recorded[task["task_id"]], _SUITE_SECONDS)]
     count = min(count, len(quick))
     return [quick[number * len(quick) // count] for number in range(count)]
-
-
-def is_quick(recorded: Any) -> bool:
-    """Whether the tests passed and took less than a second, of either kind."""
-    return recorded.status == "pass" and max(recorded.suite_wall_seconds, recorded.suite_cpu_seconds) < _SUITE_SECONDS
 
 
 @contextmanager

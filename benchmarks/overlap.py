@@ -12,21 +12,19 @@ checks of passes are a part of executing. Prints a Markdown table; every figure 
 import argparse
 import gzip
 import json
-import multiprocessing
 import os
 import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import yaml
-from generation import serve
+from generation import served
 from parity import SAMPLE_FILES
 from sandbox_meter import Measured, measure
 from sandbox_tables import Goal, table
@@ -87,19 +85,6 @@ def recorded_answers(tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str
     with gzip.open(data / "data" / f"{SAMPLE_FILES['qwen']}.jsonl.gz", "rt") as file:
         answers = {row["task_id"]: row["raw_solution"] for row in map(json.loads, file)}
     return {task["complete_prompt"].strip(): f"```python\n{answers[task['task_id']]}\n```" for task in tasks}
-
-
-@contextmanager
-def served(answers: Mapping[str, str], latency_seconds: float) -> Iterator[int]:
-    """A server that answers so, in a process of its own; its port."""
-    receiver, sender = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(latency_seconds, answers, sender))
-    process.start()
-    try:
-        yield receiver.recv()
-    finally:
-        process.terminate()
-        process.join()
 
 
 def settings_of(arguments: argparse.Namespace, dataset: DatasetConfig, port: int) -> dict[str, Any]:

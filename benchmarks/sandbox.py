@@ -3,6 +3,7 @@
     python benchmarks/sandbox.py --data ../shared --out FOLDER                     # everything, about an hour
     python benchmarks/sandbox.py --data ../shared --out FOLDER --sample-every 5    # the original on every fifth task
     python benchmarks/sandbox.py --data ../shared --out FOLDER --scaling           # 148, 1,140 and 11,400 executions
+    python benchmarks/sandbox.py --data ../shared --out FOLDER --scaling --sizes 100000 --longest 0.5
     python benchmarks/sandbox.py --data ../shared --out FOLDER --load 4            # verdicts beside four busy loops
 
 The comparison measures ground truths. The tasks are dealt into blocks of about equal duration; each block runs through
@@ -42,8 +43,6 @@ from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.schemas import TASKS
 
 SCALING = (148, 1_140, 11_400)
-#: Longer tests are left out of the scaling series, or ten times their sleeping would take hours.
-SCALING_SECONDS = 5.0
 _BUSY_LOOP = "while True: pass"
 
 
@@ -85,7 +84,9 @@ def plan(arguments: argparse.Namespace, ids: Sequence[str], recorded: dict[str, 
     """The measurements that the arguments ask for, in the order in which they are made."""
     job = Job(arguments.workers, arguments.slots)
     if arguments.scaling:
-        return scaling_units(ids, recorded, job, arguments.sizes)
+        quick = [task_id for task_id in ids if is_quick(recorded[task_id], arguments.longest)]
+        job = job._replace(confirms=False, slice_size=arguments.slice_size)
+        return scaling_units(quick, recorded, job, arguments.sizes)
     if arguments.load:
         job = job._replace(confirms=False)
         return [
@@ -118,19 +119,13 @@ def scaling_units(
     ids: Sequence[str], recorded: dict[str, tables.Recorded], job: Job, sizes: Sequence[int]
 ) -> list[Unit]:
     """Passes of growing size over tasks of the same kind, shortest first so that every part of them is alike."""
-    chosen = sorted(
-        (task_id for task_id in ids if is_quick(recorded[task_id]) and recorded[task_id].status == "pass"),
-        key=lambda task_id: (recorded[task_id].suite_wall_seconds, task_id),
-    )
-    return [
-        Unit("scaling", "ours", f"{size:,}", tuple(chosen), job._replace(executions=size, confirms=False))
-        for size in sizes
-    ]
+    chosen = sorted(ids, key=lambda task_id: (recorded[task_id].suite_wall_seconds, task_id))
+    return [Unit("scaling", "ours", f"{size:,}", tuple(chosen), job._replace(executions=size)) for size in sizes]
 
 
-def is_quick(recorded: tables.Recorded) -> bool:
-    """Whether a task's tests took so little that it can be executed ten times."""
-    return max(recorded.suite_wall_seconds, recorded.suite_cpu_seconds) <= SCALING_SECONDS
+def is_quick(recorded: tables.Recorded, seconds: float) -> bool:
+    """Whether a task's own solution passes, and its tests take so little that it can be executed again and again."""
+    return recorded.status == "pass" and max(recorded.suite_wall_seconds, recorded.suite_cpu_seconds) <= seconds
 
 
 def perform(units: Sequence[Unit], tasks: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
@@ -224,6 +219,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--scaling", action="store_true", help="148, 1,140 and 11,400 executions instead")
     parser.add_argument("--sizes", type=_numbers, default=SCALING, help="other numbers of executions for --scaling")
+    parser.add_argument(
+        "--longest", type=float, default=5.0, metavar="SECONDS", help="tests that take longer are left out of --scaling"
+    )
+    parser.add_argument(
+        "--slice-size", type=int, default=11_400, help="executions that --scaling hands to the engine at a time; 0: all"
+    )
     parser.add_argument("--load", type=int, default=0, metavar="N", help="idle and beside N busy loops instead")
     return parser.parse_args()
 

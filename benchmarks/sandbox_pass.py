@@ -9,8 +9,10 @@ there: one row an execution. The process starts its cluster and everything else 
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import find_environment
+from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.evaluation import Planned, plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
@@ -34,6 +37,8 @@ class Job(NamedTuple):
     """Executions in all, each with a program of its own; 0 executes every task once."""
     confirms: bool = True
     """Execute what failed again, as the ground-truth stage does."""
+    slice_size: int = 0
+    """Executions that are handed to the engine at a time, so that memory and disk hold no more; 0: all at once."""
 
 
 class Execution(NamedTuple):
@@ -52,16 +57,20 @@ def main() -> None:
     config = ExecutionConfig(environment="bigcodebench", workers=job.workers, **chosen)
     planned = plan_ground_truths(pq.read_table(folder / "tasks.parquet"), config=config, environment=environment)
     executions = distinct_executions(repeated(planned, job.executions or len(planned)))
-    ledger = folder / "ledger"
-    ledger.mkdir()
-    execute_items(
-        [execution.item for execution in executions],
-        config=config,
-        environment=environment,
-        ledger_folder=ledger,
-        policy=RerunPolicy(confirms_ground_truths=job.confirms),
-    )
-    (folder / "result.json").write_text(json.dumps(result_rows(executions, Ledger(ledger).read())))
+    rows: list[dict[str, Any]] = []
+    with Cluster(config) as cluster:
+        while part := list(islice(executions, job.slice_size or None)):
+            with tempfile.TemporaryDirectory(dir=folder) as ledger:
+                execute_items(
+                    [execution.item for execution in part],
+                    config=config,
+                    environment=environment,
+                    ledger_folder=Path(ledger),
+                    policy=RerunPolicy(confirms_ground_truths=job.confirms),
+                    cluster=cluster,
+                )
+                rows += result_rows(part, Ledger(Path(ledger)).read())
+    (folder / "result.json").write_text(json.dumps(rows))
 
 
 def repeated(planned: list[Planned], executions: int) -> list[tuple[Planned, int]]:
@@ -77,9 +86,9 @@ def repeated(planned: list[Planned], executions: int) -> list[tuple[Planned, int
     return [(planned[number % count], number // count) for number in range(executions)]
 
 
-def distinct_executions(plans: Iterable[tuple[Planned, int]]) -> list[Execution]:
+def distinct_executions(plans: Iterable[tuple[Planned, int]]) -> Iterator[Execution]:
     """Executions whose keys all differ: a program that was met before ends in a comment of its own."""
-    executions, keys = [], set()
+    keys = set()
     for plan, sample in plans:
         item = plan.item
         if item.verdict_key in keys:
@@ -87,8 +96,7 @@ def distinct_executions(plans: Iterable[tuple[Planned, int]]) -> list[Execution]
             key = hashlib.sha256(f"{item.verdict_key} {mark}".encode()).hexdigest()
             item = replace(item, program=f"{item.program}\n# {mark}", verdict_key=key)
         keys.add(item.verdict_key)
-        executions.append(Execution(plan.task_id, sample, item))
-    return executions
+        yield Execution(plan.task_id, sample, item)
 
 
 def result_rows(executions: Iterable[Execution], verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

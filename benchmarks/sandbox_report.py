@@ -180,9 +180,10 @@ def _ours_alone(whole: Sequence[Run]) -> str:
 
 def _scaling(runs: Sequence[Run]) -> str:
     _, is_measured = tables.suite_cpu(runs[0]["rows"])
+    tasks = len({row["task_id"] for run in runs for row in run["rows"]})
     return (
         "### Cost of an execution by their number\n\n"
-        "Ground truths whose tests take at most 5 s and pass; up to ten samples a task, each a program of its own by a "
+        f"Ground truths of {tasks} tasks whose tests are short and pass, each execution a program of its own by a "
         "comment at its end. Start of the cluster and of warm parents included. Memory is the largest sum of "
         "proportional set sizes over all processes, looked at once a second.\n\n"
         f"{tables.scaling_table(runs)}\n{_caveat(is_measured=is_measured)}\n"

@@ -67,16 +67,21 @@ def test_repeating_spreads_or_cycles(executions, most):
 
 def test_repeated_programs_become_distinct_and_stay_the_same_program():
     """Each execution has a key of its own, by a comment; the first of each is untouched."""
-    got = sandbox_pass.distinct_executions([(plan_of(1), 0), (plan_of(2), 0), (plan_of(1), 1)])
+    got = list(sandbox_pass.distinct_executions([(plan_of(1), 0), (plan_of(2), 0), (plan_of(1), 1)]))
     assert len({one.item.verdict_key for one in got}) == len({one.item.program for one in got}) == 3
     assert got[0].item.program == "x = 1"
     codes = {compile(program, "p", "exec").co_code for program in ("x = 1", *(one.item.program for one in got))}
     assert len(codes) == 1
 
 
+SCALING = {"longest": 5.0, "slice_size": 11_400}
+
+
 def arguments(**more):
     defaults = {"workers": 2, "slots": 0, "blocks": 3, "sample_every": 1, "only": "both", "whole": True}
-    return Namespace(**defaults | {"uncompiled": False, "scaling": False, "sizes": sandbox.SCALING, "load": 0} | more)
+    return Namespace(
+        **defaults | {"uncompiled": False, "scaling": False, "sizes": sandbox.SCALING, "load": 0} | SCALING | more
+    )
 
 
 RECORDED = {f"T/{number}": tables.Recorded(number + 1.0, number / 2, 0.1, "pass") for number in range(20)}
@@ -111,9 +116,11 @@ def test_other_conditions_have_other_keys(more):
 def test_scaling_leaves_out_long_and_failing_tasks():
     """Ten executions of a task that sleeps for minutes, or fails, would measure something else."""
     recorded = RECORDED | {"slow": tables.Recorded(9, 6.0, 0.1, "pass"), "bad": tables.Recorded(1, 0.1, 0.1, "fail")}
+    recorded["busy"] = tables.Recorded(9, 0.1, 6.0, "pass")
     units = sandbox.plan(arguments(scaling=True), list(recorded), recorded)
     assert [unit.job.executions for unit in units] == [148, 1_140, 11_400]
-    assert all(not {"slow", "bad", "T/19"} & set(unit.task_ids) for unit in units)
+    assert {unit.job.slice_size for unit in units} == {11_400}
+    assert all(not {"slow", "bad", "busy", "T/19"} & set(unit.task_ids) for unit in units)
 
 
 def test_a_finished_measurement_is_not_made_again(tmp_path):
@@ -141,6 +148,18 @@ def toy(number, body):
     names = ("complete_prompt", "code_prompt", "instruct_prompt")
     task = dict.fromkeys(names, prompt) | {"task_id": f"BigCodeBench/{number}", "entry_point": "task_func"}
     return task | {"canonical_solution": f"    return {body}\n", "test": TEST}
+
+
+@pytest.mark.sandbox
+@pytest.mark.usefixtures("bigcodebench_environment")
+def test_a_pass_in_slices_executes_all_of_it_once():
+    """Slices bound what is held at a time; every execution has its row, in order, and each task its part."""
+    blank = {"position": 0, "hard": False, "doc_struct": "", "libs": [], "domains": []}
+    tasks = [toy(number, "42") | blank | {"expected_tests": ["test_answer", "test_no_network"]} for number in (1, 2)]
+    rows = sandbox.run_ours(tasks, sandbox.Job(1, executions=7, slice_size=3), with_memory=False)["rows"]
+    assert [row["task_id"] for row in rows] == [f"BigCodeBench/{1 + number % 2}" for number in range(7)]
+    assert [row["sample"] for row in rows] == [0, 0, 1, 1, 2, 2, 3]
+    assert {row["status"] for row in rows} == {"pass"}
 
 
 @pytest.mark.sandbox
