@@ -1,6 +1,6 @@
 """The two recorded runs, and one with endless loops, here and in the original: wall, CPU, and where the CPU went.
 
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER                   # all three, about two hours
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER                   # all three, about 2.5 hours
     python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen --ids 0-59
     python benchmarks/recorded_runs.py --data ../shared --out FOLDER --no-original --time-policy scaled
     python benchmarks/recorded_runs.py --compare FOLDER FOLDER                         # verdicts that differ
@@ -157,7 +157,8 @@ def _run_here(unit: Unit, solutions: Mapping[str, str], arguments: argparse.Name
     done = _evaluate(unit, str(samples), store, arguments)
     if unit.side == "first":
         shutil.rmtree(known, ignore_errors=True)
-        shutil.copytree(store / "contradictions", known)
+        if (store / "contradictions").exists():  # none is made where no sample passes
+            shutil.copytree(store / "contradictions", known)
     rows = pq.read_table(arguments.out / "results" / "verdicts.parquet", columns=list(_COLUMNS)).to_pylist()
     return done._asdict() | {"rows": rows}
 
