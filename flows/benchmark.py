@@ -7,6 +7,7 @@ from prefect.context import FlowRunContext
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from flows.hooks import by_config, reporting_flow
@@ -25,14 +26,14 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     Args:
         config: All settings of the run.
     """
-    return judge(config, Resolver())
+    return judge(config, Resolver(), Turns())
 
 
-def judge(config: RunConfig, resolver: Resolver) -> RunArtifacts:
-    """The body of the benchmark flow; the runs of a sweep share a resolver."""
+def judge(config: RunConfig, resolver: Resolver, turns: Turns) -> RunArtifacts:
+    """The body of the benchmark flow; the runs of a sweep share a resolver, and take turns."""
     started_at = datetime.now(UTC)
     config = in_own_folder(config, *moment_and_token())
-    artifacts = perform_tasks(resolver(config))
+    artifacts = perform_tasks(resolver(config), turns)
     store = open_store(config.store)
     outputs = write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     show_result(config, artifacts, outputs)

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
@@ -20,6 +23,8 @@ from flows.hooks import by_config, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
 
+#: Members under way at the same time: one that executes, and one that asks its model meanwhile.
+_AT_ONCE = 2
 #: What runs where nothing is asked for: the starter set's controls, without a key and without a network.
 STARTER_SWEEP = SweepConfig()
 
@@ -48,32 +53,35 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
 
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
-    """One after the other: each already uses all cores to execute, and asks its provider as fast as it is let."""
-    recorded, resolver = sweep_results.last_runs(config.store), Resolver()
+    """The results of the members, in their order; one asks its model while the one before it executes."""
+    recorded, resolver, turns = sweep_results.last_runs(config.store), Resolver(), Turns()
     logger, total = get_run_logger(), f"{len(members):,}"
     progress = ProgressBar(f"sweep {config.name}", logger)
-    for number, member in enumerate(members):
+
+    def perform(number: int, member: Member) -> MemberResult:
         logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
-        progress.update(100.0 * number / len(members))
         plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
-            yield _run(plan, resolver)
-            continue
+            return _run(plan, resolver, turns)
         try:
-            result = sweep_results.reused_result(plan, plan.artifacts)
+            return sweep_results.reused_result(plan, plan.artifacts)
         except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
-            result = plan.result("failed", error=str(error))
-        yield result
+            return plan.result("failed", error=str(error))
+
+    with ThreadPoolExecutor(_AT_ONCE, "member") as pool:
+        running = [pool.submit(copy_context().run, perform, number, one) for number, one in enumerate(members)]
+        for number, member in enumerate(running, start=1):
+            yield member.result()
+            progress.update(100.0 * number / len(members))
     logger.info("%s of %s runs: finished", total, total)
-    progress.update(100.0)
 
 
-def _run(plan: Plan, resolver: Resolver) -> MemberResult:
+def _run(plan: Plan, resolver: Resolver, turns: Turns) -> MemberResult:
     """Run the benchmark flow for a member; whatever becomes of it, the sweep goes on."""
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
-    state = _flow_of(member, resolver)(member.config, return_state=True)
+    state = _flow_of(member, resolver, turns)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed():
         return sweep_results.finished_result(plan, state.result(), outcome="ran", seconds=seconds)
@@ -82,7 +90,7 @@ def _run(plan: Plan, resolver: Resolver) -> MemberResult:
     return plan.result("failed", error=error, seconds=seconds)
 
 
-def _flow_of(member: Member, resolver: Resolver) -> Any:
+def _flow_of(member: Member, resolver: Resolver, turns: Turns) -> Any:
     """The benchmark flow, made the member's own.
 
     Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
@@ -90,7 +98,7 @@ def _flow_of(member: Member, resolver: Resolver) -> Any:
     """
 
     def judged(config: RunConfig) -> RunArtifacts:
-        return judge(config, resolver)
+        return judge(config, resolver, turns)
 
     judged.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
     own: Any = benchmark.with_options(flow_run_name=member.title)

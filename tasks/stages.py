@@ -14,7 +14,7 @@ from prefect.states import Completed
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import overlapped
+from bigcodeflow.pipeline.runs import Turns, overlapped
 from bigcodeflow.pipeline.stages import STAGES, Beside, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
 from tasks.progress import RunListener
@@ -92,11 +92,12 @@ def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
 STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(name) for name in STAGES}
 
 
-def perform_tasks(run: ResolvedRun) -> RunArtifacts:
+def perform_tasks(run: ResolvedRun, turns: Turns) -> RunArtifacts:
     """Every stage's task; while a model answers, ground truths and what came are executed."""
 
     def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
-        ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, return_state=True).result()
+        with turns.of(name):
+            ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, return_state=True).result()
         return ref
 
     return RunArtifacts(**overlapped(run, obtain))

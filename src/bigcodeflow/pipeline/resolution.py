@@ -4,6 +4,7 @@ Everything that asks somebody else (the hub, a container engine, a service) happ
 computed. A key then follows from the resolved run alone.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ class Resolver:
         """
         self._dry_run = dry_run
         self._found: dict[str, Any] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, config: RunConfig) -> ResolvedRun:
         """Resolve everything that a whole run reads: the first stages, its environment and the quarantine list."""
@@ -81,9 +83,10 @@ class Resolver:
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
         key = f"{kind} {settings.model_dump_json()}"
-        if key not in self._found:
-            self._found[key] = look_up(settings)
-        return self._found[key]
+        with self._lock:  # so that another thread does not look up the same
+            if key not in self._found:
+                self._found[key] = look_up(settings)
+            return self._found[key]
 
 
 def resolve(config: RunConfig) -> ResolvedRun:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -65,6 +66,18 @@ class Obtain(Protocol):
     """Gives the artifact of a stage, by its name and the artifacts of those before it."""
 
     def __call__(self, name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef: ...
+
+
+class Turns:
+    """Of several runs at once, one asks its model and one executes at a time: each does so as fast as it may."""
+
+    def __init__(self) -> None:
+        asking, executing = threading.Lock(), threading.Lock()
+        self._locks = {"generation": asking, "ground_truth": executing, "execution": executing}
+
+    def of(self, stage: str) -> AbstractContextManager[object]:
+        """To be held while a stage is obtained."""
+        return self._locks.get(stage, nullcontext())
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
