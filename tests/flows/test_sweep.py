@@ -1,6 +1,8 @@
 """A sweep on a real server: failures, retries, and what is not done twice."""
 
 import json
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,7 +19,7 @@ from flows.sweep import sweep
 from tests.flows.observed import prefect, run_id, shown
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
-from tests.generation.providers.double import model_server
+from tests.generation.providers.double import Completion, model_server
 from tests.generation.split_answers import solved_by_docstring
 
 pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("prefect_client", "starter_environment")]
@@ -132,6 +134,33 @@ def test_each_split_of_a_sweep_has_its_own_answers(prefect_client: SyncPrefectCl
         assert {result.split: result.pass_at_1 for result in results} == {"complete": 1.0, "instruct": 0.0}
         assert {result.outcome for result in performed(config).result()} == {"reused"}
         assert len(server.requests) == 4
+
+
+def _spans(client: SyncPrefectClient, sweep_run: UUID, stages: set[str]) -> list[tuple[datetime, datetime]]:
+    """When tasks of these stages ran, in all runs of a sweep, the earliest first."""
+    chosen = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[sweep_run]))
+    runs = client.read_task_runs(flow_run_filter=chosen)
+    spans = [(run.start_time, run.end_time) for run in runs if run.name.partition(":")[0] in stages]
+    return sorted((start, end) for start, end in spans if start and end)
+
+
+@pytest.mark.slow
+def test_one_asks_while_another_executes(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
+    """Of two models the second is asked before the first is judged; never are two asked, or two judged, at once."""
+    slow = Completion("```python\nimport time\ntime.sleep(3)\ndef task_func():\n    return 1\n```")
+    with model_server([slow]) as server:
+        models = tuple(
+            SweepModel(model=f"openai:{name}", values={"generation.base_url": server.url("openai")}) for name in "mn"
+        )
+        config = sweep_in(tmp_path, "oracle").model_copy(update={"models": models})
+        config = config.model_copy(update={"overrides": {"sanitizing.mode": "robust"}})
+        state = performed(config)
+    assert {result.outcome for result in state.result()} == {"ran"}
+    asked = _spans(prefect_client, run_id(state), {"generation"})
+    judged = _spans(prefect_client, run_id(state), {"ground truth", "execution"})
+    assert asked[1][0] < max(end for _, end in judged[:2])
+    for spans in (asked, judged):
+        assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 def test_a_mistake_is_reported_before_anything_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
