@@ -12,9 +12,9 @@ import pytest
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import start
+from bigcodeflow.prefect_service.deployments import read_deployments
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
-from bigcodeflow.prefect_service.server import deployment_names
 from bigcodeflow.prefect_service.stop import stop_service
 from tests.prefect_service.services import Service, finished, free_port, wait_for
 
@@ -87,13 +87,13 @@ def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, 
     file = tmp_path / "prefect.yaml"
     file.write_text(content)
     with pytest.raises(ConfigError, match=message) as raised:
-        deployment_names(file)
+        read_deployments(file)
     assert str(file) in str(raised.value)
 
 
 def test_the_shipped_deployments_are_found_and_readable() -> None:
     """In a checkout and in a wheel alike."""
-    assert "benchmark" in deployment_names(shipped("prefect.yaml"))
+    assert read_deployments(shipped("prefect.yaml"))["benchmark"] == "flows.benchmark.benchmark"
 
 
 def test_down_and_status_where_nothing_was_started(service: Service) -> None:

@@ -1,22 +1,14 @@
 """Requests of the service to its Prefect server, over HTTP: importing Prefect for its client would take seconds."""
 
-import hashlib
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from http import HTTPStatus
-from importlib import metadata
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
-import yaml
 
-import bigcodeflow
-from bigcodeflow.core.errors import ConfigError, ServiceError, error_message
+from bigcodeflow.core.errors import ServiceError
 
 POOL = "bigcodeflow"
 #: Its runs execute samples on all cores.
@@ -24,7 +16,6 @@ _QUEUE = "execution"
 _UNFINISHED = ("RUNNING", "PENDING", "CANCELLING")
 _PAGE = 200
 _BUSY_SECONDS = 60.0
-_DEPLOY_SECONDS = 300
 
 
 class Schedule(NamedTuple):
@@ -156,52 +147,3 @@ class PrefectServer(httpx2.Client):
                 f"{response.status_code} {response.text[:300]}"
             )
         return response.json() if response.content else None
-
-
-def deployment_names(file: Path) -> list[str]:
-    """Names of a prefect.yaml's deployments, in its order; a ConfigError names a file that cannot be used."""
-    try:
-        content = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"deployments {file}: {error_message(error)}") from None
-    entries = content.get("deployments") if isinstance(content, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
-        raise ConfigError(f"deployments {file}: expected a list `deployments` whose entries have a `name`")
-    for entry in entries:
-        pool = (entry.get("work_pool") or {}).get("name")
-        if pool != POOL:
-            raise ConfigError(
-                f"deployments {file}: {entry['name']} names the work pool {pool!r}; the worker here serves {POOL!r}"
-            )
-    return [str(entry["name"]) for entry in entries]
-
-
-def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
-    """Changes with all that is written into the deployments: the file, the code's settings, the working folder."""
-    digest = hashlib.sha256()
-    for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
-        digest.update(part.encode() + b"\0")
-    digest.update(file.read_bytes())
-    for package in ("bigcodeflow", "flows"):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations if spec else None) or ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def register_deployments(server: PrefectServer, file: Path, *, project: Path, environment: Mapping[str, str]) -> None:
-    """Deploy everything in the file by Prefect's own command; a schedule stays active or inactive as it was."""
-    before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
-    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
-    try:
-        done = subprocess.run(
-            command, cwd=project, env=environment, capture_output=True, text=True, timeout=_DEPLOY_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ServiceError(f"deploying {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-6:]))
-    for schedule in server.schedules():
-        server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

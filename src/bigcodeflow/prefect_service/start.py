@@ -6,10 +6,12 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from subprocess import Popen
 from typing import NamedTuple
 
 from sqlalchemy.engine import make_url
@@ -18,6 +20,12 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import processes
+from bigcodeflow.prefect_service.deployments import (
+    begin_registration,
+    deployments_fingerprint,
+    finish_registration,
+    read_deployments,
+)
 from bigcodeflow.prefect_service.folder import (
     MARK_VARIABLE,
     RUN_VARIABLE,
@@ -26,18 +34,12 @@ from bigcodeflow.prefect_service.folder import (
     ServiceRecord,
     ServiceSettings,
 )
-from bigcodeflow.prefect_service.server import (
-    POOL,
-    PrefectServer,
-    deployment_names,
-    deployments_fingerprint,
-    register_deployments,
-)
+from bigcodeflow.prefect_service.server import POOL, PrefectServer
 from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 
 _START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
-_POLL_SECONDS = 0.25
+_POLL_SECONDS = 0.1
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
@@ -95,12 +97,16 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
             if process not in (record.server, record.worker) and RUN_VARIABLE not in environment
         )
         start = _Start(folder, record, project, notify)
-        start.server()
-        with PrefectServer(record.settings.api_url) as server:
+        with ExitStack() as opened:
+            registration = start.begun_registration()
+            if registration is not None:  # one that is not finished ends with this, since its standard input is closed
+                opened.enter_context(registration)
+            start.server()
+            server = opened.enter_context(PrefectServer(record.settings.api_url))
             server.make_pool(execution_runs=options.execution_runs)
             resume_pool(server, folder, record)
             start.worker(server)
-            start.deployments(server, names)
+            start.deployments(server, names, registration)
             if options.schedules is not None:
                 for schedule in server.schedules():
                     server.set_schedule(schedule, active=options.schedules)
@@ -110,7 +116,7 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
             return StartedService(record.settings, len(names), active, server.execution_runs(), start.new)
 
 
-def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]:
+def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collection[str]:
     """Bring the record's settings up to date; returns the names of the deployments."""
     old = record.settings
     new = ServiceSettings(
@@ -119,7 +125,7 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]
         database=old.database if options.database is None else database_url(options.database),
         deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
     )
-    names = deployment_names(_deployments_file(new))
+    names = read_deployments(_deployments_file(new))
     if record.running_server is None:
         new = new.model_copy(update={"port": _free_port(new, asked=options.port is not None)})
         if new.database:
@@ -130,7 +136,7 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> list[str]
             "run `bigcodeflow down` first to change --host, --port or --database"
         )
     record.settings = new
-    return names
+    return names.keys()
 
 
 def _deployments_file(settings: ServiceSettings) -> Path:
@@ -239,16 +245,18 @@ class _Start:
         record.worker_api_url = record.settings.api_url
         self._note("worker")
 
-    def deployments(self, server: PrefectServer, names: list[str]) -> None:
+    def begun_registration(self) -> Popen[str] | None:
+        """A registration that imports while the server starts; None where all is as it was when it was registered."""
+        return None if self.record.deployed == self._fingerprint() else self._begin_registration()
+
+    def deployments(self, server: PrefectServer, names: Collection[str], begun: Popen[str] | None) -> None:
         """The deployments are there, and are those of the code and the file as they are now."""
-        file = _deployments_file(self.record.settings)
-        current = deployments_fingerprint(file, self.project, self.record.settings.database)
-        there = {deployment["name"] for deployment in server.deployments()}
-        if self.record.deployed == current and there.issuperset(names):
+        if begun is None and {deployment["name"] for deployment in server.deployments()}.issuperset(names):
             return
         self.notify(f"registering {len(names)} deployments …")
-        register_deployments(server, file, project=self.project, environment=self._environment())
-        self.record.deployed = current
+        with begun or self._begin_registration() as registration:
+            finish_registration(registration, server, _deployments_file(self.record.settings))
+        self.record.deployed = self._fingerprint()
         self._note("deployments")
 
     def wait(self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool]) -> None:
@@ -265,6 +273,14 @@ class _Start:
                 notified = now
                 self.notify(f"  the {name} is starting, {now - began:.0f} s so far …")
             time.sleep(_POLL_SECONDS)
+
+    def _begin_registration(self) -> Popen[str]:
+        file = _deployments_file(self.record.settings)
+        return begin_registration(file, project=self.project, environment=self._environment())
+
+    def _fingerprint(self) -> str:
+        settings = self.record.settings
+        return deployments_fingerprint(_deployments_file(settings), self.project, settings.database)
 
     def _note(self, what: str) -> None:
         self.new.append(what)

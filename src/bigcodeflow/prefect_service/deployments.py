@@ -1,0 +1,84 @@
+"""The deployments of a prefect.yaml: read, compared with what is registered, registered by Prefect's own command."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
+
+import yaml
+
+import bigcodeflow
+from bigcodeflow.core.errors import ConfigError, ServiceError, error_message
+from bigcodeflow.prefect_service.server import POOL, PrefectServer
+
+_DEPLOY_SECONDS = 300
+
+
+def read_deployments(file: Path) -> dict[str, str]:
+    """A prefect.yaml's deployments, their entrypoints by name; a ConfigError names a file that cannot be used."""
+    try:
+        content = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"deployments {file}: {error_message(error)}") from None
+    entries = content.get("deployments") if isinstance(content, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
+        raise ConfigError(f"deployments {file}: expected a list `deployments` whose entries have a `name`")
+    for entry in entries:
+        pool = (entry.get("work_pool") or {}).get("name")
+        if pool != POOL:
+            raise ConfigError(
+                f"deployments {file}: {entry['name']} names the work pool {pool!r}; the worker here serves {POOL!r}"
+            )
+    return {str(entry["name"]): str(entry.get("entrypoint")) for entry in entries}
+
+
+def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
+    """Changes with all that is written into the deployments: the file, the code's settings, the working folder."""
+    digest = hashlib.sha256()
+    for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
+        digest.update(part.encode() + b"\0")
+    digest.update(file.read_bytes())
+    for package in ("bigcodeflow", "flows"):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations if spec else None) or ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def begin_registration(file: Path, *, project: Path, environment: Mapping[str, str]) -> Popen[str]:
+    """Start Prefect's command that deploys everything in the file; it waits for `finish_registration`.
+
+    Meanwhile it imports Prefect and the flows: that takes seconds, and no server.
+    """
+    # Other people's flows are left to Prefect, which says what is wrong with them.
+    shipped = {path.rpartition(".")[0] for path in read_deployments(file).values() if path.startswith("flows.")}
+    imports = ",".join(["prefect.cli.deploy", *sorted(shipped)])
+    command = ["prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
+    return Popen(
+        [sys.executable, "-m", "bigcodeflow.prefect_service.imported_early", imports, *command],
+        cwd=project,
+        env=environment,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+    )
+
+
+def finish_registration(begun: Popen[str], server: PrefectServer, file: Path) -> None:
+    """Register; a schedule stays active or inactive as it was."""
+    before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
+    try:
+        said, _ = begun.communicate("go\n", timeout=_DEPLOY_SECONDS)
+    except TimeoutExpired:
+        begun.kill()
+        raise ServiceError(f"deploying {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
+    if begun.returncode:
+        lines = [line for line in said.splitlines() if line.strip()]
+        raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-6:]))
+    for schedule in server.schedules():
+        server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))
