@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,8 +126,11 @@ class Service:
         password = self.variables.get("PREFECT_SERVER_API_AUTH_STRING")
         auth = tuple(password.split(":")) if password else None
         url = self.record.settings.api_url + path
-        response = httpx2.request(method, url, json=body, auth=auth, timeout=60, trust_env=False).raise_for_status()
-        return response.json() if response.content else None
+        request = partial(httpx2.request, method, url, json=body, auth=auth, timeout=60, trust_env=False)
+        # A server whose database is busy refuses and does nothing; Prefect's own clients ask again as well.
+        while (response := request()).status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            time.sleep(0.2)
+        return response.json() if response.raise_for_status().content else None
 
     def trigger(self, name: str = "nap/nap", **parameters: Any) -> str:
         """Id of a new run of a deployment."""

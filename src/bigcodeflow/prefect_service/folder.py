@@ -102,6 +102,8 @@ class ServiceFolder:
         self.file = self.root / "service.json"
         self.logs = self.root / "logs"
         self.prefect_home = self.root / "prefect"
+        #: Used where the settings name no other.
+        self.database = self.prefect_home / "prefect.db"
 
     @property
     def exists(self) -> bool:

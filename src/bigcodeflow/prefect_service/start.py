@@ -34,6 +34,7 @@ from bigcodeflow.prefect_service.folder import (
     ServiceRecord,
     ServiceSettings,
 )
+from bigcodeflow.prefect_service.new_database import keep_database, place_database
 from bigcodeflow.prefect_service.server import POOL, PrefectServer
 from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 
@@ -218,6 +219,9 @@ class _Start:
         """The server answers when this returns."""
         record, settings = self.record, self.record.settings
         installed = metadata.version("prefect")
+        is_new = record.running_server is None and not settings.database and not self.folder.database.exists()
+        if is_new:
+            place_database(self.folder.database)
         if record.running_server is None:
             self.notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
             record.server = self._process("server", "--host", settings.host, "--port", str(settings.port))
@@ -231,6 +235,8 @@ class _Start:
         with PrefectServer(settings.api_url) as server:
             # Somebody else's server may have taken the port in the second before ours did.
             self.wait("server", record.server, lambda: server.home() == str(self.folder.prefect_home))
+        if is_new:
+            keep_database(self.folder.database)
 
     def worker(self, server: PrefectServer) -> None:
         """The worker's process runs when this returns; runs whose processes died with an earlier one are marked so."""
@@ -304,7 +310,7 @@ class _Start:
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": (
-                record.settings.database or f"sqlite+aiosqlite:///{home / 'prefect.db'}"
+                record.settings.database or f"sqlite+aiosqlite:///{self.folder.database}"
             ),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             # Prefect's 10 s and 5 s turn a busy disk into errors 503, which cost runs; waiting costs nothing.
