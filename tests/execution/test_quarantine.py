@@ -18,7 +18,8 @@ from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.environment_check import quarantine_path, quarantined, read_quarantine, repeat_ground_truths
+from bigcodeflow.execution.environment_check import repeat_ground_truths
+from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine
 from bigcodeflow.store import Store, open_store
 from tests.conftest import ROOT
 

@@ -17,8 +17,8 @@ import pytest
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.environment_check import quarantine_path
 from bigcodeflow.execution.items import sha256_of_test
+from bigcodeflow.execution.quarantine import quarantine_path
 from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts

@@ -8,15 +8,17 @@ from dataclasses import asdict
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
-from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.store import write_atomically
+
+if TYPE_CHECKING:
+    from bigcodeflow.execution.backends.base import Backend
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ class BackendSpec(NamedTuple):
 
     environment: Callable[[ExecutionConfig], Environment]
     """The environment there; SandboxUnavailableError: it cannot be reached; EnvironmentUnusableError: it has none."""
-    backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], Backend]
+    backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], "Backend"]
     """A backend for a worker process: configuration, environment, cores to keep busy, whether samples are isolated."""
 
 
@@ -78,7 +80,7 @@ def make_backend(
     cores: float,
     isolated: bool = True,
     on_long: OnLong | None = None,
-) -> Backend:
+) -> "Backend":
     """The backend that the configuration names, with its fallback; not isolated, samples are bare processes here."""
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated, on_long)
@@ -122,7 +124,7 @@ def _local_backend(
     cores: float,
     isolated: bool,  # noqa: FBT001 -- the signature of every spec
     on_long: OnLong | None,
-) -> Backend:
+) -> "Backend":
     from bigcodeflow.execution.backends.local import Admission, LocalBackend
 
     installed = cast("InstalledEnvironment", environment)

@@ -1,6 +1,6 @@
-"""What an environment cannot judge, the controls of the judge, and the quarantine list of unreliable tasks.
+"""What an environment cannot judge, the controls of the judge, and the executions that fill the quarantine list.
 
-``{store}/quarantine/{environment_sha}.parquet`` counts every fresh execution. Executions are numbered from the count in
+The list (see ``execution.quarantine``) counts every fresh execution. Executions are numbered from the count in
 that file on, so that an interrupted check goes on where it stopped and a finished one is counted once, whatever dies.
 """
 
@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig
-from bigcodeflow.core.errors import ArtifactError, ExecutionError
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment, InstalledEnvironment
@@ -25,6 +24,7 @@ from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
+from bigcodeflow.execution.quarantine import QUARANTINE_FOLDER, Row, quarantine_name, read_quarantine
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
@@ -189,35 +189,6 @@ def vacuous_tests() -> Mapping[str, str]:
     return MappingProxyType({fact["test_sha256"]: fact["reason"] for fact in facts})
 
 
-Row = dict[str, Any]
-_STAGE = "quarantine"
-
-
-def quarantine_path(store: Store, environment_sha: str) -> Path:
-    """Where the list of an environment lies on this machine, or would lie."""
-    return store.root / _name(environment_sha)
-
-
-def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
-    """Every row counted for the environment, by task; columns as in QUARANTINE. Empty where nothing was checked."""
-    path = store.file(_name(environment_sha))
-    if path is None:
-        return []
-    try:
-        rows: list[Row] = pq.read_table(path, schema=QUARANTINE).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(
-            f"{path}: is no quarantine list ({' '.join(str(error).split())}): delete it and run "
-            "`bigcodeflow env check --repeat` again"
-        ) from error
-    return rows
-
-
-def quarantined(rows: Iterable[Row]) -> list[Row]:
-    """Rows of tasks whose ground truth failed at least once."""
-    return [row for row in rows if row["passes"] < row["executions"]]
-
-
 def repeat_ground_truths(
     tasks: pa.Table,
     *,
@@ -243,11 +214,11 @@ def repeat_ground_truths(
         numbers = range(row["executions"], row["executions"] + times)
         planned[identity] = row, [numbered(truth.item, number) for number in numbers]
     items = [item for _, repetitions in planned.values() for item in repetitions]
-    folder = store.workspace(_STAGE, sha)
+    folder = store.workspace(QUARANTINE_FOLDER, sha)
     with store.synchronized(folder, LogFiles.VERDICTS):
         found = execute_items(items, config=config, environment=environment, ledger_folder=folder, progress=progress)
     # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
-    with locked(store.root / _STAGE / ".lock"):
+    with locked(store.root / QUARANTINE_FOLDER / ".lock"):
         rows = _rows(store, sha)
         for identity, (before, repetitions) in planned.items():
             counted = _counted(before, [found[item.verdict_key] for item in repetitions])
@@ -259,7 +230,7 @@ def repeat_ground_truths(
         ordered = sorted(rows.values(), key=lambda row: (row["task_id"], row["test_sha256"]))
         sink = pa.BufferOutputStream()
         pq.write_table(table_of(ordered, schema=QUARANTINE), sink, compression="zstd")
-        store.write(_name(sha), sink.getvalue().to_pybytes())
+        store.write(quarantine_name(sha), sink.getvalue().to_pybytes())
     store.discard(folder)
     return [rows[identity] for identity in planned if identity in rows]
 
@@ -282,7 +253,3 @@ def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
 def _rows(store: Store, environment_sha: str) -> dict[tuple[str, str], Row]:
     """By task_id and test_sha256."""
     return {(row["task_id"], row["test_sha256"]): row for row in read_quarantine(store, environment_sha)}
-
-
-def _name(environment_sha: str) -> str:
-    return f"{_STAGE}/{environment_sha}.parquet"

@@ -43,8 +43,6 @@ from bigcodeflow.execution.verdicts import (
 from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 
-#: Bump when the verdicts table of unchanged inputs changes.
-VERSION = 3
 #: What is read of the ground truths before solutions are executed.
 GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu_seconds", "module_trace", "tests")
 

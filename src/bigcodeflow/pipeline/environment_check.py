@@ -12,6 +12,7 @@ from bigcodeflow.execution import environment_check as checks
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
 from bigcodeflow.execution.integrity.checks import Coverage
+from bigcodeflow.execution.quarantine import quarantine_path, quarantined
 from bigcodeflow.generation.controls import cheat_name
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
@@ -153,8 +154,8 @@ class EnvironmentCheck:
             store=self._store,
             progress=self._listener.begin(f"ground truths, {times:,} times"),
         )
-        path = checks.quarantine_path(self._store, self._environment.environment_sha)
-        return Repeated(rows, checks.quarantined(rows), path)
+        path = quarantine_path(self._store, self._environment.environment_sha)
+        return Repeated(rows, quarantined(rows), path)
 
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)

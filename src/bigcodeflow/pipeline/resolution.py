@@ -98,7 +98,7 @@ def _quarantine(config: RunConfig, environment_sha: str) -> Content:
     """Quarantined tasks of the environment, each with the sha256 of its test text."""
     if config.execution.quarantine == "off" or not environment_sha:
         return _NO_QUARANTINE
-    from bigcodeflow.execution.environment_check import quarantined, read_quarantine
+    from bigcodeflow.execution.quarantine import quarantined, read_quarantine
 
     rows = quarantined(read_quarantine(open_store(config.store), environment_sha))
     suspects = sorted({(row["task_id"], row["test_sha256"]) for row in rows})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from bigcodeflow import datasets, generation, results, sanitizing
+from bigcodeflow import datasets, execution, generation, results, sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
@@ -206,12 +206,6 @@ def _judge(
         )
 
 
-def _execution_version() -> int:
-    from bigcodeflow.execution.evaluation import VERSION
-
-    return VERSION
-
-
 @dataclass(frozen=True, slots=True)
 class StageSpec:
     """One stage of every run: what its artifact is made from, and how."""
@@ -220,20 +214,20 @@ class StageSpec:
     """What people read."""
     inputs: tuple[str, ...]
     """The stages whose artifacts it reads; their order is part of the key."""
-    version: Callable[[], int]
-    """Version of the code, bumped when it changes the outcome; importing some of it takes seconds."""
+    version: int
+    """Of the code, bumped when it changes the outcome."""
     compute: Callable[[Work], Computed]
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
 #: The graph, by the fields of RunArtifacts.
 STAGES: Mapping[str, StageSpec] = {
-    "dataset": StageSpec("dataset", (), lambda: datasets.VERSION, _load_tasks),
-    "generation": StageSpec("generation", ("dataset",), lambda: generation.VERSION, _generate),
-    "sanitizing": StageSpec("sanitizing", ("dataset", "generation"), lambda: sanitizing.VERSION, _sanitize),
-    "ground_truth": StageSpec("ground truth", ("dataset",), _execution_version, _execute_ground_truths),
-    "execution": StageSpec("execution", _JUDGED, _execution_version, _execute_samples),
-    "aggregation": StageSpec("aggregation", (*_JUDGED, "execution"), lambda: results.VERSION, _aggregate),
+    "dataset": StageSpec("dataset", (), datasets.VERSION, _load_tasks),
+    "generation": StageSpec("generation", ("dataset",), generation.VERSION, _generate),
+    "sanitizing": StageSpec("sanitizing", ("dataset", "generation"), sanitizing.VERSION, _sanitize),
+    "ground_truth": StageSpec("ground truth", ("dataset",), execution.VERSION, _execute_ground_truths),
+    "execution": StageSpec("execution", _JUDGED, execution.VERSION, _execute_samples),
+    "aggregation": StageSpec("aggregation", (*_JUDGED, "execution"), results.VERSION, _aggregate),
 }
 
 
@@ -320,7 +314,7 @@ def stage_of(
             work = work._replace(progress=beside.guarded(progress), arriving=beside.guarded_arriving())
         return spec.compute(work)
 
-    stage = Stage(spec.title, STAGE_FOLDERS[name], identity, tuple(inputs.values()), spec.version(), compute)
+    stage = Stage(spec.title, STAGE_FOLDERS[name], identity, tuple(inputs.values()), spec.version, compute)
     return stage
 
 

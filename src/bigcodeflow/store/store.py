@@ -114,7 +114,9 @@ class Store:
         """The artifact's table."""
         path = self.path(ref)
         try:
-            return pq.read_table(path, columns=columns)
+            # pq.read_table would import pyarrow.dataset, which imports pandas where that is installed.
+            with pq.ParquetFile(path) as file:
+                return file.read(columns)
         except (OSError, pa.ArrowException) as error:
             raise ArtifactError(f"artifact {path} cannot be read ({error}): run the {ref.stage} stage again") from error
 
