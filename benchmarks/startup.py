@@ -1,0 +1,135 @@
+"""What commands cost before and beside their work: help, a cached run, a small run, and the service's start.
+
+    python benchmarks/startup.py                    # medians of five
+    python benchmarks/startup.py --only up --repeats 3
+
+Each command is a process of its own. Wall seconds grow with what else the machine does, CPU seconds hardly; those
+of `up` are its own and those of the processes that it has started, until it returns.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from bigcodeflow.core.paths import shipped
+from bigcodeflow.prefect_service.folder import ServiceFolder
+from tests.prefect_service.services import free_port
+
+_SAMPLES = 1_140
+_COMMAND = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
+
+
+class Cost(NamedTuple):
+    """What one process took, with the processes that it waited for."""
+
+    wall_seconds: float
+    cpu_seconds: float
+
+
+def main() -> None:
+    """Measure what was asked for and print a row each."""
+    measures = {"help": measure_help, "cached": measure_cached, "small": measure_small, "up": measure_up}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5, help="of which the median counts")
+    parser.add_argument("--only", choices=measures, help="measure this alone")
+    options = parser.parse_args()
+    print(f"load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores; medians of {options.repeats}")
+    for name, measure in measures.items():
+        if options.only in (None, name):
+            with tempfile.TemporaryDirectory() as folder:
+                measure(Path(folder), options.repeats)
+
+
+def call(*arguments: str, folder: Path, **variables: str) -> Cost:
+    """Run a command of the product to its end."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = os.environ | variables
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [*_COMMAND, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    wall_seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    return Cost(wall_seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def report(name: str, costs: list[Cost]) -> None:
+    """One row: medians of wall and CPU, and the least wall."""
+    wall, cpu = ([cost[index] for cost in costs] for index in (0, 1))
+    print(
+        f"{name:44} wall {statistics.median(wall):6.2f} s (least {min(wall):.2f}), CPU {statistics.median(cpu):6.2f} s",
+        flush=True,
+    )
+
+
+def measure(name: str, repeats: int, command: Callable[[int], Cost]) -> None:
+    """A command several times, after once that warms caches of the machine."""
+    command(repeats)
+    report(name, [command(number) for number in range(repeats)])
+
+
+def measure_help(folder: Path, repeats: int) -> None:
+    """The list of commands, and the options of the one with most of them."""
+    for arguments in (["--help"], ["evaluate", "--help"]):
+        measure(" ".join(arguments), repeats, lambda _number, given=arguments: call(*given, folder=folder))
+
+
+def measure_cached(folder: Path, repeats: int) -> None:
+    """A run of as many samples as a full one has; the starter tasks under other names are few distinct executions."""
+    starter = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()]
+    tasks = [starter[number % len(starter)] | {"task_id": f"Copy/{number}"} for number in range(_SAMPLES)]
+    (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    run = ("evaluate", "--samples", "oracle", "--dataset", "tasks.jsonl", "--environment", "starter", "--out", "out")
+    measure(f"evaluate, {_SAMPLES:,} samples, all cached", repeats, lambda _number: call(*run, folder=folder))
+
+
+def measure_small(folder: Path, repeats: int) -> None:
+    """Ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
+    run = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
+
+    def command(number: int) -> Cost:
+        place = ("--store", f"store{number}", "--out", f"out{number}")
+        return call(*run, *place, folder=folder)
+
+    measure("evaluate, 10 starter tasks", repeats, command)
+
+
+def measure_up(folder: Path, repeats: int) -> None:
+    """The service in an empty folder: the first of this user, a further one, and one that runs already."""
+    names = ("up, the first of a user", "up in another folder", "up, all running", "up after down", "down")
+    costs: dict[str, list[Cost]] = {name: [] for name in names}
+    for number in range(repeats):
+        cache = str(folder / f"cache{number}")
+        for name in names[:2]:
+            project = folder / f"{name}-{number}"
+            project.mkdir()
+            costs[name].append(_up(project, cache, "--port", str(free_port())))
+            costs["up, all running"].append(call("up", folder=project))
+            costs["down"].append(call("down", folder=project))
+        costs["up after down"].append(_up(project, cache))
+        call("down", folder=project)
+    for name, found in costs.items():
+        report(name, found)
+
+
+def _up(project: Path, cache: str, *arguments: str) -> Cost:
+    cost = call("up", *arguments, folder=project, XDG_CACHE_HOME=cache)
+    started = [psutil.Process(one.pid) for one in ServiceFolder(project / ".bigcodeflow").read().processes()]
+    times = [process.cpu_times() for process in started]
+    return cost._replace(cpu_seconds=cost.cpu_seconds + sum(one.user + one.system for one in times))
+
+
+if __name__ == "__main__":
+    main()
