@@ -40,7 +40,7 @@ from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 
 _START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.25
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
