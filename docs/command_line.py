@@ -30,6 +30,7 @@ def page() -> str:
 
 def commands(command: Any, path: str = "bigcodeflow") -> Iterator[tuple[str, Any]]:
     """Every command that is no group, with the words that start it."""
+    command = command.load() if hasattr(command, "load") else command
     groups = getattr(command, "commands", None)
     if groups is None:
         yield path, command

@@ -1,6 +1,7 @@
 """The command line as a user meets it: real files, exit codes, and never a traceback."""
 
 import gzip
+import inspect
 import json
 import re
 import subprocess
@@ -38,7 +39,14 @@ def test_the_documentation_of_the_commands_is_current() -> None:
     assert unexplained == []
 
 
-@pytest.mark.parametrize("command", ["--version", "status --help"])
+def test_the_list_of_commands_says_what_each_command_says() -> None:
+    """`bigcodeflow --help` imports no command; its lines are the first paragraphs of the commands' own help."""
+    for listed in typer.main.get_command(app).commands.values():
+        own = listed.load().help
+        assert listed.help == " ".join(inspect.cleandoc(own).split("\n\n")[0].split()), listed.name
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "status --help"])
 def test_a_command_starts_without_what_it_does_not_use(command: str) -> None:
     """All tables, databases and workflow engines take seconds to import; a command imports its own module only."""
     program = (

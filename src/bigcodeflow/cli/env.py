@@ -216,7 +216,7 @@ def doctor(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what does not work.")] = False,
     store: options.RecordedStore = "results/store",
 ) -> None:
-    """Check packages, system programs, sandbox environments, the isolation they really have here, and recorded runs.
+    """Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.
 
     A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
     when the sandbox cannot be used.

@@ -1,60 +1,105 @@
 """The `bigcodeflow` command: finds the commands and turns user errors into one line without a traceback."""
 
 import sys
-from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError
 
-#: Module below bigcodeflow.cli, and the function or the group in it, by command.
+#: Module below bigcodeflow.cli with the function or the group in it, and the first paragraph of its help, by command.
 _COMMANDS = {
-    "run": "run.run",
-    "sweep": "run.sweep",
-    "generate": "samples.generate",
-    "evaluate": "run.evaluate",
-    "sanitize": "samples.sanitize",
-    "syncheck": "samples.syncheck",
-    "import": "importing.import_results",
-    "inspect": "inspect.inspect",
-    "compare": "compare.compare",
-    "plan": "compare.plan",
-    "report": "store.report",
-    "catalog": "store.catalog",
-    "up": "service.up",
-    "status": "service.status",
-    "down": "service.down",
-    "clean": "store.clean",
-    "serve": "service.serve",
-    "doctor": "env.doctor",
-    "dataset": "dataset.app",
-    "leaderboard": "leaderboard.app",
-    "env": "env.app",
+    "run": ("run.run", "Run every stage on a preset: load, ask the model, sanitize, execute, aggregate."),
+    "sweep": ("run.sweep", "Run every model under every split, subset and setting."),
+    "generate": (
+        "samples.generate",
+        "Ask a model for programs and write them as a sample file, ready for `bigcodeflow evaluate`.",
+    ),
+    "evaluate": ("run.evaluate", "Execute samples in sandboxes and score them."),
+    "sanitize": (
+        "samples.sanitize",
+        "Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`.",
+    ),
+    "syncheck": (
+        "samples.syncheck",
+        "List the solutions that are no valid Python, with message and line. Exit code 1 when there are any.",
+    ),
+    "import": (
+        "importing.import_results",
+        "Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.",
+    ),
+    "inspect": (
+        "inspect.inspect",
+        "List the samples of a recorded run that failed, or tell the whole story of a task's samples.",
+    ),
+    "compare": (
+        "compare.compare",
+        "Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.",
+    ),
+    "plan": (
+        "compare.plan",
+        "Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.",
+    ),
+    "report": (
+        "store.report",
+        "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",
+    ),
+    "catalog": ("store.catalog", "Build the catalog of a store anew, and say where it is and what it shows."),
+    "up": (
+        "service.up",
+        "Start a Prefect server and a worker here, and register all deployments; return when runs can be triggered.",
+    ),
+    "status": (
+        "service.status",
+        "Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up.",
+    ),
+    "down": (
+        "service.down",
+        "Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay.",
+    ),
+    "clean": ("store.clean", "List what may go from a store, and with --delete remove it."),
+    "serve": (
+        "service.serve",
+        "Execute programs for others: batches in over HTTP, one verdict a line out. Stop it with Ctrl-C or SIGTERM.",
+    ),
+    "doctor": (
+        "env.doctor",
+        "Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.",
+    ),
+    "dataset": ("dataset.app", "Show tasks, or validate a task file."),
+    "leaderboard": ("leaderboard.app", "Recorded runs beside BigCodeBench's published figures."),
+    "env": (
+        "env.app",
+        "Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
+    ),
 }
 
 
-class _LazyCommands(UserDict[str, Any]):
-    """The commands by name, each imported when it is asked for: all of them take most of a second."""
+class _Command(TyperCommand):
+    """A command whose module is imported when the command is called, not when it is listed."""
 
-    def __getitem__(self, name: str) -> Any:
-        module, _, attribute = self.data[name].partition(".")
+    def load(self) -> Any:
+        """The command itself, with its options."""
+        module, _, attribute = _COMMANDS[str(self.name)][0].partition(".")
         found = getattr(import_module(f"bigcodeflow.cli.{module}"), attribute)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(add_completion=False)
-            found.command(name)(function)
+            found.command(self.name)(function)
         command = typer.main.get_command(found)
-        command.name = name
+        command.name = self.name
         return command
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        return self.load().make_context(*arguments, **named)
 
 
 class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _LazyCommands(_COMMANDS)
+        self.commands = {name: _Command(name, help=text) for name, (_, text) in _COMMANDS.items()}
 
 
 app = typer.Typer(
