@@ -13,7 +13,6 @@ which a program would be root again. Outside, ``bwrap --seccomp`` takes the byte
 
 from __future__ import annotations
 
-import array
 import ctypes
 import errno
 import os
@@ -25,6 +24,7 @@ from functools import lru_cache
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from socket import SocketType as Socket
 
     _Code = list[tuple[int, int, int, int]]
 
@@ -35,7 +35,8 @@ READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTABLES = 1, 2, 4, 8
 _REMOUNT, _BIND = 32, 4096
 
 _CALLS = {"x86_64": {"clone": 56, "capset": 126}, "aarch64": {"clone": 220, "capset": 91}}
-_PIDFD_OPEN = 434  # the same on every architecture; interpreters built on old kernels' headers lack os.pidfd_open
+# The same on every architecture; interpreters built on old kernels' headers and libraries lack or circumvent them.
+_PIDFD_OPEN, _CLOSE_RANGE = 434, 436
 #: Means nothing in a user namespace: only the machine's own root can use it.
 IDLE_CAPABILITY = 36  # CAP_BLOCK_SUSPEND
 
@@ -43,7 +44,9 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
 _SET_DUMPABLE, _DROP_FROM_BOUNDING_SET, _SET_NO_NEW_PRIVILEGES = 4, 24, 38
 _AMBIENT, _CLEAR_ALL_AMBIENT = 47, 4
-_GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
+_SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 1
+_DESCRIPTOR = struct.Struct("i")
+_MOST_DESCRIPTORS = 16
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 
@@ -97,8 +100,9 @@ def drop_privileges(kept: int | None = None) -> None:
 
     Who has a capability cannot be looked into or traced by who has none, though they are the same user.
     """
+    prctl = _libc.prctl
     for capability in range(_LAST_CAPABILITY + 1):
-        if _libc.prctl(_DROP_FROM_BOUNDING_SET, ctypes.c_ulong(capability), 0, 0, 0) < 0:
+        if prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) < 0:
             break  # the kernel knows no higher one
     _libc.prctl(_AMBIENT, _CLEAR_ALL_AMBIENT, 0, 0, 0)
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
@@ -110,7 +114,7 @@ def drop_privileges(kept: int | None = None) -> None:
     _checked(_libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
 
 
-def write_user_map(pid: int, inside: int, user: int, group: int) -> None:
+def write_user_map(pid: int | str, inside: int, user: int, group: int) -> None:
     """Map one id, of a user and a group outside, into the new user namespace of a process."""
     _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1")
     _write(f"/proc/{pid}/setgroups", "deny")
@@ -129,35 +133,40 @@ def be_first_to_go() -> None:
 
 def raise_loopback() -> None:
     """Bring up the loopback interface of this network namespace."""
-    from fcntl import ioctl
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-        request = struct.pack("16sh", b"lo", 0).ljust(40, b"\0")
-        flags = struct.unpack_from("h", ioctl(handle, _GET_INTERFACE_FLAGS, request), 16)[0]
-        ioctl(handle, _SET_INTERFACE_FLAGS, struct.pack("16sh", b"lo", flags | _INTERFACE_UP).ljust(40, b"\0"))
+    request = ctypes.create_string_buffer(struct.pack("16sh22x", b"lo", _INTERFACE_UP))
+    handle = socket.SocketType(socket.AF_INET, socket.SOCK_DGRAM)
+    result = _libc.ioctl(handle.fileno(), _SET_INTERFACE_FLAGS, request)  # fcntl is a library to load, each time
+    handle.close()
+    _checked(result, "loopback")
 
 
 def close_from(lowest: int) -> None:
-    """Close every descriptor from this number on; needs /proc."""
+    """Close every descriptor from this number on; needs /proc on old kernels."""
+    if _call(_CLOSE_RANGE, lowest, 0xFFFF_FFFF, 0) == 0:
+        return
     for name in os.listdir("/proc/self/fd"):
         if int(name) >= lowest:
             os.closerange(int(name), int(name) + 1)  # unlike close, it bears with the listing's own, closed by now
 
 
-def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> None:
-    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-    connection.sendmsg([data], rights)
+def connection(descriptor: int) -> Socket:
+    """A socket of a descriptor; not Python's own class, whose methods cost a fork more pages of its own."""
+    return socket.SocketType(fileno=descriptor)
 
 
-def receive(connection: socket.socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
+def send(connection: Socket, data: bytes, *descriptors: int) -> None:
+    rights = struct.pack(f"{len(descriptors)}i", *descriptors)
+    connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)] if descriptors else [])
+
+
+def receive(connection: Socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
     """Receive one message: its bytes, empty at the end, and its descriptors."""
-    room = socket.CMSG_SPACE(16 * array.array("i").itemsize)
-    data, rights, _, _ = connection.recvmsg(size, room)
-    found = array.array("i")
+    data, rights, _, _ = connection.recvmsg(size, socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size))
+    found: list[int] = []
     for level, kind, content in rights:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found.frombytes(content[: len(content) - len(content) % found.itemsize])
-    return data, list(found)
+            found += (one for (one,) in _DESCRIPTOR.iter_unpack(content))
+    return data, found
 
 
 def _write(path: str, text: str) -> None:
@@ -253,13 +262,29 @@ def seccomp_program(machine: str = "") -> bytes | None:
     code += _load(_AT_NUMBER)
     if machine == "x86_64":
         code += _when(_JUMP_AT_LEAST, _X32_BIT, _return(_ERROR | errno.EPERM))
-    for table, error in ((REFUSED, errno.EPERM), (_ABSENT, errno.ENOSYS)):
-        for number in (numbers[column] for numbers in table.values()):
-            if number is not None:
-                code += _when(_JUMP_EQUAL, number, _return(_ERROR | error))
-    for name, numbers in _EXAMINED.items():
-        code += _when(_JUMP_EQUAL, numbers[column] or 0, _examine(name))
-    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _return(_ALLOW))
+    answers = {numbers[column]: _return(_ERROR | errno.EPERM) for numbers in REFUSED.values()}
+    answers |= {numbers[column]: _return(_ERROR | errno.ENOSYS) for numbers in _ABSENT.values()}
+    answers |= {numbers[column]: _examine(name) for name, numbers in _EXAMINED.items()}
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _search(_runs(answers)))
+
+
+def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
+    """First numbers, from 0 on, of runs of numbers with the same answer; those without one are allowed."""
+    runs = [(0, _return(_ALLOW))]
+    known = {number for number in answers if number is not None}
+    for number in sorted(known | {number + 1 for number in known}):
+        answer = answers.get(number, _return(_ALLOW))
+        if answer != runs[-1][1]:
+            runs.append((number, answer))
+    return runs
+
+
+def _search(runs: list[tuple[int, _Code]]) -> _Code:
+    """A binary search: the kernel tries a new filter with every number, and most calls of a sample pass it."""
+    if len(runs) == 1:
+        return runs[0][1]
+    middle = len(runs) // 2
+    return _when(_JUMP_AT_LEAST, runs[middle][0], _search(runs[middle:])) + _search(runs[:middle])
 
 
 def prepare_seccomp(filter_program: bytes | None = None) -> Callable[[], None]:

@@ -3,15 +3,18 @@
 The supervisor is executed by path in the environment's interpreter, inside the outer sandbox, one process a worker. It
 stays bare, so that what it forks is cheap, and ends with its control socket, which ends everything inside. A zygote is
 a process with libraries imported that is forked for every sample, and for zygotes with more libraries. It has one
-thread, and an error of its own ends it: the worker then starts another. Requests are JSON messages with descriptors:
+thread, and an error of its own ends it: the worker then starts another. Requests are words with descriptors:
 
 ``namespaces``  [reply]  to the supervisor, for one sample; replies on it with a descriptor of what holds them
 ``zygote``  [control]  to the supervisor: a zygote without libraries, which then replies on its own control socket
-``import``  []         to a zygote: import the named modules; replies with the number of ``threads`` and its descriptor
+``import``  []         to a zygote, before a JSON list of modules; replies with its number of threads and its descriptor
 ``fork``    [control]  to a zygote: another one with the same libraries, which then replies on its own control socket
 ``sample``  [reply, channel, stdout, stderr, namespaces]  to a zygote: one sample in these namespaces; replies on
-            ``reply`` with a descriptor of the new process, and when that ends with ``status``, ``cpu_seconds`` and
-            ``max_rss_mib``
+            ``reply`` with a descriptor of the new process, and when that ends with its status, CPU seconds and
+            resident memory in KiB
+
+Whatever is executed for a sample, by whichever process, touches pages that it shares with a fork, and each of these
+is a page fault and a copy. So what happens for every sample is written with few calls and few objects.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ TYPE_CHECKING = False  # typing itself would cost the import of a module that th
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from random import Random
+    from socket import SocketType as Socket
     from typing import Any, NoReturn
 
     from bigcodeflow.sandbox import kernel
@@ -51,7 +55,7 @@ _CHANNEL = 3  # a sample's own highest descriptor
 def main() -> None:
     """Take on an unprivileged identity in namespaces of its own, then serve until the control socket closes."""
     settings = json.loads(sys.argv[1])
-    control = socket.socket(fileno=settings["control"])
+    control = kernel.connection(settings["control"])
     if os.getuid() == 0:
         os.setgroups([])
         # bubblewrap covers parts of the one it mounts for root, and nothing but a whole one allows others inside
@@ -73,7 +77,7 @@ def main() -> None:
 class Supervisor:
     """Serves the worker's requests one after the other."""
 
-    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+    def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with file systems of its own."""
         self._control, self._settings = control, settings
         self._restrict = kernel.prepare_seccomp()
@@ -86,31 +90,20 @@ class Supervisor:
 
     def serve(self) -> None:
         """Answer requests until the worker is gone."""
-        kernel.send(self._control, b"{}")
+        kernel.send(self._control, b"ready")
         while True:
             if select.select([self._control], [], [], _LOOK_SECONDS)[0]:
                 data, descriptors = kernel.receive(self._control)
                 if not data:
                     return
-                self._answer(json.loads(data.decode("ascii")), descriptors[0])
+                if data == b"zygote":
+                    if os.fork() == 0:
+                        self._control.close()
+                        become_zygote(descriptors[0])
+                elif kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE) == 0:
+                    hold_namespaces(descriptors[0], self._settings, self._restrict)
                 os.close(descriptors[0])
             reap()
-
-    def _answer(self, request: dict[str, Any], descriptor: int) -> None:
-        if request["op"] == "zygote":
-            if os.fork() == 0:
-                self._control.close()
-                become_zygote(descriptor)
-            return
-        waiting, go = os.pipe()
-        pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
-        if pid == 0:
-            os.close(go)
-            os.read(waiting, 1)
-            hold_namespaces(descriptor, self._settings, self._restrict)
-        os.close(waiting)
-        kernel.write_user_map(pid, SAMPLE_ID, 0, 0)
-        os.close(go)
 
 
 def become_zygote(control: int) -> NoReturn:
@@ -123,12 +116,14 @@ def become_zygote(control: int) -> NoReturn:
 
     sys.path.pop(0)
     harness.hide()  # libraries may have modules of the same names
-    Zygote(harness, socket.socket(fileno=control)).serve()
+    Zygote(harness, control).serve()
     os._exit(0)
 
 
 def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
     """Mount what the new namespaces need, reply with a descriptor of this process, and keep them until killed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+    kernel.write_user_map("self", SAMPLE_ID, 0, 0)
     kernel.be_first_to_go()
     # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
     mount_private_places(settings["disk_bytes"], proc_flags=kernel.READ_ONLY)
@@ -136,13 +131,14 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
         kernel.mask(path)
     kernel.raise_loopback()
     os.setsid()
-    kernel.send(socket.socket(fileno=reply), b"{}", [kernel.process_descriptor(os.getpid())])
+    connection = kernel.connection(reply)
+    kernel.send(connection, b"ready", kernel.process_descriptor(os.getpid()))
     kernel.close_from(3)
     kernel.drop_privileges(kernel.IDLE_CAPABILITY)  # out of the sample's reach
     restrict()
     while True:
+        signal.sigwait((signal.SIGCHLD,))
         reap()
-        signal.sigtimedwait([signal.SIGCHLD], _LOOK_SECONDS)
 
 
 def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
@@ -165,67 +161,76 @@ def reap() -> None:
 class Zygote:
     """Forks samples and collects how they ended."""
 
-    def __init__(self, harness: Any, control: socket.socket, generators: Iterable[Random] = ()) -> None:
+    def __init__(self, harness: Any, control: int, generators: Iterable[Random] = ()) -> None:
         """Take the harness's module, the socket of requests, and the random generators that were made before."""
-        self._harness, self._control, self._generators = harness, control, list(generators)
-        self._samples: dict[int, int] = {}
-        self._zygotes: list[int] = []
+        self._harness, self._control, self._generators = harness, kernel.connection(control), list(generators)
+        self._children: dict[int, tuple[int, Socket | None]] = {}  # by process descriptor, with whom to tell of the end
         self._restrict = kernel.prepare_seccomp()
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        self._wakeup, self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(self._signalled, warn_on_full_buffer=False)
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
         """Answer requests and watch the samples until the worker is gone."""
+        control = self._control.fileno()
         while True:
-            ready = select.select([self._control.fileno(), self._wakeup], [], [])[0]
-            if self._wakeup in ready:
-                os.read(self._wakeup, 4096)
-                self._collect()
-            if self._control.fileno() in ready:
+            for descriptor, _ in self._poll.poll():
+                if descriptor != control:
+                    self._collect(descriptor)
+                    continue
                 data, descriptors = kernel.receive(self._control)
                 if not data:
                     return
-                request = json.loads(data.decode())
-                getattr(self, "_" + request["op"])(request, *descriptors)
+                if data == b"sample":
+                    self._sample(*descriptors)
+                elif data == b"fork":
+                    self._fork(*descriptors)
+                else:
+                    self._import(json.loads(data[len(b"import") :]))
 
-    def _import(self, request: dict[str, Any]) -> None:
+    def _import(self, modules: Sequence[str]) -> None:
         gc.disable()  # next to nothing that an import makes is garbage
-        with generators_noted(request["modules"], self._generators):
-            self._harness.import_modules(request["modules"])
+        with generators_noted(modules, self._generators):
+            self._harness.import_modules(modules)
         gc.freeze()  # what is here now is never looked at by a sample's collector, and so stays shared with it
         gc.enable()
-        _send_process(self._control, os.getpid(), {"threads": len(os.listdir("/proc/self/task"))})
+        threads = len(os.listdir("/proc/self/task"))
+        kernel.send(self._control, str(threads).encode(), kernel.process_descriptor(os.getpid()))
 
-    def _fork(self, _request: dict[str, Any], control: int) -> None:
+    def _fork(self, control: int) -> None:
+        kernel.join(self._home, kernel.NEW_PID_NAMESPACE)
         pid = os.fork()
         if pid == 0:
-            for descriptor in (self._wakeup, self._signalled, self._home, *self._samples.values()):
+            for descriptor, (_, reply) in self._children.items():
                 os.close(descriptor)
+                if reply:
+                    reply.close()
             self._control.close()
-            Zygote(self._harness, socket.socket(fileno=control), self._generators).serve()
+            os.close(self._home)
+            Zygote(self._harness, control, self._generators).serve()
             os._exit(0)
         os.close(control)
-        self._zygotes.append(pid)
+        self._watch(pid, None)
 
-    def _sample(self, _request: dict[str, Any], reply: int, *passed: int) -> None:
+    def _sample(self, reply: int, *passed: int) -> None:
         kernel.join(passed[-1], kernel.NEW_PID_NAMESPACE)  # holds for children made from now on
         pid = os.fork()
         if pid == 0:
             self._become_sample(*passed)
-        kernel.join(self._home, kernel.NEW_PID_NAMESPACE)
         for descriptor in passed:
             os.close(descriptor)
-        self._samples[pid] = reply
-        with socket.socket(fileno=os.dup(reply)) as connection:
-            _send_process(connection, pid, {})
+        connection = kernel.connection(reply)
+        kernel.send(connection, b"forked", self._watch(pid, connection))
+
+    def _watch(self, pid: int, reply: Socket | None) -> int:
+        descriptor = kernel.process_descriptor(pid)
+        self._children[descriptor] = pid, reply
+        self._poll.register(descriptor, select.POLLIN)
+        return descriptor
 
     def _become_sample(self, channel: int, stdout: int, stderr: int, own: int) -> NoReturn:
         """In the new process: enter its namespaces, give up every privilege, and run the harness; never returns."""
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             kernel.be_first_to_go()
             kernel.join(own, kernel.NEW_NAMESPACES)
             for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
@@ -242,26 +247,18 @@ class Zygote:
         finally:
             os._exit(1)
 
-    def _collect(self) -> None:
-        self._zygotes = [pid for pid in self._zygotes if not os.waitpid(pid, os.WNOHANG)[0]]
-        for pid, reply in list(self._samples.items()):
-            ended, status, used = os.wait4(pid, os.WNOHANG)
-            if not ended:
-                continue
-            del self._samples[pid]
-            cpu_seconds, max_rss_mib = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-            account = {"status": status, "cpu_seconds": cpu_seconds, "max_rss_mib": max_rss_mib}
-            with socket.socket(fileno=reply) as connection:
-                try:
-                    connection.send(json.dumps(account).encode())
-                except OSError:
-                    continue  # the worker has given this sample up
-
-
-def _send_process(connection: socket.socket, pid: int, reply: dict[str, int]) -> None:
-    descriptor = kernel.process_descriptor(pid)
-    kernel.send(connection, json.dumps(reply).encode(), [descriptor])
-    os.close(descriptor)
+    def _collect(self, descriptor: int) -> None:
+        """Tell how a process ended; a zygote's end is its worker's to see."""
+        pid, reply = self._children.pop(descriptor)
+        self._poll.unregister(descriptor)
+        os.close(descriptor)
+        _, status, used = os.wait4(pid, 0)
+        if reply:
+            try:
+                reply.send(b"%d %f %d" % (status, used.ru_utime + used.ru_stime, used.ru_maxrss))
+            except OSError:
+                pass  # the worker has given this sample up
+            reply.close()
 
 
 def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
@@ -49,10 +48,10 @@ class ZygoteClient:
         self._control, self._descriptor = control, -1
         control.settimeout(_IMPORT_SECONDS)
         try:
-            _send(control, {"op": "import", "modules": list(modules)})
-            reply, (self._descriptor,) = _reply(control)
-            if reply["threads"] != 1:
-                raise UnforkableError(f"a process with {', '.join(modules)} has {reply['threads']} threads")
+            _send(control, f"import{json.dumps(list(modules))}")
+            threads, (self._descriptor,) = _reply(control)
+            if int(threads) != 1:
+                raise UnforkableError(f"a process with {', '.join(modules)} has {threads.decode()} threads")
         except WarmStartError:
             self.close()
             raise
@@ -64,7 +63,7 @@ class ZygoteClient:
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
         """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first."""
-        _send(self._control, {"op": "sample"}, descriptors)
+        _send(self._control, "sample", descriptors)
 
     def close(self) -> None:
         """End the process; samples and zygotes that it forked go on."""
@@ -124,9 +123,9 @@ class WarmProcess(SandboxedProcess):
             logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
         if not account:
             return ProcessEnd("signal 9")
-        used = json.loads(account)
-        code = os.waitstatus_to_exitcode(used["status"])
-        return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", used["cpu_seconds"], used["max_rss_mib"])
+        status, cpu_seconds, max_rss_kib = account.split()
+        code = os.waitstatus_to_exitcode(int(status))
+        return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", float(cpu_seconds), int(max_rss_kib) / 1024)
 
     def restrain(self, pids: Iterable[int]) -> None:
         """Put a sample that does not end at once into a control group: entering takes longer than most samples run."""
@@ -327,18 +326,18 @@ def _open_request(control: socket.socket, operation: str) -> socket.socket:
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         try:
-            _send(control, {"op": operation}, [there.fileno()])
+            _send(control, operation, [there.fileno()])
         except WarmStartError:
             here.close()
             raise
     return here
 
 
-def _send(control: socket.socket, request: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+def _send(control: socket.socket, request: str, descriptors: Sequence[int] = ()) -> None:
     try:
-        socket.send_fds(control, [json.dumps(request).encode()], list(descriptors))
+        socket.send_fds(control, [request.encode()], list(descriptors))
     except OSError as error:
-        raise WarmStartError(f"the warm sandbox takes no request for {request['op']} any more ({error})") from None
+        raise WarmStartError(f"the warm sandbox takes no request for {request[:10]} any more ({error})") from None
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
@@ -349,8 +348,8 @@ def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
         return b"", []
 
 
-def _reply(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _reply(connection: socket.socket) -> tuple[bytes, list[int]]:
     data, descriptors = _receive(connection)
     if not data:
         raise WarmStartError("the warm sandbox does not answer")
-    return json.loads(data), descriptors
+    return data, descriptors
