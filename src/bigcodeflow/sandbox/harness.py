@@ -13,10 +13,10 @@ import builtins
 import importlib
 import os
 import resource
-import shutil
 import sys
 import time
 import types
+from functools import lru_cache
 from os import _exit as leave
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
@@ -45,7 +45,10 @@ _FUTURE_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_f
 
 def main() -> None:
     """Cold start: standard input is the channel, and the program never sees it there."""
-    run_sample(os.dup(0))
+    channel = os.dup(0)
+    hide()
+    end_input()
+    run_sample(channel)
 
 
 def run_sample(channel: int) -> None:
@@ -69,9 +72,45 @@ def hide() -> None:
     sys.modules.setdefault("__main__", types.ModuleType("__main__"))
 
 
+def end_input() -> None:
+    """Let there be nothing on standard input."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdin = open(0, closefd=False)
+
+
+@lru_cache(maxsize=None)
+def files_of(template: str) -> list[tuple[str, bytes | None]]:
+    """Folders, before what is in them, and files of a template with their content; remembered by zygotes."""
+    found: list[tuple[str, bytes | None]] = []
+    for folder, _, names in os.walk(template):
+        below = folder[len(template) :]
+        found.append((below, None))
+        for name in names:
+            with open(f"{folder}/{name}", "rb") as file:
+                found.append((f"{below}/{name}", file.read()))
+    return found
+
+
+def make_home(template: str) -> None:
+    """Make the home folder, with copies of the template's files."""
+    home = os.environ["HOME"]
+    for name, content in files_of(template) if template else [("", None)]:
+        if content is None:
+            os.mkdir(home + name)
+            continue
+        descriptor = os.open(home + name, os.O_WRONLY | os.O_CREAT, 0o666)
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.close(descriptor)
+
+
 def import_modules(names: Iterable[str]) -> None:
     """Import each module; what cannot be imported is left to the program, which is to see the error itself."""
     for name in names:
+        if name in sys.modules:
+            continue
         try:
             importlib.import_module(name)
         except BaseException:  # a library may raise anything
@@ -79,15 +118,8 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def prepare_process(settings: dict[str, Any]) -> None:
-    """Set the limits, close standard input, give the program the surroundings of a cold start, and load modules."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    sys.stdin = open(0, closefd=False)
-    if settings["home_template"]:
-        shutil.copytree(settings["home_template"], os.environ["HOME"])
-    else:
-        os.mkdir(os.environ["HOME"])
+    """Set the limits, give the program the surroundings of a cold start, and load modules."""
+    make_home(settings["home_template"])
     os.mkdir(settings["work_folder"])
     os.chdir(settings["work_folder"])
     for name, value in settings["rlimits"].items():
@@ -107,7 +139,6 @@ class Sample:
     def __init__(self, job: protocol.SampleJob, channel: protocol.FrameWriter) -> None:
         """Prepare this process and the module that both run in."""
         self._job, self._send = job, channel.send
-        hide()
         prepare_process(job.settings)
         self._runner = cases.Runner(self._report)
         self._module = types.ModuleType(MODULE_NAME)

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from socket import SocketType as Socket
 
     _Code = list[tuple[int, int, int, int]]

@@ -1,7 +1,7 @@
 """The protocol of the harness and the executor over one channel, a pair of connected sockets; the harness's end of it.
 
 Each message of the executor is one line of JSON. The first is the job: the program, the limits, a nonce that keys the
-frames' codes, and the sha256 of the test text. The second holds that text, masked, as ``test``. It is sent when the
+frames' codes, and a digest of the test text. The second holds that text, masked, as ``test``. It is sent when the
 program was imported, so that the test text is nowhere in the process while the program's module runs.
 
 The harness answers with frames, one a line: an authentication code over the rest of the line, a blank, one JSON object
@@ -25,15 +25,21 @@ Functions of other modules are imported by name: a program or test that replaces
 from __future__ import annotations
 
 import builtins
-from hashlib import blake2b, sha256, shake_256
-from json import dumps, loads
+from hashlib import blake2b
+from json import dumps, encoder, loads
 from os import _exit as leave
 from os import getpid, read, write
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 if TYPE_CHECKING:
+    from hashlib import shake_256
     from typing import Any
+else:
+    try:
+        from _sha3 import shake_256
+    except ImportError:  # OpenSSL's, which costs the fork of a zygote more pages of its own
+        from hashlib import shake_256
 
 globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
 
@@ -50,6 +56,10 @@ _TRACE_CHARACTERS = 16_000
 #: Longest frame that the executor accepts, in bytes.
 FRAME_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
+#: What ``json.dumps`` calls, without the Python functions on the way there.
+_json_parts: Any = vars(encoder)["c_make_encoder"](
+    None, None, encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True
+)
 
 
 def mac(key: bytes, payload: bytes) -> bytes:
@@ -68,7 +78,7 @@ def split_job(job: dict[str, object]) -> tuple[bytes, bytes]:
     test, nonce = str(job.get("test", "")), str(job["nonce"])
     content = test.encode("utf-8", "surrogatepass")  # a lone surrogate is legal in a JSON string
     first = {name: value for name, value in job.items() if name != "test"}
-    first["test_sha256"] = sha256(content).hexdigest()
+    first["test_digest"] = blake2b(content).hexdigest()
     second = {"test": masked(content, nonce).hex()}
     return dumps(first).encode("ascii") + b"\n", dumps(second).encode("ascii") + b"\n"
 
@@ -80,12 +90,12 @@ class SampleJob:
         self._descriptor = descriptor
         self.settings = self._receive()
         self.nonce: str = self.settings.pop("nonce")
-        self._expected = self.settings.pop("test_sha256")
+        self._expected = self.settings.pop("test_digest")
 
     def test_text(self) -> str | None:
         """Wait for the second message: the test text; None where it is not the one that the first has announced."""
         content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
-        if sha256(content).hexdigest() != self._expected:
+        if blake2b(content).hexdigest() != self._expected:
             return None
         return content.decode("utf-8", "surrogatepass")
 
@@ -111,10 +121,14 @@ class FrameWriter:
         """Send one frame; in a process that the program forked, and that went on into the harness, leave instead."""
         if getpid() != self._owner:
             leave(0)
-        fields.update((name, fields[name][-_TRACE_CHARACTERS:]) for name in ("trace", "exception") if name in fields)
+        if "trace" in fields:
+            fields.update(
+                trace=fields["trace"][-_TRACE_CHARACTERS:], exception=fields["exception"][-_TRACE_CHARACTERS:]
+            )
         if event == "started" or event in LAST_EVENTS:
             fields.update(_usage())
-        payload = dumps(dict(fields, event=event, number=self._number)).encode("ascii")
+        fields.update(event=event, number=self._number)
+        payload = "".join(_json_parts(fields, 0)).encode("ascii")
         data = mac(self._key, payload) + b" " + payload + b"\n"
         while data:
             data = data[write(self._descriptor, data) :]

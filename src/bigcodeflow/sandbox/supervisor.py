@@ -24,11 +24,9 @@ import importlib
 import json
 import os
 import select
-import shutil
 import signal
-import socket
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ _TMPFS = kernel.NO_SUID | kernel.NO_DEVICES
 _LOOK_SECONDS = 1.0
 #: Even empty files take memory of the kernel's.
 _LEAST_FILES, _BYTES_PER_FILE = 4096, 1 << 14
+_GENERATOR_BYTES = 624 * 4  # the state of a Mersenne Twister
 _CHANNEL = 3  # a sample's own highest descriptor
 
 
@@ -85,8 +84,6 @@ class Supervisor:
         os.setresuid(0, 0, 0)
         kernel.show_self()  # the maps of what is cloned are written by way of /proc
         mount_private_places(settings["disk_bytes"])
-        if settings["home_template"]:
-            shutil.copytree(settings["home_template"], os.environ["HOME"])  # libraries read it when they are imported
 
     def serve(self) -> None:
         """Answer requests until the worker is gone."""
@@ -99,14 +96,14 @@ class Supervisor:
                 if data == b"zygote":
                     if os.fork() == 0:
                         self._control.close()
-                        become_zygote(descriptors[0])
+                        become_zygote(descriptors[0], self._settings["home_template"])
                 elif kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE) == 0:
                     hold_namespaces(descriptors[0], self._settings, self._restrict)
                 os.close(descriptors[0])
             reap()
 
 
-def become_zygote(control: int) -> NoReturn:
+def become_zygote(control: int, home_template: str) -> NoReturn:
     """In a new process: import the harness, and serve as a zygote without libraries."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     if TYPE_CHECKING:
@@ -116,6 +113,9 @@ def become_zygote(control: int) -> NoReturn:
 
     sys.path.pop(0)
     harness.hide()  # libraries may have modules of the same names
+    harness.end_input()
+    if not os.path.exists(os.environ["HOME"]):
+        harness.make_home(home_template)  # libraries read it when they are imported
     Zygote(harness, control).serve()
     os._exit(0)
 
@@ -254,10 +254,8 @@ class Zygote:
         os.close(descriptor)
         _, status, used = os.wait4(pid, 0)
         if reply:
-            try:
+            with suppress(OSError):  # the worker may have given this sample up
                 reply.send(b"%d %f %d" % (status, used.ru_utime + used.ru_stime, used.ru_maxrss))
-            except OSError:
-                pass  # the worker has given this sample up
             reply.close()
 
 
@@ -298,7 +296,8 @@ def reseed(generators: Iterable[Random]) -> None:
         generator.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
-        numpy_random.seed()
+        words = sys.modules["numpy"].frombuffer(os.urandom(_GENERATOR_BYTES), "uint32")
+        numpy_random.set_state(("MT19937", words, len(words)))  # seed() does the same with twice the work
 
 
 if __name__ == "__main__":
