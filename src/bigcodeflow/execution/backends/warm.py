@@ -85,6 +85,7 @@ class WarmProcess(SandboxedProcess):
             groups: lends a control group to a sample that runs longer.
         """
         self._namespaces, self._groups = namespaces, groups
+        self._roots: Sequence[int] = ()
         with ExitStack() as mine, ExitStack() as theirs:
             mine.callback(os.close, namespaces)
             mine.callback(self.kill)
@@ -105,11 +106,12 @@ class WarmProcess(SandboxedProcess):
                 raise WarmStartError("a zygote did not fork its sample")
             self.ended = descriptors[0]
             mine.callback(os.close, self.ended)
-            self._roots = (_pid_of(self.ended), _pid_of(namespaces))
             self._resources = mine.pop_all()
 
     def roots(self) -> Sequence[int]:
-        """The sample, and the process that inherits its orphans."""
+        """The sample, and the process that inherits its orphans; most samples have ended before anybody asks."""
+        if not self._roots:
+            self._roots = (_pid_of(self.ended), _pid_of(self._namespaces))
         return self._roots
 
     def kill(self) -> None:
