@@ -288,6 +288,19 @@ def test_a_library_that_starts_threads_is_not_forked(environment_with: Callable[
         assert list(backend.kept_warm().zygotes) == [frozenset()]
 
 
+def test_every_sample_has_a_home_of_its_own(environment_with: Callable[..., InstalledEnvironment]) -> None:
+    """It holds what the template holds, folders in folders, whatever the sample before has done to it."""
+    environment = environment_with("homely", "")
+    (environment.root / "home" / "cache" / "fonts").mkdir(parents=True)
+    (environment.root / "home" / "cache" / "fonts" / "list").write_bytes(b"one\0two")
+    spoil = "[os.remove(os.path.expanduser('~/cache/fonts/list')), open(os.path.expanduser('~/left'), 'w').close()]"
+    look = "[os.listdir(os.path.expanduser('~')), open(os.path.expanduser('~/cache/fonts/list')).read()]"
+    for is_warm in (True, False):
+        with closing(LocalBackend(environment, ROOMY, warm=is_warm)) as backend:
+            assert _look(backend, spoil) == [None, None]
+            assert _look(backend, look) == [["cache"], "one\0two"]
+
+
 def test_generators_of_libraries_have_seeds_of_their_own(
     environment_with: Callable[..., InstalledEnvironment],
 ) -> None:

@@ -114,7 +114,7 @@ def become_zygote(control: int, home_template: str) -> NoReturn:
     sys.path.pop(0)
     harness.hide()  # libraries may have modules of the same names
     harness.end_input()
-    if not os.path.exists(os.environ["HOME"]):
+    if home_template and not os.path.exists(os.environ["HOME"]):
         harness.make_home(home_template)  # libraries read it when they are imported
     Zygote(harness, control).serve()
     os._exit(0)
