@@ -255,13 +255,15 @@ class WarmSandbox:
         base, zygote = max(ready, key=lambda found: len(found[0]))
         return zygote.fork(sorted(modules - base))
 
-    def _started(self, *given: Any) -> "subprocess.Popen[bytes]":
+    def _started(
+        self, environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int
+    ) -> "subprocess.Popen[bytes]":
         """Start the supervisor in a thread that lives as long as it does: the end of that thread would end it."""
         process: Future[subprocess.Popen[bytes]] = Future()
 
         def hold() -> None:
             try:
-                process.set_result(_start(*given))
+                process.set_result(_start(environment, limits, control_fd))
             except OSError as error:
                 process.set_exception(error)
             else:
