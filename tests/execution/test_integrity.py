@@ -10,7 +10,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution.engine import Engine
+from bigcodeflow.execution.engine import Engine, Workers
 from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.pipeline.runs import perform_all
@@ -96,13 +96,13 @@ def _executions(ledgers: Path) -> int:
 def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[WorkItem]:
     """What is executed from now on; it is executed all the same."""
     executed: list[WorkItem] = []
-    genuine = Engine._prepared
+    genuine = Workers._prepared
 
-    def noted(engine: Engine, items: list[WorkItem]) -> list[WorkItem]:
+    def noted(workers: Workers, items: list[WorkItem]) -> list[WorkItem]:
         executed.extend(items)
-        return genuine(engine, items)
+        return genuine(workers, items)
 
-    monkeypatch.setattr(Engine, "_prepared", noted)
+    monkeypatch.setattr(Workers, "_prepared", noted)
     return executed
 
 

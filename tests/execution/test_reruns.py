@@ -142,7 +142,7 @@ def test_what_is_disturbed_is_executed_five_times_at_most(
     """A sandbox that reports nothing says nothing of the sample, however often."""
     executed: list[object] = []
     silent = SimpleNamespace(name="local", execute=lambda work: executed.append(work) or Outcome(exit="exit 1"))
-    found = Executor(DONE["config"], starter_environment, tmp_path).judge(silent, item(RIGHT), ONCE)
+    found = Executor(DONE["config"], starter_environment).judge(silent, item(RIGHT), ONCE)
     assert (found["status"], found["attempts"], len(executed)) == ("infra_error", 5, 5)
 
 
@@ -185,7 +185,7 @@ def test_every_execution_of_a_vote_is_real(
     backend: LocalBackend, tmp_path: Path, policy: RerunPolicy, attempts: int
 ) -> None:
     """The executor asks its backend as often as the policy says, and not once more; one pass acquits a ground truth."""
-    executor = Executor(DONE["config"], backend._environment, tmp_path)
+    executor = Executor(DONE["config"], backend._environment)
     assert executor.judge(backend, item(RIGHT), policy)["attempts"] == 1
     assert executor.judge(backend, item("def task_func():\n    return 1\n"), policy)["attempts"] == attempts
     second = iter(["def task_func():\n    return 1\n", RIGHT])

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -56,10 +55,9 @@ class CostlyBackend:
         LOGGER.warning("it cost 3 cents")
 
 
-def test_what_a_backend_says_at_its_end_comes_back(tmp_path: Path) -> None:
+def test_what_a_backend_says_at_its_end_comes_back() -> None:
     """Such as what its cloud sandboxes have cost; a worker without the backend says nothing."""
-    executor = SimpleNamespace(ledger_folder=tmp_path)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster) as client:
-        client.register_plugin(BackendPlugin("mine", executor, CostlyBackend))
+        client.register_plugin(BackendPlugin("mine", SimpleNamespace(), CostlyBackend))
         assert list(client.run(close_backend, "mine").values()) == [["it cost 3 cents"]]
         assert list(client.run(close_backend, "another").values()) == [[]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
@@ -42,11 +42,10 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What a worker needs to execute an item; small, picklable, and the same for the whole stage."""
+    """What a worker needs to execute an item; small, picklable, and the same for all stages of a run."""
 
     config: ExecutionConfig
     environment: Environment
-    ledger_folder: Path
     isolated: bool = True
     writes_ledger: bool = True
     """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
@@ -101,8 +100,79 @@ def _leave_slot() -> None:
         secede()
 
 
+class Workers:
+    """A cluster whose workers have what they execute with, started when there is first something to execute.
+
+    A context; several threads, and several stages of one run, may use it.
+    """
+
+    def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
+        """Start nothing yet."""
+        self.executor = Executor(config, environment, writes_ledger=config.on_this_machine)
+        self._planner: Backend | None = None
+        self._is_checked = False
+        self._cluster = Cluster(config)
+        self._preparing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.close()
+
+    def execute(
+        self, chunks: Iterator[list[WorkItem] | None], policy: RerunPolicy, ledger_folder: Path
+    ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
+        """As ``fan_out``, on one connection to the cluster; ClusterLostError where it broke while some are open."""
+        from distributed.comm.core import CommClosedError
+
+        from bigcodeflow.execution.worker_plugin import execute_item, require_package
+
+        patience_seconds = self.executor.config.cluster.patience_seconds
+        if not (first := _first_of(chunks)):
+            return
+        with ThreadPoolExecutor(1, "prepare") as pool:  # a cluster takes seconds to start, mostly waiting
+            prepared = pool.submit(self._prepared, first)
+            with self._cluster.client() as client:
+                items = chain(prepared.result(), self._prepared_by_and_by(chunks))
+                try:
+                    wait_for_worker(client, patience_seconds)
+                    require_package(client)
+                    self._cluster.equip(_backends_kept(client, self._cluster.name, self.executor))
+                    work = partial(execute_item, self._cluster.name, ledger_folder, policy)
+                    yield from fan_out(client, work, items, patience_seconds=patience_seconds)
+                except CommClosedError as error:
+                    problem = f"the Dask scheduler does not answer ({error})"
+                    raise ClusterLostError(f"{problem}: run the same again") from error
+
+    def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
+        for chunk in chunks:
+            yield from [None] if chunk is None else self._prepared(chunk)
+
+    def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
+        """Items in their order, with what a warm start needs."""
+        with self._preparing:
+            return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
+
+    def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """The same by a backend of this process, which is also asked once what can be had on this machine."""
+        executor = self.executor
+        with closing(executor.backend()) as backend:
+            try:
+                if not self._is_checked:
+                    adapted = _adapted(executor, backend)
+                    self.executor, self._is_checked = adapted if executor.writes_ledger else executor, True
+                items = backend.prepare(items)
+            except SandboxUnavailableError:  # workers elsewhere look for themselves
+                if executor.writes_ledger:
+                    raise
+        if executor.config.backend == "local":
+            self._planner = backend  # it keeps no sandbox, but what it planned
+        return items
+
+
 class Engine:
-    """Executes the items of one stage on one cluster, which is started when there is first something to execute.
+    """Executes the items of one stage, and sees to it that each gets its verdict.
 
     A context; several threads may ask for verdicts at the same time.
     """
@@ -113,25 +183,31 @@ class Engine:
         environment: Environment,
         ledger_folder: Path,
         *,
+        workers: Workers | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """``ledger_folder`` keeps the verdicts of this stage, from this and from interrupted runs."""
-        self._executor = Executor(config, environment, ledger_folder, writes_ledger=config.on_this_machine)
-        self._planner: Backend | None = None
-        self._is_checked = False
-        self._cluster, self._ledger = Cluster(config), Ledger(ledger_folder)
+        """Read what stands already.
+
+        Args:
+            ledger_folder: keeps the verdicts of this stage, from this and from interrupted runs.
+            workers: those of the run, under these settings; None: it has workers of its own.
+        """
+        self._config, self._environment, self._ledger_folder = config, environment, ledger_folder
+        self._held = ExitStack()
+        self._workers = workers or self._held.enter_context(Workers(config, environment))
+        self._ledger = Ledger(ledger_folder)
         self._earlier: dict[str, list[Verdict]] = {}
         for line in self._ledger.read():
             self._earlier.setdefault(line["verdict_key"], []).append(line)
         self._written: set[str] = set()
         self._progress, self._finished, self._total = progress, 0, 0
-        self._lock, self._preparing = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._cluster.close()
+        self._held.close()
 
     def verdicts(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
         """The verdict of each item, by key: what the ledger holds, and what is executed now."""
@@ -173,11 +249,10 @@ class Engine:
             ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
         """
         source, rounds_left, losses = self._arriving(chunks), _FURTHER_ROUNDS, 0
-        todo, again = dict[str, WorkItem](), list[WorkItem]()
+        todo, again, workers = dict[str, WorkItem](), list[WorkItem](), self._workers
         while True:
-            cluster = self._cluster if rounds_left == _FURTHER_ROUNDS else None
             try:
-                for verdict in self._round(source, todo, policy, cluster):
+                for verdict in self._round(source, todo, policy, workers):
                     item = todo.pop(verdict["verdict_key"])
                     if rounds_left and verdicts.worth_another_round(verdict):
                         again.append(item)
@@ -194,6 +269,7 @@ class Engine:
             if not again:
                 return
             rounds_left, source, again = rounds_left - 1, iter([again]), []
+            workers = self._held.enter_context(Workers(self._config, self._environment))
 
     def _arriving(self, chunks: Iterable[Collection[WorkItem] | None]) -> Iterator[list[WorkItem] | None]:
         """The chunks without items that were in one before, counted."""
@@ -226,75 +302,22 @@ class Engine:
         return verdict
 
     def _round(
-        self,
-        source: Iterator[list[WorkItem] | None],
-        todo: dict[str, WorkItem],
-        policy: RerunPolicy,
-        cluster: Cluster | None,
+        self, source: Iterator[list[WorkItem] | None], todo: dict[str, WorkItem], policy: RerunPolicy, workers: Workers
     ) -> Iterator[Verdict]:
-        """Execute items on one connection to a cluster; ClusterLostError where it broke while some are open.
-
-        ``todo`` gets what is taken of the source.
-        """
-        from distributed.comm.core import CommClosedError
-
-        from bigcodeflow.execution.worker_plugin import execute_item, require_package
-
-        chunks, patience_seconds = _noted(source, todo), self._executor.config.cluster.patience_seconds
-        if not (first := _first_of(chunks)):
-            return
-        with ExitStack() as held:
-            connected = cluster or held.enter_context(Cluster(self._executor.config))
-            pool = held.enter_context(ThreadPoolExecutor(1, "prepare"))  # a cluster takes seconds to start
-            prepared = pool.submit(self._prepared, first)
-            with connected.client() as client:
-                items = chain(prepared.result(), self._prepared_by_and_by(chunks))
-                try:
-                    wait_for_worker(client, patience_seconds)
-                    require_package(client)
-                    connected.equip(_backends_kept(client, connected.name, self._executor))
-                    work = partial(execute_item, connected.name, policy)
-                    for ended in fan_out(client, work, items, patience_seconds=patience_seconds):
-                        if ended is None:
-                            self._report()
-                            continue
-                        item, result, error = ended
-                        yield self._result(result) if error is None else self._lost(item, error, policy)
-                except CommClosedError as error:
-                    problem = f"the Dask scheduler does not answer ({error})"
-                    raise ClusterLostError(f"{problem}: run the same again") from error
-
-    def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
-        for chunk in chunks:
-            yield from [None] if chunk is None else self._prepared(chunk)
-
-    def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
-        """Items in their order, with what a warm start needs."""
-        with self._preparing:
-            return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
-
-    def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The same by a backend of this process, which is also asked once what can be had on this machine."""
-        executor = self._executor
-        with closing(executor.backend()) as backend:
-            try:
-                if not self._is_checked:
-                    adapted = _adapted(executor, backend)
-                    self._executor, self._is_checked = adapted if executor.writes_ledger else executor, True
-                items = backend.prepare(items)
-            except SandboxUnavailableError:  # workers elsewhere look for themselves
-                if executor.writes_ledger:
-                    raise
-        if executor.config.backend == "local":
-            self._planner = backend  # it keeps no sandbox, but what it planned
-        return items
+        """Execute items once; ``todo`` gets what is taken of the source."""
+        for ended in workers.execute(_noted(source, todo), policy, self._ledger_folder):
+            if ended is None:
+                self._report()
+                continue
+            item, result, error = ended
+            yield self._result(result) if error is None else self._lost(item, error, policy)
 
     def _result(self, result: tuple[Verdict, list[str]]) -> Verdict:
         from bigcodeflow.execution.worker_plugin import replay
 
         verdict, warnings = result
         replay(warnings)
-        if not self._executor.writes_ledger:
+        if not self._config.on_this_machine:
             self._ledger.append(verdict)
         return verdict
 
@@ -308,8 +331,8 @@ class Engine:
             raise ExecutionError(f"an execution failed on its worker: {error!r}") from error
         for verdict in filter(policy.settles, self._ledger.find({item.verdict_key})):
             return verdict
-        config, sha = self._executor.config, self._executor.environment.environment_sha
-        lost = verdicts.lost_verdict(item, "worker lost", backend=config.backend, environment_sha=sha)
+        sha = self._environment.environment_sha
+        lost = verdicts.lost_verdict(item, "worker lost", backend=self._config.backend, environment_sha=sha)
         self._ledger.append(lost)
         return lost
 

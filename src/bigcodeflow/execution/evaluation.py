@@ -17,7 +17,7 @@ from bigcodeflow.core.calibration import calibrate, executed_program, stub_progr
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.engine import Engine, Progress
+from bigcodeflow.execution.engine import Engine, Progress, Workers
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
@@ -171,6 +171,7 @@ def judge(
     other_ledgers: Sequence[Path] = (),
     policy: RerunPolicy = ONCE,
     checking: Checking | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
@@ -182,8 +183,9 @@ def judge(
         known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
         other_ledgers: ledgers of other unfinished runs, read only.
         checking: what passing samples are checked with; None: they are not checked.
+        workers: those of the run; None: the stage has its own.
     """
-    with Engine(config, environment, ledger_folder, progress=progress) as engine:
+    with Engine(config, environment, ledger_folder, workers=workers, progress=progress) as engine:
         found = _Verdicts(engine, known, other_ledgers, policy, checking)
         rows = checking.known if checking else Contradictions(None, environment.environment_sha)
         check = partial(checks.check_passes, known=rows, execute=engine.verdicts, earlier=found.earlier)

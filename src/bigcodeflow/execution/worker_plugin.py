@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from distributed import Client, Worker, WorkerPlugin, get_worker
@@ -67,6 +68,7 @@ class BackendPlugin(WorkerPlugin):
         self.name, self._executor, self._make = name, executor, make
         self._code_version = code_version()
         self._backend: Backend | None = None
+        self._ledgers: dict[Path, Ledger] = {}
         self._refusal: BigCodeFlowError | None = None
         self._relay: WorkerLogRelay | None = None
 
@@ -76,7 +78,7 @@ class BackendPlugin(WorkerPlugin):
         Dask reports an error to who registers the plugin, but not to who sends work to a worker that joined later:
         there, asking for the backend raises it.
         """
-        self._relay, self._ledger = WorkerLogRelay(), Ledger(self._executor.ledger_folder)
+        self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
         try:
             require_code(self._code_version)
@@ -85,11 +87,12 @@ class BackendPlugin(WorkerPlugin):
             self._refusal = error
             raise
 
-    def execute(self, item: WorkItem, policy: RerunPolicy) -> Verdict:
+    def execute(self, item: WorkItem, policy: RerunPolicy, ledger_folder: Path) -> Verdict:
         """The verdict of an item; or the reason why this worker cannot execute any."""
         if self._backend is None:
             raise self._refusal or RuntimeError("the worker plugin is not set up")
-        return self._executor.run(item, policy, self._backend, self._ledger)
+        ledger = self._ledgers.setdefault(ledger_folder, Ledger(ledger_folder))
+        return self._executor.run(item, policy, self._backend, ledger)
 
     def warnings(self) -> list[str]:
         """What this worker warned of since this was last called."""
@@ -108,10 +111,10 @@ class BackendPlugin(WorkerPlugin):
             _LIBRARY.removeHandler(self._relay)
 
 
-def execute_item(name: str, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
+def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
     """Dask's task: the verdict of an item by the plugin of that name, and what this worker warned of meanwhile."""
     plugin = cast("BackendPlugin", get_worker().plugins[name])
-    return plugin.execute(item, policy), plugin.warnings()
+    return plugin.execute(item, policy, ledger_folder), plugin.warnings()
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:

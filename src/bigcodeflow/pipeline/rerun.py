@@ -1,9 +1,7 @@
 """Executes one recorded sample again, in a sandbox and under the limits of its run, and stores nothing of it."""
 
-import tempfile
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -67,10 +65,9 @@ def rerun_sample(
     [planned] = evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=there)
     if planned.blocked_by:
         raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
-    with tempfile.TemporaryDirectory() as folder:
-        executor = checked(Executor(config, there, Path(folder)))
-        with closing(executor.backend()) as backend:
-            return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item, ONCE))
+    executor = checked(Executor(config, there))
+    with closing(executor.backend()) as backend:
+        return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item, ONCE))
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import copy_context
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from bigcodeflow import sanitizing
 from bigcodeflow.config import RunConfig
+from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import (
@@ -32,6 +34,8 @@ from bigcodeflow.store import ArtifactRef, Store, open_store
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bigcodeflow.execution.engine import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -81,22 +85,26 @@ class Turns:
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
-    """As `each_stage`; where a model has to answer, ground truths and samples are executed meanwhile, in a thread."""
-    store = open_store(run.config.store)
+    """As `each_stage`, with one set of workers for all that is executed.
+
+    Where a model has to answer, ground truths and samples are executed meanwhile, in a thread.
+    """
     given = each_stage(obtain, target="dataset")
-    planned = _planned(run, given)
-    is_judged = target in ("execution", "aggregation")
-    if not is_judged or run.config.samples.source != "model" or _is_there(run, store, planned):
+    if target not in ("execution", "aggregation"):
         return each_stage(obtain, target=target, given=given)
+    store, planned = open_store(run.config.store), _planned(run, given)
     stopped, answered = threading.Event(), threading.Event()
 
-    def judge() -> dict[str, ArtifactRef]:
-        beside = Beside(stopped)
-        truths = {"ground_truth": obtain("ground_truth", given, beside)}
-        arriving = _arriving(run, store, given["dataset"], answered)
-        return truths | {"execution": obtain("execution", planned | truths, replace(beside, arriving=arriving))}
+    def judge(refs: Refs, arriving: "Iterator[pa.Table | None]") -> dict[str, ArtifactRef]:
+        with ExitStack() as held:
+            beside = Beside(stopped, workers=cache(lambda: held.enter_context(_workers(run))))
+            truths = {"ground_truth": obtain("ground_truth", refs, beside)}
+            return truths | {"execution": obtain("execution", {**refs, **truths}, replace(beside, arriving=arriving))}
 
-    judging = _in_thread(judge)
+    if run.config.samples.source != "model" or _is_there(run, store, planned):
+        given |= each_stage(obtain, target="sanitizing", given=given)
+        return each_stage(obtain, target=target, given=given | judge(given, iter(())))
+    judging = _in_thread(lambda: judge(planned, _arriving(run, store, planned["dataset"], answered)))
     try:
         given |= each_stage(obtain, target="sanitizing", given=given)
     except BaseException as error:
@@ -107,6 +115,13 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
     finally:
         answered.set()
     return each_stage(obtain, target=target, given=given | judging.result())
+
+
+def _workers(run: ResolvedRun) -> "Workers":
+    """What both stages that execute have in common."""
+    from bigcodeflow.execution.engine import Workers  # a run whose stages are cached does without
+
+    return Workers(view(run.config, READS["ground truth"].paths).execution, run.contents["environment"].value)
 
 
 def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:

@@ -21,6 +21,7 @@ from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
+    from bigcodeflow.execution.engine import Workers
     from bigcodeflow.execution.evaluation import Checking, Planned
     from bigcodeflow.execution.verdicts import RerunPolicy
     from bigcodeflow.generation.engine import SharedLimit
@@ -76,6 +77,8 @@ class Work(NamedTuple):
     arriving: "Iterable[pa.Table | None]" = ()
     """Rows of the input that is still being made, for a stage that begins before it: as they come, None while there are
     none. At its end the input is there."""
+    workers: "Callable[[], Workers] | None" = None
+    """Gives the workers that the run's stages share."""
 
     def table(self, stage: str, columns: list[str] | None = None) -> pa.Table:
         """The table of one of the inputs."""
@@ -202,6 +205,7 @@ def _judge(
             other_ledgers=others,
             policy=policy,
             checking=checking,
+            workers=work.workers() if work.workers else None,
             progress=work.progress,
         )
 
@@ -237,11 +241,13 @@ class StoppedError(BigCodeFlowError):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a stage that runs while others make what it reads knows of them."""
+    """What a stage knows of others of its run, which may run at the same time."""
 
     stopped: threading.Event
-    """Set when they have failed or were interrupted."""
+    """Set when those that make what it reads have failed or were interrupted."""
     arriving: "Iterable[pa.Table | None]" = ()
+    """As in `Work`."""
+    workers: "Callable[[], Workers] | None" = None
     """As in `Work`."""
 
     def guarded(self, progress: Progress) -> Progress:
@@ -296,7 +302,7 @@ def stage_of(
     Args:
         refs: artifacts of the stages before it, those of its inputs among them.
         shared_limit: as in `Work`.
-        beside: for a stage that runs while others make what it reads.
+        beside: what the stage shares with others of its run.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -311,7 +317,9 @@ def stage_of(
         config = view(run.config, declared.paths)
         work = Work(config, values, inputs, stage.key, store, progress, shared_limit)
         if beside:
-            work = work._replace(progress=beside.guarded(progress), arriving=beside.guarded_arriving())
+            work = work._replace(
+                progress=beside.guarded(progress), arriving=beside.guarded_arriving(), workers=beside.workers
+            )
         return spec.compute(work)
 
     stage = Stage(spec.title, STAGE_FOLDERS[name], identity, tuple(inputs.values()), spec.version, compute)
