@@ -20,11 +20,10 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution.cluster import Cluster
-from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.engine import Engine, Workers
 from bigcodeflow.execution.evaluation import Planned, plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import Ledger, RerunPolicy
+from bigcodeflow.execution.verdicts import RerunPolicy
 
 
 class Job(NamedTuple):
@@ -58,18 +57,15 @@ def main() -> None:
     planned = plan_ground_truths(pq.read_table(folder / "tasks.parquet"), config=config, environment=environment)
     executions = distinct_executions(repeated(planned, job.executions or len(planned)))
     rows: list[dict[str, Any]] = []
-    with Cluster(config) as cluster:
+    with Workers(config, environment) as workers:
         while part := list(islice(executions, job.slice_size or None)):
-            with tempfile.TemporaryDirectory(dir=folder) as ledger:
-                execute_items(
-                    [execution.item for execution in part],
-                    config=config,
-                    environment=environment,
-                    ledger_folder=Path(ledger),
-                    policy=RerunPolicy(confirms_ground_truths=job.confirms),
-                    cluster=cluster,
-                )
-                rows += result_rows(part, Ledger(Path(ledger)).read())
+            with (
+                tempfile.TemporaryDirectory(dir=folder) as ledger,
+                Engine(config, environment, Path(ledger), workers=workers) as engine,
+            ):
+                policy = RerunPolicy(confirms_ground_truths=job.confirms)
+                found = engine.verdicts([execution.item for execution in part], policy)
+            rows += result_rows(part, found.values())
     (folder / "result.json").write_text(json.dumps(rows))
 
 

@@ -134,10 +134,10 @@ def test_what_is_not_there_says_how_to_get_it() -> None:
 
 def test_sandboxes_and_engines_are_told_apart() -> None:
     """Solutions never run beside a model, and no model is loaded in the judge's environment."""
-    engines = ["trainers-cpu", "transformers", "transformers-cpu", "vllm", "vllm-cpu"]
+    engines = ["transformers", "transformers-cpu", "vllm", "vllm-cpu"]
     assert definition_names() == ["bigcodebench", "starter"]
     assert definition_names("engine") == engines
-    assert definition_names(None) == sorted(["bigcodebench", "starter", *engines])
+    assert definition_names(None) == sorted(["bigcodebench", "starter", "trainers-cpu", *engines])
     with pytest.raises(EnvironmentUnusableError, match="'vllm' is no sandbox environment; those are: bigcodebench"):
         find_environment("vllm")
     with pytest.raises(EnvironmentUnusableError, match=r"engine environment 'vllm' is not built.* env build vllm`"):

@@ -145,7 +145,7 @@ def test_the_page_asks_the_real_client(shared_service: Served) -> None:
 @pytest.fixture(scope="module")
 def trainers() -> InstalledEnvironment:
     try:
-        return find_environment("trainers-cpu", "engine")
+        return find_environment("trainers-cpu", "trainer")
     except EnvironmentUnusableError as error:
         pytest.skip(str(error))
 

@@ -16,7 +16,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.paths import cache_folder, shipped
 from bigcodeflow.core.settings import SettingsModel
 
-Purpose = Literal["sandbox", "engine"]
+Purpose = Literal["sandbox", "engine", "trainer"]
 
 #: Bump when the way of building changes what an environment holds.
 BUILD_VERSION = 1
@@ -45,7 +45,7 @@ class EnvironmentDefinition(SettingsModel):
     name: str
     description: str
     purpose: Purpose = "sandbox"
-    """'sandbox' runs solutions, 'engine' runs a model that writes them."""
+    """'sandbox' runs solutions, 'engine' a model that writes them, 'trainer' libraries that train one with rewards."""
     python: str = ""
     """Version of the interpreter, such as '3.10'; empty takes the one that runs bigcodeflow."""
     lock: str
