@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution.engine import Engine, Workers
+from bigcodeflow.execution.engine import Engine
 from bigcodeflow.execution.evaluation import Planned, plan_ground_truths
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import RerunPolicy
+from bigcodeflow.execution.workers import Workers
 
 
 class Job(NamedTuple):

@@ -10,9 +10,10 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution.engine import Engine, Workers
+from bigcodeflow.execution.engine import Engine
 from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.workers import Workers
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store

@@ -12,9 +12,9 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.engine import Executor
 from bigcodeflow.execution.evaluation import Planned, judge
 from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, Ledger, RerunPolicy, disputed_keys, worth_another_round
+from bigcodeflow.execution.workers import Executor
 
 from .conftest import LIMITS, RIGHT, item
 

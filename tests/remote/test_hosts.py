@@ -167,6 +167,59 @@ def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "silent" in outcome.exit
 
 
+class LivingTransport(ScriptedTransport):
+    """A host that is ready, and says of what it executes whatever it is given to say."""
+
+    def __init__(self, alive: dict) -> None:
+        super().__init__(READY)
+        self._alive = protocol.line({"type": "alive"} | alive)
+
+    def lines(self) -> Iterator[bytes]:
+        self._asked.acquire()
+        yield READY
+        while not self.closed:
+            yield self._alive
+            time.sleep(0.05)
+
+
+def test_an_item_that_a_living_host_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that lives and does not name the item has it no more."""
+    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
+    with remote(lambda: LivingTransport({"open": [77]})) as backend:
+        outcome = backend.execute(item(RIGHT))
+    assert "did not answer in time" in outcome.exit
+
+
+def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it waits for its core there."""
+    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
+    with remote(lambda: LivingTransport({"open": [0]})) as backend, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(backend.execute, item(RIGHT))
+        time.sleep(1.5)
+        assert not running.done()
+        backend.close()
+        assert running.result().not_started
+
+
+def test_a_sample_that_sleeps_for_long_leaves_its_slot(starter_environment: InstalledEnvironment) -> None:
+    """The thread that waits for it hears so while it sleeps."""
+    left = list[float]()
+    began = time.monotonic()
+    backend = RemoteBackend(
+        ExecutionConfig(backend="docker", limits=LIMITS),
+        lambda: ProcessTransport("--cores", "1"),
+        hosts=1,
+        on_long=lambda: left.append(time.monotonic() - began),
+    )
+    try:
+        work = replace(item(SLOW.replace("1.0", "6.0")), time_seconds=20.0)
+        assert status(work, backend.execute(work)) == "pass"
+    finally:
+        backend.close()
+    assert len(left) == 1
+    assert left[0] < time.monotonic() - began - 2
+
+
 def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment) -> None:
     """What the first cannot place the second executes, and the verdict says so; what the first judged stands."""
     with (

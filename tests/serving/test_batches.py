@@ -192,6 +192,17 @@ def test_a_small_batch_has_its_turn_beside_a_large_one(serve_here: Serve) -> Non
             assert served.service.jobs.executions < 10
 
 
+def test_a_sample_that_sleeps_for_long_holds_nobody_up(serve_here: Serve) -> None:
+    """With one slot, what comes after it is executed while it sleeps."""
+    with serve_here(slots_per_core=1) as served, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(results, served, [sleeper("first", 8)])
+        until(lambda: served.service.jobs.executions)
+        second = results(served, [item("second")])
+        assert second["second"]["verdict"]["status"] == "pass"
+        assert not first.done()
+        assert first.result()["first"]["verdict"]["status"] == "pass"
+
+
 def test_a_full_queue_says_when_to_come_back(serve_here: Serve) -> None:
     """429, with Retry-After; what was let in is not disturbed."""
     with serve_here(max_queue=2) as served:

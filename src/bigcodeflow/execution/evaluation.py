@@ -17,7 +17,7 @@ from bigcodeflow.core.calibration import calibrate, executed_program, stub_progr
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.engine import Engine, Progress, Workers
+from bigcodeflow.execution.engine import Engine, Progress
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
@@ -40,6 +40,7 @@ from bigcodeflow.execution.verdicts import (
     find_in_ledgers,
     renewed,
 )
+from bigcodeflow.execution.workers import Workers
 from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 

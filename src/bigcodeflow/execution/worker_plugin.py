@@ -24,7 +24,7 @@ from bigcodeflow.execution.items import WorkItem, code_version, require_code
 from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.engine import Executor
+    from bigcodeflow.execution.workers import Executor
 
 _LIBRARY = logging.getLogger("bigcodeflow")
 #: Warnings of one worker that are kept between two verdicts; the last ones count.

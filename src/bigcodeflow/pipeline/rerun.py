@@ -13,8 +13,8 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.engine import Executor, checked
 from bigcodeflow.execution.verdicts import ONCE
+from bigcodeflow.execution.workers import Executor, checked
 from bigcodeflow.results.runs import RecordedRun
 
 

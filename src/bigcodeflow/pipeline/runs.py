@@ -35,7 +35,7 @@ from bigcodeflow.store import ArtifactRef, Store, open_store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bigcodeflow.execution.engine import Workers
+    from bigcodeflow.execution.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
 
 def _workers(run: ResolvedRun) -> "Workers":
     """What both stages that execute have in common."""
-    from bigcodeflow.execution.engine import Workers  # a run whose stages are cached does without
+    from bigcodeflow.execution.workers import Workers  # a run whose stages are cached does without
 
     return Workers(view(run.config, READS["ground truth"].paths).execution, run.contents["environment"].value)
 

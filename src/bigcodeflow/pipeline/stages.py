@@ -21,9 +21,9 @@ from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.engine import Workers
     from bigcodeflow.execution.evaluation import Checking, Planned
     from bigcodeflow.execution.verdicts import RerunPolicy
+    from bigcodeflow.execution.workers import Workers
     from bigcodeflow.generation.engine import SharedLimit
 
 logger = logging.getLogger(__name__)

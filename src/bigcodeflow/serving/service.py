@@ -11,8 +11,9 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -121,6 +122,7 @@ class JobQueue:
         self._queues: deque[deque[Job]] = deque()
         self._modes: Counter[ExecutionMode] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._in_slots: set[Job] = set()
         self.open_items = 0
         self.executions = 0
         self.stopping = False
@@ -185,7 +187,7 @@ class JobQueue:
 
     def _begin_waiting(self) -> None:
         """Begin what there are slots for, one of each batch in turn: a small one does not wait for a large one."""
-        while len(self._tasks) < self._pool.slots and self._queues and not self.stopping:
+        while len(self._in_slots) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
             if queue:
@@ -193,19 +195,30 @@ class JobQueue:
             if job.withdrawn:
                 continue
             job.begun = True
+            self._in_slots.add(job)
             task = asyncio.create_task(self._execute(job))
             self._tasks.add(task)
-            task.add_done_callback(self._over)
+            task.add_done_callback(partial(self._over, job))
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _over(self, job: Job, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._leave_slot(job)
+
+    def _leave_slot(self, job: Job) -> None:
+        self._in_slots.discard(job)
         self._begin_waiting()
 
     async def _execute(self, job: Job) -> None:
+        loop = asyncio.get_running_loop()
+
+        def leave_slot() -> None:
+            with suppress(RuntimeError):  # the service has ended
+                loop.call_soon_threadsafe(self._leave_slot, job)
+
         for _ in range(job.max_attempts):
             job.attempts += 1
             self.executions += 1
-            done = asyncio.wrap_future(self._pool.submit(job.item, job.mode))
+            done = asyncio.wrap_future(self._pool.submit(job.item, job.mode, leave_slot))
             await asyncio.wait([done])
             error = done.exception()
             # The program did not cause it, such as a lack of file descriptors, and must not fail for it.

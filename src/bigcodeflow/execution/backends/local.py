@@ -39,7 +39,7 @@ _SURPLUS_CORES = 0.5
 _RESERVE = 0.06
 _POLL_SECONDS = 0.5
 #: Samples that one worker process has under way at most, sleeping and paused ones included: each holds descriptors.
-_MOST_IN_FLIGHT = 128
+MOST_IN_FLIGHT = 128
 #: How long a core has to be free before a paused sample takes it: the next item may be on its way.
 _IDLE_SECONDS = 0.5
 _POLL_PAUSED_SECONDS = 0.1
@@ -142,7 +142,7 @@ class Admission:
     def _has_core(self) -> bool:
         cores = sum(turn.cores for turn in self._running)
         in_flight = len(self._running) + len(self._paused)
-        is_full = in_flight >= _MOST_IN_FLIGHT and bool(self._running)
+        is_full = in_flight >= MOST_IN_FLIGHT and bool(self._running)
         return not self._running or (cores + 1.0 <= self._cores + _SURPLUS_CORES and not is_full)
 
     def _has_memory(self, turn: "_AdmittedTurn") -> bool:

@@ -29,9 +29,6 @@ _repeat_on_another_host = Retrying(
 )
 #: After a host could not be started, how long no start is tried: a thousand items must not each wait for it.
 _DOWN_SECONDS = 15.0
-#: Wall time that an item may need beyond its limit: waiting for a core at the host, and the way there and back.
-_SPARE_SECONDS = 900.0
-_WALL_PER_CPU = 8.0
 _ENDED_AT_ONCE = 32
 
 
@@ -45,14 +42,17 @@ class RemoteBackend:
         *,
         hosts: int,
         remove_orphans: Callable[[], object] = lambda: None,
+        on_long: Callable[[], None] | None = None,
     ) -> None:
         """Start nothing yet.
 
         ``open_transport`` starts a host, ``remove_orphans`` ends those that killed runs of this machine left; where
-        that fails for now, both raise HostLostError with what to do.
+        that fails for now, both raise HostLostError with what to do. ``on_long`` is called in the thread of an item
+        that computes or sleeps for long.
         """
         self.name: str = config.backend
         self._config, self._open_transport, self._remove_orphans = config, open_transport, remove_orphans
+        self._on_long = on_long
         self._hosts = [_HostSlot() for _ in range(hosts)]
         self._choosing = threading.Lock()
         self._down_until, self._down_for = 0.0, ""
@@ -105,7 +105,7 @@ class RemoteBackend:
             host = min(hosts, key=lambda one: (one.promised, one.connection is None))
             host.promised += 1
         try:
-            return self._connected(host).execute(item, item.time_seconds * _WALL_PER_CPU + _SPARE_SECONDS)
+            return self._connected(host).execute(item, self._on_long)
         finally:
             with self._choosing:
                 host.promised -= 1

@@ -19,7 +19,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.environments.images import environment_of, image_tag
-from bigcodeflow.execution.backend_registry import BackendSpec
+from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.transports import (
@@ -305,7 +305,9 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     return environment_of(image, name, config.environment)
 
 
-def backend(config: ExecutionConfig, environment: Environment, cores: float, *_: object) -> Backend:
+def backend(
+    config: ExecutionConfig, environment: Environment, cores: float, _isolated: object, on_long: OnLong | None
+) -> Backend:
     """Containers that may keep so many cores busy together; a host isolates, or refuses."""
     image = cast("RemoteEnvironment", environment).reference
 
@@ -323,7 +325,8 @@ def backend(config: ExecutionConfig, environment: Environment, cores: float, *_:
         with closing(DockerEngine.connect(config.docker.url)) as engine:
             engine.remove_orphans()
 
-    return RemoteBackend(config, open_transport, hosts=config.docker.containers, remove_orphans=remove_orphans)
+    hosts = config.docker.containers
+    return RemoteBackend(config, open_transport, hosts=hosts, remove_orphans=remove_orphans, on_long=on_long)
 
 
 SPEC = BackendSpec(environment, backend)

@@ -22,7 +22,7 @@ from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
-from bigcodeflow.execution.backend_registry import BackendSpec
+from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
 from bigcodeflow.execution.remote.backend import RemoteBackend
 from bigcodeflow.execution.remote.transports import (
     Connection,
@@ -216,7 +216,7 @@ def _open_transport(
 class E2BBackend(RemoteBackend):
     """Runs items in sandboxes of one build, which are created when they are needed and killed at the end."""
 
-    def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment) -> None:
+    def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment, on_long: OnLong | None = None) -> None:
         """Create nothing yet."""
         metadata = own_metadata()
         super().__init__(
@@ -224,6 +224,7 @@ class E2BBackend(RemoteBackend):
             lambda: _open_transport(config, environment, metadata, self._held_seconds.append),
             hosts=config.e2b.sandboxes,
             remove_orphans=remove_orphans,
+            on_long=on_long,
         )
         self._reference = environment.reference
         self._held_seconds: list[float] = []
@@ -344,4 +345,7 @@ def remove_orphans() -> int:
     return removed
 
 
-SPEC = BackendSpec(environment, lambda config, found, *_: E2BBackend(config, cast("RemoteEnvironment", found)))
+SPEC = BackendSpec(
+    environment,
+    lambda config, found, _cores, _isolated, on_long: E2BBackend(config, cast("RemoteEnvironment", found), on_long),
+)

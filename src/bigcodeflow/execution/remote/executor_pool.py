@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.backend_registry import OnLong
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
-from bigcodeflow.execution.backends.local import Admission, LocalBackend
+from bigcodeflow.execution.backends.local import MOST_IN_FLIGHT, Admission, LocalBackend
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, starts_of
 
@@ -28,15 +29,19 @@ class ExecutionMode(NamedTuple):
 
 
 class ExecutorPool:
-    """Runs as many items at once as there are slots; used by several threads at once."""
+    """Runs items in sandboxes; used by several threads at once.
+
+    Who submits keeps to ``slots``: an item takes one until it ends, or is said to compute or sleep for long.
+    """
 
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
         """Start nothing yet; 0 cores takes all, and several slots on each keep sleeping tests from holding it."""
         self.environment = environment
         self.cores = cores or len(os.sched_getaffinity(0))
         self.slots = self.cores * slots_per_core
-        self._admission = Admission(self.cores)
-        self._threads = ThreadPoolExecutor(self.slots, "execute")
+        self._admission = Admission(self.cores, self._leave_slot)
+        self._threads = ThreadPoolExecutor(max(self.slots, MOST_IN_FLIGHT), "execute")
+        self._thread = threading.local()
         self._backends: dict[ExecutionMode, Backend] = {}
         self._users: Counter[ExecutionMode] = Counter()
         self._lock = threading.Lock()
@@ -64,9 +69,12 @@ class ExecutorPool:
             starts = starts_of(texts, self.environment, LocalBackend(self.environment, SURVEY_LIMITS))
         return [{"preload": preload, "zygote": zygote} for preload, zygote in starts]
 
-    def submit(self, item: WorkItem, mode: ExecutionMode) -> "Future[Outcome]":
-        """Have an item executed; cancelling what has not begun takes it back."""
-        return self._threads.submit(self._execute, item, mode)
+    def submit(self, item: WorkItem, mode: ExecutionMode, on_long: OnLong | None = None) -> "Future[Outcome]":
+        """Have an item executed; ``on_long`` is called, in another thread, once it leaves its slot.
+
+        Cancelling what has not begun takes it back.
+        """
+        return self._threads.submit(self._execute, item, mode, on_long)
 
     def close(self) -> None:
         """End everything, what is running included."""
@@ -76,7 +84,8 @@ class ExecutorPool:
         for backend in backends:
             backend.close()
 
-    def _execute(self, item: WorkItem, mode: ExecutionMode) -> Outcome:
+    def _execute(self, item: WorkItem, mode: ExecutionMode, on_long: OnLong | None) -> Outcome:
+        self._thread.on_long = on_long
         with self._lock:
             backend = self._backends.pop(mode, None) or self._make_backend(mode)
             self._backends[mode] = backend  # the one used last stands last
@@ -90,6 +99,10 @@ class ExecutorPool:
         finally:
             with self._lock:
                 self._users[mode] -= 1
+
+    def _leave_slot(self) -> None:
+        if self._thread.on_long:
+            self._thread.on_long()
 
     def _make_backend(self, mode: ExecutionMode) -> Backend:
         return LocalBackend(self.environment, mode.limits, warm=mode.start == "warm", admission=self._admission)

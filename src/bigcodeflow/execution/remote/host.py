@@ -33,6 +33,7 @@ class Host:
         self._writing = threading.Lock()
         self._ended = threading.Event()
         self._mode = ExecutionMode(LimitsConfig())
+        self._open: set[object] = set()
 
     def serve(self, messages: Iterable[bytes]) -> int:
         """Answer until the input ends; exit code 1 if the client was refused."""
@@ -59,7 +60,9 @@ class Host:
                 threading.Thread(target=self._prepare, args=(number, texts), name="prepare", daemon=True).start()
             elif kind == "item":
                 item = protocol.Item.model_validate(message.get("item"), strict=True)
-                future = self._pool.submit(protocol.work_item_of(item, self._mode.limits.time_seconds), self._mode)
+                self._open.add(number)
+                work = protocol.work_item_of(item, self._mode.limits.time_seconds)
+                future = self._pool.submit(work, self._mode, lambda: self._send({"type": "long", "number": number}))
                 future.add_done_callback(lambda done: self._send_outcome(number, done))
             else:
                 raise protocol.ProtocolError(f"a host takes no message of type {kind!r}")
@@ -88,10 +91,11 @@ class Host:
         # An item that got no answer would be waited for until its client gives the whole host up.
         outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else done.result()
         self._send({"type": "outcome", "number": number, "outcome": asdict(outcome)})
+        self._open.discard(number)
 
     def _send_alive(self) -> None:
         while not self._ended.wait(protocol.ALIVE_SECONDS):
-            self._send({"type": "alive"})
+            self._send({"type": "alive", "open": list(self._open)})
 
     def _send(self, message: dict[str, Any]) -> None:
         with self._writing:

@@ -5,10 +5,12 @@ has an address. Over standard streams (``execution.remote.host``) a message is o
 
 ``begin``    protocol, code_version, limits, start  → ``ready``: code_version, environment, capabilities, cores, slots
 ``prepare``  number, and a PrepareRequest           → ``prepared``: number, and a Prepared
-``item``     number, item: an Item                  → ``outcome``: number, outcome
+``item``     number, item: an Item                  → ``long``: number, once it leaves its slot; ``outcome``: number,
+                                                      outcome
 
-A host also sends ``alive`` every few seconds, and ``refused`` with a message before it gives up. A number is the
-client's own and comes back as it was. Clients judge outcomes themselves, so that verdicts mean the same everywhere.
+A host also sends ``alive`` every few seconds, with the numbers of its open items, and ``refused`` with a message before
+it gives up. A number is the client's own and comes back as it was. Clients judge outcomes themselves, so that verdicts
+mean the same everywhere.
 """
 
 import json
@@ -25,7 +27,7 @@ from bigcodeflow.execution.backends.base import Capabilities, Outcome
 from bigcodeflow.execution.items import SHORTEST_LIMIT_SECONDS, WorkItem
 
 #: Of the standard streams; bump when an older host would misunderstand.
-PROTOCOL = 2
+PROTOCOL = 3
 #: Seconds between two signs of life.
 ALIVE_SECONDS = 5.0
 

@@ -5,9 +5,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
 
-#: A host that sends nothing for so long is taken for dead; it sends ``alive`` every 5 s.
+#: A host that sends nothing for so long is taken for dead, and an item that it does not name for lost.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
@@ -58,7 +58,7 @@ class Connection:
         """Begin, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
         self._transport = transport
         self._numbers = itertools.count()
-        self._waiting: dict[object, Future[dict[str, Any]]] = {}
+        self._waiting: dict[object, _Request] = {}
         self._lock = threading.Lock()
         self._lost: ExecutionError | None = None
         self._last_line_at = time.monotonic()
@@ -84,11 +84,15 @@ class Connection:
         number = next(self._numbers)
         return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
 
-    def execute(self, item: WorkItem, patience_seconds: float) -> Outcome:
-        """The outcome of one item, or a HostLostError where the host is gone or did not end it in time."""
+    def execute(self, item: WorkItem, on_long: Callable[[], None] | None = None) -> Outcome:
+        """The outcome of one item, or a HostLostError where the host is gone or does not have it any more.
+
+        The host keeps the item's limits. ``on_long`` is called in this thread once the item leaves its slot there.
+        """
         number = next(self._numbers)
         fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
-        response = self._request(number, {"type": "item", "number": number, "item": fields}, patience_seconds)
+        message = {"type": "item", "number": number, "item": fields}
+        response = self._request(number, message, _SILENCE_SECONDS, on_long)
         try:
             return protocol.parse_outcome(response.get("outcome"))
         except protocol.ProtocolError as error:
@@ -99,18 +103,34 @@ class Connection:
         self._break(HostLostError(f"{self._transport.label} was closed"))
         self._transport.close()
 
-    def _request(self, number: object, message: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
-        response: Future[dict[str, Any]] = Future()
+    def _request(
+        self,
+        number: object,
+        message: dict[str, Any],
+        patience_seconds: float,
+        on_long: Callable[[], None] | None = None,
+    ) -> dict[str, Any]:
+        request = _Request()
         with self._lock:
             if self._lost:
                 raise self._lost
-            self._waiting[number] = response
-        deadline = time.monotonic() + patience_seconds
+            self._waiting[number] = request
         try:
             self._transport.send(protocol.line(message))
-            while (left := min(deadline, self._last_line_at + _SILENCE_SECONDS) - time.monotonic()) > 0:
-                with suppress(TimeoutError):
-                    return response.result(timeout=left)
+            while True:
+                named_until, heard_until = request.named_at + patience_seconds, self._last_line_at + _SILENCE_SECONDS
+                if (left := min(named_until, heard_until) - time.monotonic()) <= 0:
+                    break
+                try:
+                    response = request.responses.get(timeout=left)
+                except Empty:
+                    continue
+                if isinstance(response, ExecutionError):
+                    raise response
+                if response["type"] != "long":
+                    return response
+                if on_long:
+                    on_long()
             silent_seconds = time.monotonic() - self._last_line_at
             silent = f"has been silent for {silent_seconds:.0f} s" if silent_seconds > _SILENCE_SECONDS else ""
             lost = HostLostError(f"{self._transport.label} {silent or 'did not answer in time'}")
@@ -129,11 +149,13 @@ class Connection:
                 message = protocol.message_of(text)
                 if message["type"] == "refused":
                     self._break(HostRefusedError(f"{self._transport.label}: {message.get('message')}"))
-                if message["type"] in ("prepared", "outcome", "ready"):
-                    with self._lock:
-                        waiting = self._waiting.get(message.get("number", message["type"]))
-                    if waiting and not waiting.done():
-                        waiting.set_result(message)
+                with self._lock:
+                    if message["type"] == "alive":
+                        for number in message.get("open", ()):
+                            if request := self._waiting.get(number):
+                                request.named_at = self._last_line_at
+                    elif request := self._waiting.get(message.get("number", message["type"])):
+                        request.responses.put(message)
         except (protocol.ProtocolError, HostLostError) as error:
             reason = f"{self._transport.label}: {error}"
         self._break(HostLostError(reason))
@@ -143,10 +165,18 @@ class Connection:
         with self._lock:
             self._lost = self._lost or error
             waiting, self._waiting = list(self._waiting.values()), {}
-        for response in waiting:
-            if not response.done():
-                response.set_exception(self._lost)
+        for request in waiting:
+            request.responses.put(self._lost)
         return self._lost
+
+
+@dataclass(eq=False)
+class _Request:
+    """What a thread waits for."""
+
+    responses: SimpleQueue[dict[str, Any] | ExecutionError] = field(default_factory=SimpleQueue)
+    named_at: float = field(default_factory=time.monotonic)
+    """When it was sent, or last named by the host as one of its open items."""
 
 
 def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

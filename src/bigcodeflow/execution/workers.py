@@ -1,0 +1,205 @@
+"""What executes items: the executor that each worker has, and the cluster whose workers have it."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
+from bigcodeflow.environments import Environment, InstalledEnvironment
+from bigcodeflow.execution import verdicts
+from bigcodeflow.execution.backend_registry import make_backend
+from bigcodeflow.execution.backends.base import Backend
+from bigcodeflow.execution.cluster import Cluster, ClusterLostError, fan_out, wait_for_worker
+from bigcodeflow.execution.items import WorkItem, in_order
+from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Executions after which a kill from nowhere is taken for the program's own doing.
+_ATTEMPTS = 5
+#: How often a source that has nothing now is asked again.
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """What a worker needs to execute an item; small, picklable, and the same for all stages of a run."""
+
+    config: ExecutionConfig
+    environment: Environment
+    isolated: bool = True
+    writes_ledger: bool = True
+    """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
+    where they may not share the folder: then the driver writes what they return."""
+
+    def run(self, item: WorkItem, policy: RerunPolicy, backend: Backend, ledger: Ledger) -> Verdict:
+        """Execute an item in a worker process, which has a backend and a ledger of its own."""
+        if not self.writes_ledger:
+            return self.judge(backend, item, policy)
+        # The worker that had the item before may have died between its line and its answer.
+        verdict = next(filter(policy.settles, ledger.find({item.verdict_key}, own=False)), None)
+        if verdict is None:
+            verdict = self.judge(backend, item, policy)
+            ledger.append(verdict)
+        return verdict
+
+    def backend(self, slots: int = 1) -> Backend:
+        """The backend that the configuration names, for a worker process with so many slots."""
+        cores = max(1.0, slots / self.config.slots_per_worker)
+        return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
+
+    def backend_elsewhere(self, slots: int) -> Backend:
+        """The backend of a worker on another machine: with what this machine has, and what can be had here."""
+        from bigcodeflow.execution.worker_plugin import environment_here
+
+        if not isinstance(self.environment, InstalledEnvironment):
+            return self.backend(slots)  # it lies where the backend is, whichever machine asks
+        return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
+
+    def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
+        """The verdict of one item, after as many executions as the policy asks for."""
+        executions = [self.execute(backend, item)]
+        while policy.wants_another(executions):
+            executions.append(self.execute(backend, item))
+        return policy.settled(executions)
+
+    def execute(self, backend: Backend, item: WorkItem) -> Verdict:
+        """The verdict of one execution; one that was disturbed from outside is repeated."""
+        outcome, attempts = backend.execute(item), 1
+        while verdicts.worth_repeating(outcome) and attempts < _ATTEMPTS:
+            outcome, attempts = backend.execute(item), attempts + 1
+        name, sha = outcome.backend or backend.name, outcome.environment_sha or self.environment.environment_sha
+        return verdicts.verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
+
+
+def _leave_slot() -> None:
+    """In the thread of a sample that computes or sleeps for long: let the worker take another item beside it."""
+    from distributed import secede
+    from distributed.threadpoolexecutor import thread_state
+
+    if getattr(thread_state, "proceed", False):  # not a second time, by another execution of the same item
+        secede()
+
+
+class Workers:
+    """A cluster whose workers have what they execute with, started when there is first something to execute.
+
+    A context; several threads, and several stages of one run, may use it.
+    """
+
+    def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
+        """Start nothing yet."""
+        self.executor = Executor(config, environment, writes_ledger=config.on_this_machine)
+        self._planner: Backend | None = None
+        self._is_checked = False
+        self._cluster = Cluster(config)
+        self._preparing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cluster.close()
+
+    def execute(
+        self, chunks: Iterator[list[WorkItem] | None], policy: RerunPolicy, ledger_folder: Path
+    ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
+        """As ``fan_out``, on one connection to the cluster; ClusterLostError where it broke while some are open."""
+        from distributed.comm.core import CommClosedError
+
+        from bigcodeflow.execution.worker_plugin import execute_item, require_package
+
+        patience_seconds = self.executor.config.cluster.patience_seconds
+        if not (first := _first_of(chunks)):
+            return
+        with ThreadPoolExecutor(1, "prepare") as pool:  # a cluster takes seconds to start, mostly waiting
+            prepared = pool.submit(self._prepared, first)
+            with self._cluster.client() as client:
+                items = chain(prepared.result(), self._prepared_by_and_by(chunks))
+                try:
+                    wait_for_worker(client, patience_seconds)
+                    require_package(client)
+                    self._cluster.equip(_backends_kept(client, self._cluster.name, self.executor))
+                    work = partial(execute_item, self._cluster.name, ledger_folder, policy)
+                    yield from fan_out(client, work, items, patience_seconds=patience_seconds)
+                except CommClosedError as error:
+                    problem = f"the Dask scheduler does not answer ({error})"
+                    raise ClusterLostError(f"{problem}: run the same again") from error
+
+    def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
+        for chunk in chunks:
+            yield from [None] if chunk is None else self._prepared(chunk)
+
+    def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
+        """Items in their order, with what a warm start needs."""
+        with self._preparing:
+            return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
+
+    def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """The same by a backend of this process, which is also asked once what can be had on this machine."""
+        executor = self.executor
+        with closing(executor.backend()) as backend:
+            try:
+                if not self._is_checked:
+                    adapted = _adapted(executor, backend)
+                    self.executor, self._is_checked = adapted if executor.writes_ledger else executor, True
+                items = backend.prepare(items)
+            except SandboxUnavailableError:  # workers elsewhere look for themselves
+                if executor.writes_ledger:
+                    raise
+        if executor.config.backend == "local":
+            self._planner = backend  # it keeps no sandbox, but what it planned
+        return items
+
+
+def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
+    """The first chunk that holds something, waited for; empty where there is none."""
+    for chunk in chunks:
+        if chunk:
+            return chunk
+        if chunk is None:
+            time.sleep(_POLL_SECONDS)
+    return []
+
+
+def checked(executor: Executor) -> Executor:
+    """The executor with the isolation and the start that can be had here."""
+    with closing(executor.backend()) as backend:
+        return _adapted(executor, backend)
+
+
+def _adapted(executor: Executor, backend: Backend) -> Executor:
+    capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
+    if executor.config.backend != "local":
+        return executor  # its hosts see to that themselves
+    start = executor.config.start if capabilities.warm else "cold"
+    config = executor.config.model_copy(update={"start": start})
+    return replace(executor, isolated=capabilities.isolated, config=config)
+
+
+@contextmanager
+def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[None]:
+    """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
+    from distributed.comm.core import CommClosedError
+
+    from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
+
+    make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
+    try:
+        client.register_plugin(BackendPlugin(name, executor, make))
+        yield
+    finally:
+        # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
+        with suppress(CommClosedError, KeyError):
+            for warnings in client.run(close_backend, name, on_error="ignore").values():
+                replay(warnings)
+            client.unregister_worker_plugin(name)
