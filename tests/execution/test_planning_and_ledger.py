@@ -1,5 +1,6 @@
 """Planning and the ledger: nothing is lost, nothing is doubled, the longest come first."""
 
+import csv
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.paths import shipped
+from bigcodeflow.execution import items
 from bigcodeflow.execution.items import LONG_SECONDS, WorkItem, in_order, raised_limit, scaled_limit, work_item
 from bigcodeflow.execution.verdicts import Ledger
 
@@ -31,15 +34,27 @@ def _works(work: list[tuple[float, tuple[str, ...]]]) -> list[WorkItem]:
 @given(WORK, st.randoms(use_true_random=False))
 def test_items_have_one_order(work: list, shuffled: Random) -> None:
     """Long ones come first, the longest before all; of the others each set of libraries is one unbroken run."""
-    items = _works(work)
-    ordered = in_order(items)
-    assert sorted(one.verdict_key for one in ordered) == sorted(one.verdict_key for one in items)
+    works = _works(work)
+    ordered = in_order(works)
+    assert sorted(one.verdict_key for one in ordered) == sorted(one.verdict_key for one in works)
     long = [one for one in ordered if one.expected_seconds >= LONG_SECONDS]
     assert ordered[: len(long)] == sorted(long, key=lambda one: (-one.expected_seconds, one.verdict_key))
     preloads = [one.preload for one in ordered[len(long) :]]
     assert preloads == sorted(preloads)
-    shuffled.shuffle(items)
-    assert in_order(items) == ordered
+    shuffled.shuffle(works)
+    assert in_order(works) == ordered
+
+
+def test_tasks_that_take_long_are_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what ships of their ground truths; all others, and tasks that are not known, stay in their order."""
+    monkeypatch.setattr(items, "sha256_of_test", lambda task: task["sha256"])
+    with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
+        seconds = {row["test_sha256"]: float(row["wall_seconds"]) for row in csv.DictReader(file)}
+    tasks = [{"sha256": "unknown"}, *({"sha256": sha256} for sha256 in seconds)]
+    asked = [seconds.get(task["sha256"], 0.0) for task in sorted(tasks, key=items.longest_first)]
+    long = sorted((one for one in seconds.values() if one >= LONG_SECONDS), reverse=True)
+    assert 0 < len(long) < len(tasks)
+    assert asked == [*long, 0.0, *(one for one in seconds.values() if one < LONG_SECONDS)]
 
 
 def _keys_in(lines: Iterable[dict]) -> list[str]:

@@ -31,7 +31,9 @@ def config_of(server: ModelServer, dialect: str = "openai", **generation: Any) -
 def ask(tmp_path: Path) -> Ask:
     """Asks a server for samples of the tasks, with answers kept in the test's folder."""
 
-    def call(server: ModelServer, dialect: str = "openai", tasks: Any = TASKS, **generation: Any) -> Any:
+    def call(
+        server: ModelServer, dialect: str = "openai", tasks: Any = TASKS, asked_by: Any = None, **generation: Any
+    ) -> Any:
         config = config_of(server, dialect, **generation)
         lines: list[str] = []
         table, statistics = model_samples(
@@ -41,6 +43,7 @@ def ask(tmp_path: Path) -> Ask:
             answers_folder=tmp_path / "answers",
             report=lambda _done, _all, _note: None,
             notify=lines.append,
+            asked_by=asked_by,
         )
         return table, {**statistics, "lines": lines}
 
@@ -73,6 +76,15 @@ def test_more_samples_leave_those_that_are_there(ask: Ask) -> None:
     assert [row for row in grown.to_pylist() if row["sample_index"] == 0] == first.to_pylist()
     assert again.num_rows == 6
     assert statistics["new_answers"] == 0
+
+
+def test_tasks_are_asked_for_in_another_order_than_the_tables(ask: Ask) -> None:
+    """What takes long to execute can be asked for first, and the table stays what it is."""
+    with model_server() as server:
+        table, _ = ask(server, asked_by=lambda task: -int(task["task_id"][-1]), requests={"concurrency": 1})
+        asked = [json.dumps(received.body) for received in server.requests]
+    assert [next(n for n in range(4) if f"'''{n}'''" in body) for body in asked] == [3, 2, 1, 0]
+    assert table["task_id"].to_pylist() == [task["task_id"] for task in TASKS]
 
 
 def test_several_samples_of_one_request_share_its_tokens(ask: Ask) -> None:

@@ -47,10 +47,12 @@ def model_samples(
     report: Report,
     notify: Callable[[str], None],
     shared_limit: SharedLimit = nullcontext,
+    asked_by: Callable[[Mapping[str, Any]], float] | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Every sample of the tasks as a table of the SAMPLES schema, and what was counted on the way.
 
-    ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people.
+    ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people. Tasks are
+    asked for in the order of ``asked_by``, a sort key; the table has theirs.
     Where samples are left without an answer, those that came are kept, and a GenerationError says what to do.
     """
     settings = resolve_settings(config, split)
@@ -59,7 +61,8 @@ def model_samples(
     ledger = AnswerLedger(answers_folder / ledger_key(config))
     ledger.folder.mkdir(parents=True, exist_ok=True)
     wanted = requests_by_answer(settings.requests(tasks))
-    run = _SamplesRun(settings, ledger, len(wanted), tasks, report, notify, shared_limit)
+    asked = sorted(tasks, key=asked_by) if asked_by else tasks
+    run = _SamplesRun(settings, ledger, len(wanted), asked, report, notify, shared_limit)
     provider, _ = provider_and_model(config)
     outcome = run.offline() if provider_info(provider).offline else asyncio.run(run.online())
     if outcome.stopped_because:

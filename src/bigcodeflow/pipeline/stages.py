@@ -98,6 +98,7 @@ def _generate(work: Work) -> Computed:
         selection = bool(view.ids or view.libraries or view.domains)
         tasks = work.table("dataset")
         return generation.load_samples(work.config.samples, tasks, known_task_ids=known, selection=selection), {}
+    from bigcodeflow.execution.items import longest_first
     from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
 
     config, answers = work.config, work.store.root / "answers"
@@ -110,6 +111,7 @@ def _generate(work: Work) -> Computed:
             answers_folder=answers,
             report=work.progress,
             notify=logger.warning,
+            asked_by=longest_first,
             **({"shared_limit": work.shared_limit} if work.shared_limit else {}),
         )
 
