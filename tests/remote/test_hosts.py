@@ -150,7 +150,14 @@ FORGED = protocol.line({"type": "outcome", "number": 0, "outcome": {"frames": [{
 
 
 @pytest.mark.parametrize(
-    "answer", [b"<html>502 Bad Gateway</html>\n", FORGED, b'{"type": "refused", "message": "no"}\n']
+    "answer",
+    [
+        b"<html>502 Bad Gateway</html>\n",
+        FORGED,
+        b'{"type": "refused", "message": "no"}\n',
+        b'{"type": "alive", "open": 3}\n',
+        b'{"type": "outcome", "number": []}\n',
+    ],
 )
 def test_nonsense_is_no_verdict(answer: bytes) -> None:
     """Whatever a broken host answers, the item is neither a pass nor a fail."""

@@ -156,7 +156,7 @@ class Connection:
                                 request.named_at = self._last_line_at
                     elif request := self._waiting.get(message.get("number", message["type"])):
                         request.responses.put(message)
-        except (protocol.ProtocolError, HostLostError) as error:
+        except (protocol.ProtocolError, HostLostError, TypeError) as error:  # the last for numbers that are none
             reason = f"{self._transport.label}: {error}"
         self._break(HostLostError(reason))
 
