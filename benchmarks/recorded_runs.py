@@ -97,7 +97,8 @@ def plan(arguments: argparse.Namespace, task_ids: Sequence[str]) -> list[Unit]:
     settings = tuple(arguments.set)
     if arguments.time_policy:
         settings += (f"execution.limits.time_policy={arguments.time_policy}",)
-    sides = ["first", *["original"] * arguments.original, "again", *["unchecked"] * arguments.unchecked]
+    extra = {"original": arguments.original, "again": arguments.again, "unchecked": arguments.unchecked}
+    sides = ["first", *(side for side, asked in extra.items() if asked)]
     alike = (tuple(task_ids), arguments.environment, arguments.workers, arguments.time_seconds)
     return [
         Unit(answers, side, *alike, arguments.loops if answers == "loops" else 0, _settings_of(side, settings))
@@ -304,9 +305,10 @@ def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
     pairs = [
         (mine, other)
         for mine in one["runs"]
-        for folder, side in ((two, "again"), (one, "first"))
+        for folder, side in ((two, mine["side"]), (one, "first"))
         for other in folder["runs"]
-        if mine["side"] == "again" and (other["answers"], other["side"]) == (mine["answers"], side)
+        if mine["side"] != "original" and (other["answers"], other["side"]) == (mine["answers"], side)
+        if other is not mine
     ]
     return "\n".join(_changes(*pair) for pair in pairs) or "The two folders have no run in common."
 
@@ -349,6 +351,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ids", default="", help="tasks, such as '0-19,30'; empty takes all 1,140")
     parser.add_argument("--only", type=_names, default=["qwen", "gemma", "loops"], help="of qwen,gemma,loops")
     parser.add_argument("--original", action=argparse.BooleanOptionalAction, default=True, help="also the original")
+    parser.add_argument("--again", action=argparse.BooleanOptionalAction, default=True, help="also our second pass")
     parser.add_argument("--unchecked", action="store_true", help="also a pass without the check of passes")
     parser.add_argument("--environment", default="bigcodebench", help="sandbox environment of our passes")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="cores on either side")

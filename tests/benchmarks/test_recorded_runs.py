@@ -13,7 +13,8 @@ from bigcodeflow.core.errors import ConfigError
 
 
 def arguments(**more):
-    defaults = {"only": ["qwen", "loops"], "original": True, "unchecked": False, "environment": "bigcodebench"}
+    defaults = {"only": ["qwen", "loops"], "original": True, "again": True, "unchecked": False}
+    defaults["environment"] = "bigcodebench"
     return Namespace(
         **defaults | {"workers": 2, "time_seconds": 240.0, "loops": 2, "set": [], "time_policy": ""} | more
     )
@@ -60,6 +61,8 @@ def test_the_original_is_measured_between_our_two_passes():
     settings = {unit.side: unit.settings for unit in units}
     assert settings["original"] == ()
     assert settings["again"] == ("execution.limits.time_policy=scaled",)
+    sides = [unit.side for unit in recorded_runs.plan(arguments(only=["qwen"], again=False), ["T/1"])]
+    assert sides == ["first", "original"]
     assert len({unit.key for unit in units}) == len(units)
 
 

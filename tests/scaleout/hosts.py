@@ -39,7 +39,7 @@ class DaskHosts:
             "scheduler", "--host", "127.0.0.1", "--port", port, "--dashboard-address", "127.0.0.1:0",
             "--scheduler-file", str(file),
         )  # fmt: skip
-        wait_for(file.exists, "the scheduler")
+        wait_for(lambda: file.exists() and file.read_text(), "the scheduler")  # it is there before its one line is
         self.address = json.loads(file.read_text())["address"]
         return process
 
