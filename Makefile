@@ -24,8 +24,10 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@deployments/system-packages.sh
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "bigcodeflow needs Python 3.11, 3.12 or 3.13: make setup PYTHON=python3.12")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/uv.lock
+	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 run: setup ## evaluate the starter answers; a second run ends in seconds
