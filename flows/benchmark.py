@@ -10,7 +10,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
-from flows.hooks import by_config, reporting_flow
+from flows.hooks import by_config, reporting_flow, tag_run
 from tasks.artifacts import show_result
 from tasks.stages import perform_tasks
 
@@ -29,9 +29,10 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     return judge(config, Resolver(), Turns())
 
 
-def judge(config: RunConfig, resolver: Resolver, turns: Turns) -> RunArtifacts:
-    """The body of the benchmark flow; the runs of a sweep share a resolver, and take turns."""
+def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "") -> RunArtifacts:
+    """The body of every flow that judges one run; the runs of a sweep share a resolver, and take turns."""
     started_at = datetime.now(UTC)
+    tag_run(config, preset)
     config = in_own_folder(config, *moment_and_token())
     artifacts = perform_tasks(resolver(config), turns)
     store = open_store(config.store)

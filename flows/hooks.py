@@ -1,22 +1,30 @@
 """What all flows share: how they fail, and what a run that did not finish says about the way on."""
 
 import logging
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
+from coolname.data import config as coolname_lists
 from prefect import Flow, flow, runtime
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import FlowRunContext
 from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 
 import bigcodeflow
+from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M")
 S = TypeVar("S", bound=SettingsModel)
+
+_GENERATED_WORDS = 2
 
 #: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
 _REMEDIES = {
@@ -40,9 +48,58 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def by_config(model: type[S], name: Callable[[S], str]) -> Callable[[], str]:
-    """What names a flow run by its parameter ``config``."""
-    return lambda: name(model.model_validate(runtime.flow_run.parameters["config"]))
+def by_config(model: type[S], title: Callable[[S], str]) -> Callable[[], str]:
+    """What names a flow run by its parameter ``config``, unless somebody has named it."""
+    return by_parameters(lambda config, **_: model.model_validate(config), title)
+
+
+def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable[[], str]:
+    """What names a flow run by what its parameters make, unless somebody has named it.
+
+    Parameters of which nothing can be made leave the name as it is: the run itself says what is wrong with them.
+    """
+
+    def name() -> str:
+        given: str = runtime.flow_run.name
+        if not _is_generated(given):
+            return given
+        try:
+            return title(made(**runtime.flow_run.parameters))
+        except BigCodeFlowError:
+            return given
+
+    return name
+
+
+def _is_generated(name: str) -> bool:
+    """Whether Prefect has made up the name: two words of its list, where nobody types one."""
+    words = name.split("-")
+    return len(words) == _GENERATED_WORDS and all(word in _word_list() for word in words)
+
+
+@cache
+def _word_list() -> frozenset[str]:
+    """All words that Prefect makes names of."""
+    parts = cast("Iterable[Mapping[str, Any]]", coolname_lists.values())
+    return frozenset(word for part in parts for word in part.get("words", ()))
+
+
+def tag_run(config: RunConfig, preset: str) -> None:
+    """Give the flow run tags to look for it by: model or source of the samples, split, subset and preset."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        return
+    asked = config.samples.source == "model"
+    found = {
+        "model": config.generation.model if asked else "",
+        "samples": "" if asked else Path(config.samples.source).name,
+        "split": config.dataset.split,
+        "subset": config.dataset.subset,
+        "preset": Path(preset).stem,
+    }
+    tags = {f"{name}={value}" for name, value in found.items() if value}
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, *tags})
 
 
 def reporting_flow(

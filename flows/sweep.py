@@ -29,12 +29,13 @@ _AT_ONCE = 2
 STARTER_SWEEP = SweepConfig()
 
 
-def _name(config: SweepConfig) -> str:
+def sweep_title(config: SweepConfig) -> str:
+    """What people read: the name of the sweep, or of the file that it is read from."""
     file = runtime.flow_run.parameters.get("file")
     return f"sweep {Path(file).stem if file else config.name}"
 
 
-@reporting_flow("sweep", flow_run_name=by_config(SweepConfig, _name))
+@reporting_flow("sweep", flow_run_name=by_config(SweepConfig, sweep_title))
 def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberResult]:
     """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
 
@@ -42,7 +43,11 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
         config: the sweep, filled in here.
         file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly.
     """
-    chosen = load_sweep(file) if file else config
+    return run_members(load_sweep(file) if file else config)
+
+
+def run_members(chosen: SweepConfig) -> list[MemberResult]:
+    """The body of a sweep's flow: every run of it, its table, and an error where any failed."""
     folder = sweep_results.folder_of(chosen, *moment_and_token())
     results = list(_perform(chosen, members_of(chosen), folder))
     show_sweep(chosen, results, sweep_results.write_results(chosen, results, folder))
@@ -62,7 +67,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
         logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
         plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
-            return _run(plan, resolver, turns)
+            return _run(plan, resolver, turns, config.preset)
         try:
             return sweep_results.reused_result(plan, plan.artifacts)
         except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
@@ -76,12 +81,12 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
     logger.info("%s of %s runs: finished", total, total)
 
 
-def _run(plan: Plan, resolver: Resolver, turns: Turns) -> MemberResult:
+def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberResult:
     """Run the benchmark flow for a member; whatever becomes of it, the sweep goes on."""
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
-    state = _flow_of(member, resolver, turns)(member.config, return_state=True)
+    state = _flow_of(member, resolver, turns, preset)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed():
         return sweep_results.finished_result(plan, state.result(), outcome="ran", seconds=seconds)
@@ -90,7 +95,7 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns) -> MemberResult:
     return plan.result("failed", error=error, seconds=seconds)
 
 
-def _flow_of(member: Member, resolver: Resolver, turns: Turns) -> Any:
+def _flow_of(member: Member, resolver: Resolver, turns: Turns, preset: str) -> Any:
     """The benchmark flow, made the member's own.
 
     Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
@@ -98,7 +103,7 @@ def _flow_of(member: Member, resolver: Resolver, turns: Turns) -> Any:
     """
 
     def judged(config: RunConfig) -> RunArtifacts:
-        return judge(config, resolver, turns)
+        return judge(config, resolver, turns, preset)
 
     judged.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
     own: Any = benchmark.with_options(flow_run_name=member.title)

@@ -8,12 +8,16 @@ import pytest
 from bigcodeflow.config import RunConfig, load_config
 from flows.benchmark import benchmark
 from flows.check_environment import check_environment
+from flows.forms import ask_a_model, judge_samples, sweep_models
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
 from flows.retention import retention
 from flows.sweep import sweep
 
 FLOWS = {flow.name: flow for flow in (benchmark, sweep, rescore, check_environment, leaderboard, retention)}
+SHORT = {flow.name: flow for flow in (ask_a_model, judge_samples, sweep_models)}
+#: What nobody can leave out of a short form.
+NEEDED = {"ask-a-model": ["model"], "judge-samples": [], "sweep-models": ["models"]}
 
 
 def fields(name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -39,6 +43,28 @@ def test_every_flow_runs_as_it_is(name: str) -> None:
     assert not flow.parameters.required
     defaults = {key: schema["default"] for key, schema in flow.parameters.properties.items()}
     flow.validate_parameters(defaults)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_form_has_few_fields_and_explains_them(name: str) -> None:
+    """At most eight; what has choices offers them, and only what nobody else can know has to be given."""
+    form = SHORT[name].parameters
+    assert len(form.properties) <= 8
+    assert (form.required or []) == NEEDED[name]
+    assert all(field["description"] for field in form.properties.values())
+    assert form.properties["preset"]["enum"] == ["bigcodebench", "starter"]
+    given = {"model": "openai:m", "models": ["openai:m"]}
+    SHORT[name].validate_parameters({field: given[field] for field in NEEDED[name]})
+
+
+def test_labels_are_words() -> None:
+    """Units and abbreviations are spelled as people spell them."""
+    titles = {name: schema.get("title") for name, schema, _ in fields("benchmark")}
+    assert titles["LimitsConfig.memory_mib"] == "Memory limit, MiB"
+    assert titles["GenerationConfig.base_url"] == "Base URL"
+    assert titles["E2BConfig.usd_per_hour"] == "USD per hour"
+    assert titles["AggregationConfig.k"] == "k"
+    assert not [title for title in titles.values() if title and ("_" in title or " Mib" in title or " Url" in title)]
 
 
 def test_nothing_is_removed_or_published_by_default() -> None:

@@ -10,13 +10,15 @@ import pytest
 from prefect import flow
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.flow_engine import run_flow
 
-from bigcodeflow.config import RunConfig
+from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.store import ArtifactRef
+from flows.benchmark import benchmark
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
 from tasks.progress import RunListener
 from tasks.stages import STAGE_TASKS
@@ -47,6 +49,28 @@ def test_finished_run_shows_progress_of_each_stage_and_its_result(finished_run: 
     stages = ["aggregation", "dataset", "execution", "generation", "ground-truth", "sanitizing"]
     assert bars == {f"{stage}-progress": 100.0 for stage in stages}
     assert set(shown) - set(bars) == {"scores", "result"}
+
+
+@pytest.mark.flow
+def test_a_run_is_found_by_its_tags(finished_run: ObservedRun) -> None:
+    """Where its samples come from, split and subset."""
+    tags = finished_run.client.read_flow_run(finished_run.id).tags
+    assert {"samples=oracle", "split=complete", "subset=full"} <= set(tags)
+
+
+@pytest.mark.flow
+@pytest.mark.parametrize(
+    ("given", "shown"), [("my own name", "my own name"), ("fine-crow", "starter · full · complete · mine")]
+)
+def test_a_name_that_somebody_typed_is_kept(
+    prefect_client: SyncPrefectClient, tmp_path: Path, given: str, shown: str
+) -> None:
+    """One that Prefect made up gives way to what the run is."""
+    config = load_config("starter", (f"store={tmp_path}", "name=mine", "execution.environment=no-such"))
+    parameters = {"config": config.model_dump(mode="json")}
+    made = prefect_client.create_flow_run(benchmark, name=given, parameters=parameters)
+    run_flow(benchmark, flow_run=made, parameters={"config": config}, return_type="state")
+    assert prefect_client.read_flow_run(made.id).name == shown
 
 
 @pytest.mark.flow

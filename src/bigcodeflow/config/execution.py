@@ -17,20 +17,20 @@ BackendName = Literal["local", "docker", "e2b", "gradio", "http"]
 class LimitsConfig(SettingsModel):
     """What one sample may use. The defaults are the original evaluator's."""
 
-    time_seconds: float = Field(default=240.0, gt=0, le=86_400)
+    time_seconds: float = Field(title="Time limit, seconds", default=240.0, gt=0, le=86_400)
     """Wall and CPU seconds for a whole sample; raised to the ground truth's own time where that is longer."""
     time_policy: TimePolicy = "fixed"
     """'fixed' gives every sample the whole limit, as the original does. 'scaled' ends it at 10 s, doubled until 20
     times the reference solution's time fits, where that is less: endless loops cost less, and few verdicts change."""
-    memory_mib: int = Field(default=4096, ge=64, le=1_048_576)
+    memory_mib: int = Field(title="Memory limit, MiB", default=4096, ge=64, le=1_048_576)
     """Resident memory of all processes of a sample, in MiB. The original bounds address space only."""
-    address_space_mib: int = Field(default=30 * 1024, ge=256, le=1_048_576)
+    address_space_mib: int = Field(title="Address space limit, MiB", default=30 * 1024, ge=256, le=1_048_576)
     """Address space and data of each process, in MiB."""
-    processes: int = Field(default=512, ge=8, le=32_768)
+    processes: int = Field(title="Limit of processes", default=512, ge=8, le=32_768)
     """Processes and threads that a sample may have at once."""
-    disk_mib: int = Field(default=1024, ge=1, le=1_048_576)
+    disk_mib: int = Field(title="Disk limit, MiB", default=1024, ge=1, le=1_048_576)
     """Size of the temporary folder, the only writable place, in MiB."""
-    output_kib: int = Field(default=64, ge=1, le=65_536)
+    output_kib: int = Field(title="Kept output, KiB", default=64, ge=1, le=65_536)
     """Tail of standard output and of standard error that is kept, in KiB each."""
 
 

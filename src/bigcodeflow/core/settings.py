@@ -20,10 +20,33 @@ _FOREIGN = re.compile(r"[^\w.\-+]+")
 _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
+#: What ends a name and is the unit of its number.
+_UNITS = {"seconds": "seconds", "mib": "MiB", "kib": "KiB", "usd": "USD"}
+_SPELLINGS = {
+    "api": "API", "e2b": "E2B", "ids": "ids", "k": "k", "lora": "LoRA", "n": "number of", "p": "p", "sha": "SHA",
+    "url": "URL", "usd": "USD",
+}  # fmt: skip
+
+
+def _label(name: str, _: object) -> str:
+    """What a form calls a field: memory_mib is 'Memory, MiB', base_url 'Base URL'."""
+    words = name.split("_")
+    unit = _UNITS.get(words[-1]) if len(words) > 1 else None
+    text = " ".join(_SPELLINGS.get(word, word) for word in (words[:-1] if unit else words))
+    text = text if words[0] == "k" else text[0].upper() + text[1:]
+    return f"{text}, {unit}" if unit else text
+
+
 class SettingsModel(BaseModel):
     """A section of settings; a field's docstring is its help on the command line and in the UI's form."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+        field_title_generator=_label,
+    )
 
     @field_validator("*", mode="before")
     @classmethod

@@ -171,10 +171,11 @@ def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs
 def serve_one_call() -> None:
     """Read one call from standard input and write what it gives."""
     function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    memory = pages * resource.getpagesize() + (MEMORY_MIB << 20)
+    if sys.platform == "linux":  # others do not enforce it
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        memory = pages * resource.getpagesize() + (MEMORY_MIB << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     seconds = math.ceil(time.process_time()) + CPU_SECONDS
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     MOST_PARSED.set(MOST_PROGRAM_CHARACTERS)

@@ -8,7 +8,6 @@ import importlib
 import inspect
 import logging
 import math
-import os
 import threading
 import time
 import uuid
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.execution.items import WorkItem
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _cores_in_use(config: ExecutionConfig) -> int:
         return config.e2b.sandboxes * _CORES_OF_CLOUD_SANDBOX
     if config.backend in ("http", "gradio"):
         return max(1, config.service.concurrency // config.slots_per_worker)
-    return len(os.sched_getaffinity(0))
+    return usable_cores()
 
 
 def _local(config: ExecutionConfig) -> "LocalCluster":

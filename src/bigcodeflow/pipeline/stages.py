@@ -90,14 +90,18 @@ def _load_tasks(work: Work) -> Computed:
     return datasets.load_tasks(work.config.dataset, resolved), {"source": resolved.describe}
 
 
+def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, tasks: pa.Table) -> pa.Table:
+    """Samples that exist, of the run's tasks; see `generation.load_samples`."""
+    view = config.dataset
+    known = datasets.known_task_ids(view, resolved)
+    selection = bool(view.ids or view.libraries or view.domains)
+    return generation.load_samples(config.samples, tasks, known_task_ids=known, selection=selection)
+
+
 def _generate(work: Work) -> Computed:
     """Samples: recorded answers, controls, or a model's answers."""
     if "samples" in work.content:  # handed by READS to a run that reads them, and to no other
-        view = work.config.dataset
-        known = datasets.known_task_ids(view, work.content["dataset"])
-        selection = bool(view.ids or view.libraries or view.domains)
-        tasks = work.table("dataset")
-        return generation.load_samples(work.config.samples, tasks, known_task_ids=known, selection=selection), {}
+        return recorded_samples(work.config, work.content["dataset"], work.table("dataset")), {}
     from bigcodeflow.execution.items import longest_first
     from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
 

@@ -12,6 +12,8 @@ from subprocess import DEVNULL, STDOUT, Popen
 
 import psutil
 
+from bigcodeflow.core.machine import boot_id
+
 _POLL_SECONDS = 0.1
 
 
@@ -38,8 +40,7 @@ def identify(pid: int) -> ProcessIdentity | None:
         ticks = round((process.create_time() - psutil.boot_time()) * os.sysconf("SC_CLK_TCK"))
     except psutil.Error:
         return None
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return ProcessIdentity(pid, f"{boot_id}:{ticks}")
+    return ProcessIdentity(pid, f"{boot_id()}:{ticks}")
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:

@@ -224,7 +224,7 @@ class _Start:
             place_database(self.folder.database)
         if record.running_server is None:
             self.notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
-            record.server = self._process("server", "--host", settings.host, "--port", str(settings.port))
+            record.server = self._process("server", "-P", "-m", "flows.form_server", settings.host, str(settings.port))
             record.prefect_version = installed
             self._note("server")
         elif record.prefect_version != installed:
@@ -247,7 +247,8 @@ class _Start:
             processes.end([record.running_worker])
         if crashed := report_crashed(server, record):
             self.notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
-        record.worker = self._process("worker", "--pool", POOL, "--type", "process", "--name", record.worker_name)
+        start = ("-m", "prefect", "--no-prompt", "worker", "start", "--pool", POOL, "--type", "process")
+        record.worker = self._process("worker", *start, "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
         self._note("worker")
 
@@ -293,11 +294,12 @@ class _Start:
         self.folder.write(self.record)
 
     def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
-        command = [sys.executable, "-m", "prefect", "--no-prompt", name, "start", *arguments]
         log = self.folder.logs / f"{name}.log"
         if log.exists() and log.stat().st_size > _LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-        started = processes.start(command, folder=self.project, log=log, environment=self._environment())
+        started = processes.start(
+            [sys.executable, *arguments], folder=self.project, log=log, environment=self._environment()
+        )
         if started is None:
             raise self._broken(name, "ended at once")
         return started

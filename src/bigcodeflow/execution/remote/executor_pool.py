@@ -1,6 +1,5 @@
 """Executes items in this machine's sandboxes, for the host program and the HTTP service."""
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import LimitsConfig, Start
+from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import OnLong
 from bigcodeflow.execution.backends.base import Backend, Capabilities, Outcome
@@ -37,7 +37,7 @@ class ExecutorPool:
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
         """Start nothing yet; 0 cores takes all, and several slots on each keep sleeping tests from holding it."""
         self.environment = environment
-        self.cores = cores or len(os.sched_getaffinity(0))
+        self.cores = cores or usable_cores()
         self.slots = self.cores * slots_per_core
         self._admission = Admission(self.cores, self._leave_slot)
         self._threads = ThreadPoolExecutor(max(self.slots, MOST_IN_FLIGHT), "execute")

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.machine import boot_id, pid_namespace, start_of
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
@@ -192,18 +192,14 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def machine_id() -> str:
     """Identity of this boot of this machine and this pid namespace, within which process ids are unique."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+    return f"{boot_id()}-{pid_namespace()}"
 
 
 def process_id(pid: int | None = None) -> str:
     """Number and start time of a process, by default this one; empty for one that is gone."""
     pid = pid or os.getpid()
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return ""
-    return f"{pid}-{stat.rpartition(')')[2].split()[19]}"  # starttime, proc(5) field 22: two come before the bracket
+    started = start_of(pid)
+    return f"{pid}-{started}" if started else ""
 
 
 def is_orphan(machine: str, process: str) -> bool:

@@ -1,0 +1,195 @@
+"""The Prefect server that `bigcodeflow up` starts: Prefect's own, which refuses a form that could not run.
+
+    python -m flows.form_server HOST PORT
+
+A run of one of these flows that is started from the UI or the API is checked before it is put into the queue, and all
+that is wrong is answered at once. Everything else is Prefect's.
+"""
+
+import asyncio
+import base64
+import hmac
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+import uvicorn
+from prefect.server.api.server import create_app
+from prefect.server.database import provide_database_interface
+from prefect.server.models.deployments import read_deployment
+from prefect.settings import get_current_settings
+from prefect.utilities.schema_tools.hydration import HydrationContext, HydrationError, hydrate
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_STARTS = re.compile(r"/api/deployments/(?P<id>[0-9a-fA-F-]{36})/create_flow_run(?P<bulk>/bulk)?/?")
+
+
+class FormChecks:
+    """Middleware that answers 409 with every mistake in the parameters of a run that is to be created."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        started = _STARTS.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if started is None:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        body = await request.body()
+        problems = await _problems(started["id"], body) if _is_authorized(request) else []
+        if problems:
+            detail = "This run cannot start: " + "; ".join(problems)
+            await JSONResponse({"detail": detail}, HTTPStatus.CONFLICT)(scope, receive, send)
+            return
+        await self._app(scope, _replayed(body, receive), send)
+
+
+async def _problems(deployment_id: str, body: bytes) -> list[str]:
+    """What is wrong with the runs of a request; nothing where Prefect itself has to answer it."""
+    try:
+        asked = json.loads(body or b"{}")
+        runs = [run.get("parameters") or {} for run in (asked if isinstance(asked, list) else [asked])]
+        id_ = UUID(deployment_id)
+    except (ValueError, AttributeError):
+        return []
+    database = provide_database_interface()
+    async with database.session_context() as session:
+        read: Any = read_deployment  # its decorator hides what it returns
+        deployment = await read(session=session, deployment_id=id_)
+        if deployment is None or deployment.entrypoint not in _CONFIGS:
+            return []
+        try:
+            context = await HydrationContext.build(
+                session=session, raise_on_error=True, render_jinja=True, render_workspace_variables=True
+            )
+            parameters = [hydrate({**deployment.parameters, **run}, context) for run in runs]
+        except HydrationError:
+            return []
+    # Reading files and asking a backend takes a moment, in which the server serves others.
+    return await asyncio.to_thread(_check, deployment.entrypoint, parameters)
+
+
+def _check(entrypoint: str, parameters: Iterable[Mapping[str, Any]]) -> list[str]:
+    from bigcodeflow.core.errors import BigCodeFlowError
+    from bigcodeflow.pipeline.preflight import problems_of
+
+    configs: list[Any] = []
+    try:
+        for one in parameters:
+            configs += _CONFIGS[entrypoint](one)
+    except BigCodeFlowError as error:
+        return str(error).splitlines()
+    return problems_of(configs)
+
+
+def _benchmark(parameters: Mapping[str, Any]) -> list[Any]:
+    from bigcodeflow.config import RunConfig
+    from bigcodeflow.core.settings import validated
+
+    given = parameters.get("config")
+    return [validated(RunConfig, given, "config")] if given else []
+
+
+def _rescore(parameters: Mapping[str, Any]) -> list[Any]:
+    from bigcodeflow.core.settings import validated
+    from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
+
+    given = parameters.get("config")
+    return [rescored(validated(RescoreConfig, given, "config"))] if given else []
+
+
+def _sweep(parameters: Mapping[str, Any]) -> list[Any]:
+    from bigcodeflow.core.settings import validated
+    from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep
+
+    if parameters.get("file"):
+        return _members(load_sweep(parameters["file"]))
+    given = parameters.get("config")
+    return _members(validated(SweepConfig, given, "config")) if given else []
+
+
+def _short(name: str) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """What a short form makes. Prefect names fields that are missing, and takes any that are none."""
+
+    def configs(parameters: Mapping[str, Any]) -> list[Any]:
+        from bigcodeflow.core.errors import ConfigError
+        from bigcodeflow.pipeline import forms
+
+        make = getattr(forms, name)
+        fields = inspect.signature(make).parameters
+        if unknown := parameters.keys() - fields.keys():
+            raise ConfigError(f"{', '.join(sorted(unknown))}: is no field of this form; known: {', '.join(fields)}")
+        if {field.name for field in fields.values() if field.default is field.empty} - parameters.keys():
+            return []
+        made = make(**parameters)
+        return _members(made) if make is forms.models_sweep else [made]
+
+    return configs
+
+
+def _members(sweep: Any) -> list[Any]:
+    from bigcodeflow.pipeline.sweeps import members_of
+
+    return [member.config for member in members_of(sweep)]
+
+
+#: What makes the runs' settings of a form's parameters, by the flow's entrypoint. The library is imported with the
+#: first form, since the server's start is waited for.
+_CONFIGS: Mapping[str, Callable[[Mapping[str, Any]], list[Any]]] = MappingProxyType(
+    {
+        "flows.benchmark.benchmark": _benchmark,
+        "flows.rescore.rescore": _rescore,
+        "flows.sweep.sweep": _sweep,
+        "flows.forms.ask_a_model": _short("asked_run"),
+        "flows.forms.judge_samples": _short("judged_run"),
+        "flows.forms.sweep_models": _short("models_sweep"),
+    }
+)
+
+
+def _is_authorized(request: Request) -> bool:
+    """Whether Prefect would let the request in; what is on this machine is said to nobody else."""
+    secret = get_current_settings().server.api.auth_string
+    if secret is None:
+        return True
+    expected = base64.b64encode(secret.get_secret_value().encode()).decode()
+    return hmac.compare_digest(request.headers.get("authorization", ""), f"Basic {expected}")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The request's messages once more, for whoever serves it next."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+def main() -> None:
+    """Serve until a signal comes."""
+    host, port = sys.argv[1:]
+    api = get_current_settings().server.api
+    uvicorn.run(
+        FormChecks(create_app(final=True)),
+        host=host,
+        port=int(port),
+        timeout_keep_alive=api.keepalive_timeout,
+        ws_ping_interval=api.websocket_ping_interval,
+        ws_ping_timeout=api.websocket_ping_timeout,
+        log_level=get_current_settings().server.logging_level.lower(),
+    )
+
+
+if __name__ == "__main__":
+    main()

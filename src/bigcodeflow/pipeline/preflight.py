@@ -1,0 +1,77 @@
+"""What would keep a run from its work, as far as it can be known before it starts."""
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bigcodeflow import datasets, generation
+from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.paths import located
+from bigcodeflow.datasets.hub import HubSource
+from bigcodeflow.pipeline.outputs import in_own_folder
+from bigcodeflow.pipeline.stages import recorded_samples
+
+
+def problems_of(runs: Iterable[RunConfig]) -> list[str]:
+    """Everything that keeps the runs from starting, one line each, every mistake once. Asks no model and no hub.
+
+    Looked at are the model's provider, settings and key, the tasks as far as they are on this machine, the samples,
+    the environment with its backend, and the folders to write to.
+    """
+    found: dict[str, None] = {}
+    for run in runs:
+        for check in _CHECKS:
+            try:
+                check(run)
+            except BigCodeFlowError as error:
+                found |= dict.fromkeys(str(error).splitlines())
+    return list(found)
+
+
+def _check_model(run: RunConfig) -> None:
+    if run.samples.source != "model":
+        return
+    from bigcodeflow.generation.model_settings import resolve_settings  # imports the providers' HTTP client
+
+    generation.require_one_setting(run.generation)
+    resolve_settings(run.generation, run.dataset.split)
+
+
+def _check_tasks(run: RunConfig) -> None:
+    """Tasks and samples; those of a hub's dataset that is not in the cache are not known yet."""
+    recorded = run.samples.source not in ("model", *generation.CONTROLS)
+    if recorded:
+        generation.fingerprint(run.samples)
+    view = run.dataset
+    if isinstance(datasets.parse_source(view.source), HubSource) and not view.offline:
+        view = view.model_copy(update={"offline": True})
+        try:
+            datasets.resolve(view)
+        except BigCodeFlowError:
+            return
+    resolved = datasets.resolve(view)
+    tasks = datasets.load_tasks(view, resolved)
+    if recorded:
+        recorded_samples(run.model_copy(update={"dataset": view}), resolved, tasks)
+
+
+def _check_environment(run: RunConfig) -> None:
+    from bigcodeflow.execution.backend_registry import execution_environment
+
+    execution_environment(run.execution)
+
+
+def _check_folders(run: RunConfig) -> None:
+    for setting, given in (("store", run.store), ("out", run.out)):
+        place = located(given) if given else ""
+        if not isinstance(place, Path):  # a URL is opened by the run
+            continue
+        present = next(folder for folder in (place, *place.parents) if folder.exists())
+        if not (present.is_dir() and os.access(present, os.W_OK)):
+            raise ConfigError(f"{setting}: nothing can be written to {place}: name another folder")
+    in_own_folder(run, datetime.now(UTC))
+
+
+_CHECKS: tuple[Callable[[RunConfig], None], ...] = (_check_model, _check_tasks, _check_environment, _check_folders)

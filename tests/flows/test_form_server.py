@@ -1,0 +1,101 @@
+"""Prefect's server with the checks of forms, asked over its own API on the database of the tests."""
+
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.server.api.server import create_app
+from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, temporary_settings
+
+from bigcodeflow.environments import InstalledEnvironment
+from flows.benchmark import benchmark
+from flows.form_server import FormChecks
+from flows.forms import ask_a_model, judge_samples, sweep_models
+
+pytestmark = pytest.mark.flow
+
+
+class Forms:
+    """Submits parameters to deployments of flows as a form does."""
+
+    def __init__(self, client: SyncPrefectClient) -> None:
+        self._client = client
+
+    def submit(self, flow: Flow[..., Any], parameters: dict[str, Any], **headers: str) -> httpx.Response:
+        """What the server answers."""
+        deployment = self._client.create_deployment(
+            flow_id=self._client.create_flow(flow),
+            name=flow.name,
+            entrypoint=f"{flow.fn.__module__}.{flow.fn.__name__}",
+            parameter_openapi_schema=flow.parameters.model_dump(),
+            enforce_parameter_schema=True,
+        )
+
+        async def post() -> httpx.Response:
+            app = FormChecks(create_app(ephemeral=True))
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+                address = f"/api/deployments/{deployment}/create_flow_run"
+                return await client.post(address, json={"parameters": parameters}, headers=headers)
+
+        return anyio.run(post)
+
+
+@pytest.fixture
+def forms(prefect_client: SyncPrefectClient) -> Forms:
+    return Forms(prefect_client)
+
+
+def test_all_faults_are_answered_at_once(forms: Forms, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Key and environment are missing; no run is made."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    given = {"model": "openai:m", "preset": "starter", "settings": {"execution.environment": "no-such"}}
+    answer = forms.submit(ask_a_model, given)
+    assert answer.status_code == 409
+    assert "OPENAI_API_KEY" in answer.json()["detail"]
+    assert "no-such" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("flow", "parameters", "complaint"),
+    [
+        (judge_samples, {"samples": "/no/such.jsonl", "preset": "starter"}, "/no/such.jsonl"),
+        (judge_samples, {}, "give one of them"),
+        (sweep_models, {"models": ["opnai:m"], "preset": "starter"}, "did you mean openai"),
+        (benchmark, {"config": {"samples": {"source": "/no/such.jsonl"}}}, "/no/such.jsonl"),
+        (benchmark, {"config": {"execution": {"environment": "no-such"}}}, "no-such"),
+        (benchmark, {"config": {"name": "no good!", "execution": {"workers": -1}}}, "config: execution.workers"),
+    ],
+)
+def test_what_can_be_known_is_refused(
+    forms: Forms, flow: Flow[..., Any], parameters: dict[str, Any], complaint: str
+) -> None:
+    """A file, an environment or a provider that is not there."""
+    answer = forms.submit(flow, parameters)
+    assert answer.status_code == 409
+    assert complaint in answer.json()["detail"]
+
+
+@pytest.mark.sandbox
+def test_what_can_run_is_taken(forms: Forms, starter_environment: InstalledEnvironment) -> None:
+    """The run is in the queue then, with the parameters that were given."""
+    answer = forms.submit(judge_samples, {"samples": "oracle", "preset": "starter"})
+    assert answer.status_code == 201
+    assert answer.json()["parameters"]["samples"] == "oracle"
+
+
+@pytest.mark.parametrize("given", [{"model": "openai:m", "no_such": 1}, {"split": "complete"}])
+def test_a_field_too_many_or_too_few_is_named(forms: Forms, given: dict[str, Any]) -> None:
+    """One by the check, the other by Prefect."""
+    answer = forms.submit(ask_a_model, given)
+    assert answer.status_code == 409
+    assert ("no_such" if "no_such" in given else "model") in answer.text
+
+
+def test_nothing_is_said_to_who_may_not_ask(forms: Forms) -> None:
+    """Without the server's password, only Prefect answers."""
+    with temporary_settings({PREFECT_SERVER_API_AUTH_STRING: "user:secret"}):
+        answer = forms.submit(judge_samples, {"samples": "/no/such.jsonl", "preset": "starter"})
+    assert "/no/such.jsonl" not in answer.text

@@ -1,0 +1,114 @@
+"""The short forms: what their fields make, and which mistakes they name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.pipeline.forms import asked_run, judged_run, models_sweep
+from bigcodeflow.pipeline.preflight import problems_of
+from bigcodeflow.pipeline.sweeps import members_of
+
+
+def test_a_model_is_asked_under_the_preset() -> None:
+    """The preset's environment and dataset, the form's model, view and samples, and any other setting."""
+    run = asked_run(
+        model=" openai:my-model ",
+        server="http://127.0.0.1:8000/v1",
+        split="instruct",
+        subset="hard",
+        samples=5,
+        settings={"generation.sampling.temperature": 0.8, "execution": {"workers": 2}},
+    )
+    assert (run.generation.model, run.generation.base_url) == ("openai:my-model", "http://127.0.0.1:8000/v1")
+    assert (run.dataset.source, run.dataset.split, run.dataset.subset) == (
+        "bigcode/bigcodebench@v0.1.4", "instruct", "hard",
+    )  # fmt: skip
+    assert (run.samples.source, run.generation.n_samples, run.generation.sampling.temperature) == ("model", 5, 0.8)
+    assert (run.execution.environment, run.execution.workers, run.name) == ("bigcodebench", 2, "my-model")
+
+
+def test_every_mistake_of_a_form_is_named_at_once() -> None:
+    """With the field, or the setting, that holds it."""
+    with pytest.raises(ConfigError) as raised:
+        asked_run(model="gpt-4o", samples=0, settings={"execution.limits.memory_mib": 1, "execution.no_such": 2})
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 4
+    assert any("form: generation.model: is PROVIDER:NAME" in line for line in lines)
+    assert any("form: generation.n_samples" in line for line in lines)
+    assert any("settings: execution.limits.memory_mib" in line for line in lines)
+    assert any("settings: execution.no_such is not a setting" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"generation.model": "openai:other"}, "model"),
+        ({"dataset": {"split": "instruct"}}, "split"),
+        ({"name": "x"}, "name"),
+    ],
+)
+def test_a_setting_that_has_a_field_is_refused(settings: dict[str, object], field: str) -> None:
+    """Two places for one value would leave open which one counts."""
+    with pytest.raises(ConfigError, match=f"a field of its own, {field}$"):
+        asked_run(model="openai:m", settings=settings)
+
+
+def test_a_model_has_to_be_named() -> None:
+    with pytest.raises(ConfigError, match="model: is empty"):
+        asked_run(model="  ")
+
+
+@pytest.mark.parametrize(("samples", "run"), [("", ""), ("stub", "latest")])
+def test_samples_come_from_one_place(samples: str, run: str) -> None:
+    with pytest.raises(ConfigError, match="give one of them"):
+        judged_run(samples=samples, run=run)
+
+
+def test_samples_are_judged_under_the_preset() -> None:
+    run = judged_run(samples="stub", preset="starter", subset="hard", settings={"sanitizing.mode": "robust"})
+    assert (run.samples.source, run.dataset.source, run.dataset.subset) == ("stub", "starter", "hard")
+    assert run.sanitizing.mode == "robust"
+
+
+def test_a_sweep_takes_models_and_answers() -> None:
+    """What holds a colon is asked; blank rows and repeated ones are left out."""
+    sweep = models_sweep(
+        models=["openai:a", "", "oracle", "openai:a"], splits=["complete", "instruct"], samples=2, preset="starter"
+    )
+    names = [member.name for member in members_of(sweep)]
+    assert names == ["a-complete-full", "a-instruct-full", "oracle-complete-full", "oracle-instruct-full"]
+    assert {member.config.generation.n_samples for member in members_of(sweep)} == {2}
+    with pytest.raises(ConfigError, match="models: is empty"):
+        models_sweep(models=["", " "])
+
+
+def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Key, provider, environment, folder and file of several runs, each named once."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "file").write_text("")
+    asked = {"execution.environment": "no-such", "store": str(tmp_path / "file" / "store")}
+    problems = problems_of(
+        [
+            asked_run(model="openai:m", preset="starter", settings=asked),
+            asked_run(model="opnai:m", preset="starter", settings=asked),
+            judged_run(samples=str(tmp_path / "none.jsonl"), preset="starter"),
+        ]
+    )
+    for part in ("OPENAI_API_KEY", "did you mean openai", "no-such", "store: nothing can be written", "none.jsonl"):
+        assert sum(part in line for line in problems) == 1, (part, problems)
+
+
+def test_samples_of_other_tasks_are_known_before_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({"task_id": "Other/1", "solution": "x = 1"}) + "\n")
+    [problem, *_] = problems_of([judged_run(samples=str(file), preset="starter")])
+    assert "Other/1" in problem
+
+
+@pytest.mark.sandbox
+def test_a_run_that_can_start_has_no_problem(starter_environment: object, tmp_path: Path) -> None:
+    run = judged_run(samples="starter", preset="starter").model_copy(update={"store": str(tmp_path)})
+    assert problems_of([run]) == []
+    assert list(tmp_path.iterdir()) == []
