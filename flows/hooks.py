@@ -1,6 +1,7 @@
 """What all flows share: how they fail, and what a run that did not finish says about the way on."""
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, wraps
 from pathlib import Path
@@ -24,7 +25,16 @@ R = TypeVar("R")
 M = TypeVar("M")
 S = TypeVar("S", bound=SettingsModel)
 
-_GENERATED_WORDS = 2
+#: Words of a name that Prefect's server and clients make up.
+_WORDS = 2
+_LETTERS = (
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|tau|upsilon|phi|chi"
+    "|psi|omega"
+)
+#: Names with which Prefect's UI fills its form, such as kappa747-talos-reach.
+_MADE_UP = re.compile(rf"({_LETTERS})\d+-[a-z]*(-[a-z]+)*")
+#: Those of the UI, and of its second version, that somebody may have typed: chi-nimbus, Rustic-Bat.
+_MAY_BE_MADE_UP = re.compile(rf"({_LETTERS})-[a-z]+(-[a-z]+)*|[A-Z][a-z]+(-[A-Z][a-z]+)+")
 
 #: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
 _REMEDIES = {
@@ -56,30 +66,28 @@ def by_config(model: type[S], title: Callable[[S], str]) -> Callable[[], str]:
 def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable[[], str]:
     """What names a flow run by what its parameters make, unless somebody has named it.
 
-    Parameters of which nothing can be made leave the name as it is: the run itself says what is wrong with them.
+    A name that may be either made up or typed stands behind the title. Parameters of which nothing can be made leave
+    the name as it is: the run itself says what is wrong with them.
     """
 
     def name() -> str:
         given: str = runtime.flow_run.name
-        if not _is_generated(given):
+        words = given.split("-")
+        made_up = _MADE_UP.fullmatch(given) or (len(words) == _WORDS and _word_list().issuperset(words))
+        if not made_up and not _MAY_BE_MADE_UP.fullmatch(given):
             return given
         try:
-            return title(made(**runtime.flow_run.parameters))
+            found = title(made(**runtime.flow_run.parameters))
         except BigCodeFlowError:
             return given
+        return found if made_up else f"{found} ({given})"
 
     return name
 
 
-def _is_generated(name: str) -> bool:
-    """Whether Prefect has made up the name: two words of its list, where nobody types one."""
-    words = name.split("-")
-    return len(words) == _GENERATED_WORDS and all(word in _word_list() for word in words)
-
-
 @cache
 def _word_list() -> frozenset[str]:
-    """All words that Prefect makes names of."""
+    """All words that Prefect's server and clients make names of."""
     parts = cast("Iterable[Mapping[str, Any]]", coolname_lists.values())
     return frozenset(word for part in parts for word in part.get("words", ()))
 

@@ -60,17 +60,26 @@ def test_a_run_is_found_by_its_tags(finished_run: ObservedRun) -> None:
 
 @pytest.mark.flow
 @pytest.mark.parametrize(
-    ("given", "shown"), [("my own name", "my own name"), ("fine-crow", "starter · full · complete · mine")]
+    ("given", "shown"),
+    [
+        ("my own name", "my own name"),
+        ("gpt-4o", "gpt-4o"),
+        ("fine-crow", "{title}"),
+        ("kappa747-talos-reach", "{title}"),
+        ("chi-nimbus", "{title} (chi-nimbus)"),
+        ("Rustic-Bat", "{title} (Rustic-Bat)"),
+    ],
 )
 def test_a_name_that_somebody_typed_is_kept(
     prefect_client: SyncPrefectClient, tmp_path: Path, given: str, shown: str
 ) -> None:
-    """One that Prefect made up gives way to what the run is."""
+    """One that Prefect made up gives way to what the run is; one that may be either stands behind it."""
     config = load_config("starter", (f"store={tmp_path}", "name=mine", "execution.environment=no-such"))
     parameters = {"config": config.model_dump(mode="json")}
     made = prefect_client.create_flow_run(benchmark, name=given, parameters=parameters)
     run_flow(benchmark, flow_run=made, parameters={"config": config}, return_type="state")
-    assert prefect_client.read_flow_run(made.id).name == shown
+    expected = shown.format(title="starter · full · complete · mine")
+    assert prefect_client.read_flow_run(made.id).name == expected
 
 
 @pytest.mark.flow
