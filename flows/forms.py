@@ -5,7 +5,15 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bigcodeflow.config import Split, Subset
-from bigcodeflow.pipeline.forms import NO_VALUES, Preset, asked_run, judged_run, models_sweep
+from bigcodeflow.pipeline.forms import (
+    NO_VALUES,
+    Preset,
+    SplitOrDefault,
+    SubsetOrDefault,
+    asked_run,
+    judged_run,
+    models_sweep,
+)
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
@@ -63,8 +71,8 @@ def judge_samples(
     *,
     samples: str = "",
     run: str = "",
-    split: Split | None = None,
-    subset: Subset | None = None,
+    split: SplitOrDefault = "default",
+    subset: SubsetOrDefault = "default",
     preset: Preset = "bigcodebench",
     name: str = "",
     settings: dict[str, Any] = NO_VALUES,
@@ -76,8 +84,8 @@ def judge_samples(
             run is named.
         run: Recorded run whose samples are judged again, by record, run or model name, or 'latest'. Leave empty where
             samples are named.
-        split: Which prompts the samples answer; empty takes the preset's or the run's.
-        subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; empty takes the preset's or the run's.
+        split: Which prompts the samples answer; 'default' takes the preset's or the run's.
+        subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
         preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run brings its own.
         name: Name of the new run; empty takes the preset's, or the recorded run's with '-rescored' behind it.
         settings: Any other settings by path, such as {"sanitizing.mode": "robust"}.

@@ -25,10 +25,13 @@ _ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 
 class Service:
-    """What serves runs below one folder; nothing is read from or left in the user's own."""
+    """What serves runs below one folder; nothing is read from or left in the user's own.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    The server is Prefect's own or, where forms are checked, the one of `bigcodeflow up`.
+    """
+
+    def __init__(self, folder: Path, *, checks_forms: bool = False) -> None:
+        self.folder, self._checks_forms = folder, checks_forms
         self._database = ExitStack()
         self.address = f"http://127.0.0.1:{free_port()}"
         self.api = httpx.Client(base_url=f"{self.address}/api", timeout=60)
@@ -54,8 +57,9 @@ class Service:
         try:
             self.start_server()
             self.prefect("work-pool", "create", _POOL, "--type", "process")
-            names = ("--name", "benchmark", "--name", "sweep")
-            self.prefect("deploy", "--prefect-file", str(ROOT / "prefect.yaml"), *names, "--no-prompt")
+            names = ["benchmark", "sweep", *(("ask-a-model", "judge-samples", "sweep-models") * self._checks_forms)]
+            chosen = [word for name in names for word in ("--name", name)]
+            self.prefect("deploy", "--prefect-file", str(ROOT / "prefect.yaml"), *chosen, "--no-prompt")
             self.start_worker()
         except BaseException:
             self.__exit__()
@@ -77,12 +81,14 @@ class Service:
     def start_server(self) -> None:
         """Start it, on the database that it had, and wait until it answers."""
         port = self.address.rpartition(":")[2]
-        self.server = self._process("server", "start", "--host", "127.0.0.1", "--port", port)
+        own = ("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
+        module = ("flows.form_server", "127.0.0.1", port) if self._checks_forms else own
+        self.server = self._process("server", *module)
         wait_for(self._healthy, "the server", COMMAND_SECONDS)
 
     def start_worker(self) -> None:
         """Start one for the pool."""
-        self.worker = self._process("worker", "start", "--pool", _POOL)
+        self.worker = self._process("worker", "prefect", "worker", "start", "--pool", _POOL)
 
     def prefect(self, *arguments: str) -> str:
         """What Prefect's command line prints."""
@@ -130,9 +136,9 @@ class Service:
         except httpx.HTTPError:
             return False
 
-    def _process(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
-            command = [sys.executable, "-m", "prefect", *arguments]
+    def _process(self, name: str, *module: str) -> "subprocess.Popen[bytes]":
+        with (self.folder / f"{name}.log").open("ab") as log:
+            command = [sys.executable, "-m", *module]
             streams = {"stdout": log, "stderr": subprocess.STDOUT}
             return subprocess.Popen(command, cwd=self.folder, env=self.variables, start_new_session=True, **streams)
 

@@ -11,6 +11,8 @@ from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 
 Preset = Literal["bigcodebench", "starter"]
+SplitOrDefault = Literal["default", "complete", "instruct"]
+SubsetOrDefault = Literal["default", "full", "hard"]
 Values = Mapping[str, Any]
 
 NO_VALUES: dict[str, Any] = {}
@@ -66,8 +68,8 @@ def judged_run(
     *,
     samples: str = "",
     run: str = "",
-    split: Split | None = None,
-    subset: Subset | None = None,
+    split: SplitOrDefault = "default",
+    subset: SubsetOrDefault = "default",
     preset: Preset = "bigcodebench",
     name: str = "",
     settings: Values = NO_VALUES,
@@ -79,9 +81,9 @@ def judged_run(
     """
     if bool(samples.strip()) == bool(run.strip()):
         raise ConfigError("samples, run: give one of them, a sample file or the name of a recorded run")
-    fields = {"samples": samples.strip(), "run": run.strip(), "split": split, "subset": subset, "preset": preset}
-    values = _other_settings(settings)
-    return rescored(validated(RescoreConfig, {**fields, "name": name, "values": values}, "form"))
+    given = {"samples": samples.strip(), "run": run.strip(), "preset": preset, "name": name}
+    view = {name: chosen for name, chosen in (("split", split), ("subset", subset)) if chosen != "default"}
+    return rescored(validated(RescoreConfig, {**given, **view, "values": _other_settings(settings)}, "form"))
 
 
 def models_sweep(
