@@ -95,7 +95,7 @@ def _generate(work: Work) -> Computed:
     if "samples" in work.content:  # handed by READS to a run that reads them, and to no other
         view = work.config.dataset
         known = datasets.known_task_ids(view, work.content["dataset"])
-        selection = bool(view.ids or view.libraries or view.domains)
+        selection = bool(view.ids or view.libraries or view.domains or view.difficulty)
         tasks = work.table("dataset")
         return generation.load_samples(work.config.samples, tasks, known_task_ids=known, selection=selection), {}
     from bigcodeflow.execution.items import longest_first
