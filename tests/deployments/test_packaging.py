@@ -113,7 +113,7 @@ def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, st
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_uv_installs_the_wheel_as_a_tool_that_runs_the_starter_set(wheel: Path, tmp_path: Path) -> None:
     """In an empty HOME, far from the checkout: the command answers, builds its environment and scores the answers."""
     home, work = tmp_path / "home", tmp_path / "work"
