@@ -70,7 +70,8 @@ docs: $(VENV)/.installed ## build the documentation site in results/docs; a brok
 
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--upgrade --group dev --extra google --extra s3 --extra clusters --extra backends --extra gradio pyproject.toml --output-file requirements.lock
+		--upgrade --group dev --extra google --extra s3 --extra clusters --extra backends --extra gradio \
+		--extra mlflow --extra wandb pyproject.toml --output-file requirements.lock
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate
 ENVIRONMENTS := configs/environments
@@ -90,6 +91,8 @@ lock-environments: ## pin the libraries of the sandboxes and of the engines agai
 		--output-file $(ENVIRONMENTS)/transformers-cpu.lock
 	$(ENGINE_COMPILE) $(TORCH_CPU) $(ENVIRONMENTS)/trainers-cpu.in \
 		--output-file $(ENVIRONMENTS)/trainers-cpu.lock
+	$(UV_COMPILE) --python-version 3.12 --python-platform linux $(ENVIRONMENTS)/readers.in \
+		--output-file $(ENVIRONMENTS)/readers.lock
 
 clean: ## remove the virtual environment (the sandbox environments stay: see bigcodeflow env remove)
 	rm -rf $(VENV)

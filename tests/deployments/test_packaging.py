@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from uv import find_uv_bin
 
 from tests.conftest import ROOT
 
@@ -95,6 +96,7 @@ def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> No
         "bigcodeflow/configs/environments/bigcodebench.lock",
         "bigcodeflow/data/starter/tasks.jsonl",
         "bigcodeflow/data/bigcodebench/hard_task_ids.json",
+        "bigcodeflow/data/bigcodebench/solve_rates.jsonl",
         "bigcodeflow/prefect.yaml",
     ):
         assert name in names
@@ -108,3 +110,39 @@ def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, st
     assert "Starter/0" in _run(installed, tmp_path, "dataset show")
     evaluated = _run(installed, tmp_path, "evaluate --samples oracle --dataset starter --ids 0,1 --workers 1")
     assert "100.0 %" in evaluated
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_uv_installs_the_wheel_as_a_tool_that_runs_the_starter_set(wheel: Path, tmp_path: Path) -> None:
+    """In an empty HOME, far from the checkout: the command answers, builds its environment and scores the answers."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    ours = ("PYTHON", "VIRTUAL_ENV", "XDG_", "BIGCODEFLOW_", "PREFECT_", "UV_", "PYTEST_")
+    cache = os.environ.get("UV_CACHE_DIR") or str(Path("~/.cache/uv").expanduser())  # packages, and nothing of ours
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    variables |= {"HOME": str(home), "UV_CACHE_DIR": cache, "NO_COLOR": "1", "COLUMNS": "120"}
+
+    def call(*command: str | Path) -> str:
+        done = subprocess.run(
+            command, cwd=work, env=variables, capture_output=True, text=True, timeout=600, check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    call(find_uv_bin(), "tool", "install", "--quiet", "--python", sys.executable, wheel)
+    command = home / ".local" / "bin" / "bigcodeflow"
+    assert "Run BigCodeBench as a resumable pipeline" in call(command, "--help")
+    tool = home / ".local" / "share" / "uv" / "tools" / "bigcodeflow" / "bin" / "python"
+    place = call(tool, "-c", "import bigcodeflow, flows; print(bigcodeflow.__file__, flows.__file__)")
+    assert str(ROOT) not in place
+    call(command, "env", "build", "starter")
+    assert "pass@1" in call(command, "run", "starter")
+    [results] = (work / "results" / "runs").iterdir()
+    assert {"run.json", "metrics.parquet", "verdicts.parquet"} <= {path.name for path in results.iterdir()}
+    assert (work / "results" / "store" / "results.duckdb").is_file()
+    call(command, "report", "latest")
+    assert call(command, "leaderboard", "show", "--top", "1")
+    [log] = call(command, "export", "latest", "--format", "inspect").splitlines()
+    assert (work / log).is_file()

@@ -122,7 +122,7 @@ def test_the_key_is_what_is_built() -> None:
 
 def test_what_is_not_there_says_how_to_get_it() -> None:
     """Unknown, unbuilt and unremovable environments are told apart."""
-    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, starter, trainers-cpu"):
+    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, readers, starter, trainers-cpu"):
         load_definition("nothing")
     with pytest.raises(EnvironmentUnusableError, match="is not defined"):
         load_definition("../environments/starter")
@@ -137,7 +137,7 @@ def test_sandboxes_and_engines_are_told_apart() -> None:
     engines = ["transformers", "transformers-cpu", "vllm", "vllm-cpu"]
     assert definition_names() == ["bigcodebench", "starter"]
     assert definition_names("engine") == engines
-    assert definition_names(None) == sorted(["bigcodebench", "starter", "trainers-cpu", *engines])
+    assert definition_names(None) == sorted(["bigcodebench", "readers", "starter", "trainers-cpu", *engines])
     with pytest.raises(EnvironmentUnusableError, match="'vllm' is no sandbox environment; those are: bigcodebench"):
         find_environment("vllm")
     with pytest.raises(EnvironmentUnusableError, match=r"engine environment 'vllm' is not built.* env build vllm`"):

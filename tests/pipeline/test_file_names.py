@@ -33,6 +33,7 @@ _SETTINGS = {
     "dataset.ids": ["", "1"],
     "dataset.libraries": [(), ("numpy",)],
     "dataset.domains": [(), ("Network",)],
+    "dataset.difficulty": ["", "hard"],
     "sanitizing.mode": ["parity", "robust"],
 }
 #: Settings that change no answer and no program.

@@ -22,6 +22,8 @@ _SOURCE_HELP = "Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@
     "ids",
     SettingOption("libraries", "library", help="Only tasks that use this library; repeatable."),
     SettingOption("domains", "domain", help="Only tasks of this domain; repeatable."),
+    "difficulty",
+    "solve_rates",
     model=DatasetConfig,
 )
 def show(
@@ -41,11 +43,16 @@ def show(
         for row in tasks:
             _show_whole(row)
         return
+    rates = datasets.solve_rates(config, resolved)
+    headings = ("task", "domains", "libraries", "tests", "hard", *(["solve rate"] if rates else []))
     rows = [
-        (row["task_id"], row["domains"], row["libs"], len(row["expected_tests"]), "hard" if row["hard"] else "")
+        (
+            *(row["task_id"], row["domains"], row["libs"], len(row["expected_tests"]), "hard" if row["hard"] else ""),
+            *([f"{rates[row['task_id']]:.3g}"] if rates else []),
+        )
         for row in tasks
     ]
-    out.print(Table.of(("task", "domains", "libraries", "tests", "hard"), rows))
+    out.print(Table.of(headings, rows))
     notice(f"{len(rows):,} tasks")
 
 

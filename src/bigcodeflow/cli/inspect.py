@@ -9,6 +9,7 @@ import typer
 from bigcodeflow.cli.console import notice, out
 from bigcodeflow.cli.options import RecordedStore, TableFormat
 from bigcodeflow.config import Variant
+from bigcodeflow.core.difficulty import parse_difficulty, tasks_of
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline.rerun import rerun_sample
 from bigcodeflow.results.inspection import output as inspection
@@ -26,6 +27,9 @@ def inspect(
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind, such as wrong_api; repeatable.")] = None,
     library: Annotated[list[str] | None, typer.Option(help="Only tasks that use this library; repeatable.")] = None,
     domain: Annotated[list[str] | None, typer.Option(help="Only tasks of this domain; repeatable.")] = None,
+    difficulty: Annotated[
+        str, typer.Option(help="Only tasks that published models solve so often: hard, medium, easy, or as in 0-0.2.")
+    ] = "",
     text: Annotated[
         str, typer.Option(help="Only samples with this text in program, traceback or output; case does not matter.")
     ] = "",
@@ -59,6 +63,7 @@ def inspect(
         variants=(variant,) if variant else (),
         text=text,
         task=task,
+        task_ids=_tasks_of(difficulty) if difficulty else None,
         sample_index=sample,
     )
     if rerun and not task:
@@ -72,6 +77,13 @@ def inspect(
             notice(f"wrote {len(rows):,} samples of {n_tasks:,} tasks to {export}")
         else:
             _show(found, rows, output, in_detail=bool(task))
+
+
+def _tasks_of(difficulty: str) -> frozenset[str]:
+    try:
+        return tasks_of(parse_difficulty(difficulty))
+    except ValueError as error:
+        raise ConfigError(f"--difficulty: {error}") from None
 
 
 def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:

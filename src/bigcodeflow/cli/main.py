@@ -47,6 +47,10 @@ _COMMANDS = {
         "store.report",
         "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",
     ),
+    "export": (
+        "export.export",
+        "Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
+    ),
     "catalog": ("store.catalog", "Build the catalog of a store anew, and say where it is and what it shows."),
     "up": (
         "service.up",

@@ -23,6 +23,7 @@ from bigcodeflow.config.execution import (
     Variant,
 )
 from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, PromptConfig, RequestsConfig, SamplingConfig
+from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.core.paths import located, shipped
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
@@ -55,6 +56,12 @@ class DatasetConfig(SettingsModel):
     """Keep tasks that use at least one of these libraries; empty keeps all."""
     domains: tuple[str, ...] = ()
     """Keep tasks of at least one of these domains, such as 'Network'; empty keeps all."""
+    difficulty: str = ""
+    """Keep tasks that few or many published models solve: 'hard', 'medium', 'easy', or a range of solve rates such as
+    '0-0.2'; empty keeps all."""
+    solve_rates: str = ""
+    """Where solve rates come from: a hub dataset such as 'bigcode/bigcodebench-solve-rate@complete', or a Parquet or
+    JSONL file with task_id and solve_rate in percent; empty takes the shipped ones."""
     offline: bool = False
     """Use only what the hub cache already holds."""
 
@@ -62,6 +69,13 @@ class DatasetConfig(SettingsModel):
     @classmethod
     def _one_number_is_a_choice_too(cls, ids: object) -> object:
         return str(ids) if isinstance(ids, int) and not isinstance(ids, bool) else ids
+
+    @field_validator("difficulty")
+    @classmethod
+    def _difficulty_is_a_range(cls, difficulty: str) -> str:
+        if difficulty:
+            parse_difficulty(difficulty)
+        return difficulty
 
 
 class SamplesConfig(SettingsModel):

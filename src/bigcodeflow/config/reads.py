@@ -37,7 +37,7 @@ class Reads:
 
 #: Settings that name something whose content decides; 'quarantine' is a list that lies in the store.
 CONTENT: Mapping[str, tuple[str, ...]] = {
-    "dataset": ("dataset.source",),
+    "dataset": ("dataset.source", "dataset.solve_rates"),
     "samples": ("samples.source",),
     "environment": (
         "execution.environment",
@@ -81,7 +81,11 @@ NEUTRAL: Mapping[str, str] = {
 }
 
 #: Settings that are younger than keys in use, with the value that leaves them out of a key.
-_YOUNGER: Mapping[str, Any] = {"execution.limits.time_policy": "fixed", "execution.fail_fast": False}
+_YOUNGER: Mapping[str, Any] = {
+    "dataset.difficulty": "",
+    "execution.limits.time_policy": "fixed",
+    "execution.fail_fast": False,
+}
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
 _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
@@ -89,7 +93,7 @@ _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution.
 #: By stage; answers of a model and recorded answers are two ways to the stage generation.
 READS: Mapping[str, Reads] = {
     "dataset": Reads(
-        identity=("dataset.subset", "dataset.ids", "dataset.libraries", "dataset.domains"),
+        identity=("dataset.subset", "dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
         content=("dataset",),
         neutral=("dataset.offline",),
     ),
@@ -107,7 +111,7 @@ READS: Mapping[str, Reads] = {
         neutral=tuple(path for path in NEUTRAL if path.startswith("generation.")),
     ),
     "generation from records": Reads(
-        identity=("dataset.ids", "dataset.libraries", "dataset.domains"),
+        identity=("dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
         content=("dataset", "samples"),
         neutral=("dataset.offline",),
     ),

@@ -9,7 +9,7 @@ BigCodeFlowError                 what is wrong, where, and what to do: one line,
 ├── SandboxUnavailableError      isolation that this machine cannot give
 ├── ExecutionError               work that could not be finished although the samples are fine
 ├── ServiceError                 a Prefect server, worker, database or deployment that does not start or answer
-├── PublishingError              a leaderboard that could not be put on the hub
+├── PublishingError              results that could not be put on the hub or into a tracker of experiments
 └── ArtifactError                a store whose content is gone, damaged or of another version
 """
 
@@ -56,7 +56,7 @@ class ServiceError(BigCodeFlowError):
 
 
 class PublishingError(BigCodeFlowError):
-    """A leaderboard that could not be put on the hub; what is there is as it was."""
+    """Results that could not be put on the hub or into a tracker of experiments; what is there is as it was."""
 
 
 class ArtifactError(BigCodeFlowError):

@@ -1,19 +1,22 @@
 """Tasks: from the hub, from a file, or the starter set; validated, and narrowed to the part that a run judges."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.difficulty import SHIPPED_SOLVE_RATES
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
-from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, task_rows, validate
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, solve_rates_of, task_rows, validate
 
-__all__ = ["DEFAULT_VERSION", "ResolvedDataset", "known_task_ids", "load_tasks", "resolve", "validate_source"]
+__all__ = ["DEFAULT_VERSION", "ResolvedDataset"]
+__all__ += ["known_task_ids", "load_tasks", "resolve", "solve_rates", "validate_source"]
 
 #: Part of every dataset artifact's key; bump when this package makes other rows of the same source.
 VERSION = 1
@@ -40,8 +43,18 @@ def parse_source(text: str) -> FileSource | HubSource:
 
 
 def resolve(config: DatasetConfig) -> ResolvedDataset:
-    """Pin the source's content, with one request to the hub at most and without reading tasks."""
-    return parse_source(config.source).resolve(config)
+    """Pin the source's content, with one request to the hub at most and without reading tasks.
+
+    Where the view asks for a difficulty, the solve rates are pinned too, with one more request at most.
+    """
+    resolved = parse_source(config.source).resolve(config)
+    if not config.difficulty:
+        return resolved
+    with _of_solve_rates():
+        rates = _solve_rate_source(config).resolve(config)
+    fingerprint = {**resolved.fingerprint, "solve_rates": rates.fingerprint}
+    describe = f"{resolved.describe}; solve rates: {rates.describe}"
+    return ResolvedDataset(fingerprint, describe, resolved.files, rates)
 
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
@@ -49,7 +62,7 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
     rows = _rows(config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
-    kept = select(tasks, config, _known(task["task_id"] for task in tasks))
+    kept = select(tasks, config, _known(task["task_id"] for task in tasks), solve_rates(config, resolved))
     return table_of(kept, schema=TASKS)
 
 
@@ -62,9 +75,33 @@ def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozense
     return _known(task_id for task_id in ids if isinstance(task_id, str))
 
 
+def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str, float]:
+    """Share of published models that solve a task, by task id; empty where the view asks for no difficulty."""
+    if resolved.solve_rates is None:
+        return {}
+    with _of_solve_rates():
+        paths = _solve_rate_source(config).fetch(config, resolved.solve_rates)
+        return solve_rates_of([row for path in paths for row in read_rows(path)])
+
+
 def validate_source(config: DatasetConfig) -> list[str]:
     """Everything that is wrong with the source's rows, one line a problem; empty when all is well."""
     return validate(_rows(config, resolve(config)))
+
+
+def _solve_rate_source(config: DatasetConfig) -> FileSource | HubSource:
+    if config.solve_rates:
+        return parse_source(config.solve_rates)
+    return FileSource(shipped(SHIPPED_SOLVE_RATES), "shipped")
+
+
+@contextmanager
+def _of_solve_rates() -> Iterator[None]:
+    """Errors of a source name the setting that names it."""
+    try:
+        yield
+    except DatasetError as error:
+        raise DatasetError(str(error).replace("dataset.source", "dataset.solve_rates")) from None
 
 
 def _rows(config: DatasetConfig, resolved: ResolvedDataset) -> list[SourceRow]:

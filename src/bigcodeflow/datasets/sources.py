@@ -24,9 +24,10 @@ _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs
 class ResolvedDataset(NamedTuple):
     """A source pinned to one content, before any of it was read."""
 
-    fingerprint: dict[str, str]  # what identifies the content: hub, version and commit, or file_sha256
+    fingerprint: dict[str, Any]  # what identifies the content: hub, version and commit, or file_sha256
     describe: str  # one line for people; says so where a cached copy stands in for the hub
     files: tuple[str, ...]  # the task files: paths within the hub repository at that commit, or the one local path
+    solve_rates: "ResolvedDataset | None" = None  # of the view's difficulty; None where it asks for none
 
 
 class SourceRow(NamedTuple):

@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.core.untrusted_text import REFUSALS, parser, storable
-from bigcodeflow.datasets.sources import SourceRow
+from bigcodeflow.datasets.sources import SourceRow, raise_problems
 from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_once
 
 TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
@@ -23,6 +24,7 @@ UNKNOWN_LIBRARY_DOMAIN = "General"
 BIGCODEBENCH_IDS = frozenset(f"BigCodeBench/{number}" for number in range(1140))
 _RANGE = re.compile(r"(?:.*/)?(\d+)\s*-\s*(?:.*/)?(\d+)")
 _SHOWN = 10
+_PERCENT = 100
 _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
 
 
@@ -169,12 +171,32 @@ def _compile_problem(text: str) -> str:
     return ""
 
 
+def solve_rates_of(rows: Sequence[SourceRow]) -> dict[str, float]:
+    """Solve rates as shares by task id, of rows with a solve_rate in percent; a DatasetError names every bad row."""
+    rates: dict[str, float] = {}
+    problems: list[str] = []
+    for place, values in rows:
+        task_id, rate = values.get("task_id"), values.get("solve_rate")
+        if not isinstance(task_id, str):
+            problems.append(f"{place}: has no task_id: name the task")
+        elif not isinstance(rate, int | float) or isinstance(rate, bool) or not 0 <= rate <= _PERCENT:
+            problems.append(f"{place} ({task_id}): solve_rate is {rate!r}: write percent, 0 to {_PERCENT}")
+        else:
+            rates[task_id] = rate / _PERCENT
+    raise_problems(problems)
+    return rates
+
+
 def select(
-    rows: Sequence[dict[str, Any]], config: DatasetConfig, known_task_ids: frozenset[str]
+    rows: Sequence[dict[str, Any]],
+    config: DatasetConfig,
+    known_task_ids: frozenset[str],
+    solve_rates: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Rows of the TASKS schema that the view keeps, in their own order; empty fields of the view keep all.
 
-    The view may name all `known_task_ids`, although the source may carry only a part of them.
+    The view may name all `known_task_ids`, although the source may carry only a part of them. A difficulty keeps tasks
+    whose solve rate is known.
     """
     kept = [row for row in rows if row["hard"]] if config.subset == "hard" else list(rows)
     if config.ids.strip():
@@ -186,12 +208,28 @@ def select(
     every_domain = {*library_domains().values(), UNKNOWN_LIBRARY_DOMAIN, *own_domains}
     domains = _known_names("domains", config.domains, every_domain)
     kept = [row for row in kept if not domains or domains & _folded(row["domains"])]
+    if config.difficulty:
+        kept = _of_difficulty(kept, config, solve_rates)
     if not kept:
         view = {"subset": config.subset.removeprefix("full"), "ids": config.ids.strip()}
         view |= {"libraries": ",".join(config.libraries), "domains": ",".join(config.domains)}
+        view |= {"difficulty": config.difficulty}
         parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
         raise DatasetError(f"{config.source}: no task is left by {parts}: widen the selection")
     return kept
+
+
+def _of_difficulty(
+    rows: Sequence[dict[str, Any]], config: DatasetConfig, solve_rates: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    wanted = parse_difficulty(config.difficulty)
+    known = [row for row in rows if row["task_id"] in solve_rates]
+    if rows and not known:
+        raise DatasetError(
+            f"dataset.difficulty: of no task of {config.source} the solve rate is known: "
+            "name a file that has it in dataset.solve_rates, or choose tasks with dataset.ids"
+        )
+    return [row for row in known if wanted.holds(solve_rates[row["task_id"]])]
 
 
 def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:

@@ -16,7 +16,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.paths import cache_folder, shipped
 from bigcodeflow.core.settings import SettingsModel
 
-Purpose = Literal["sandbox", "engine", "trainer"]
+Purpose = Literal["sandbox", "engine", "trainer", "reader"]
 
 #: Bump when the way of building changes what an environment holds.
 BUILD_VERSION = 1
@@ -45,7 +45,8 @@ class EnvironmentDefinition(SettingsModel):
     name: str
     description: str
     purpose: Purpose = "sandbox"
-    """'sandbox' runs solutions, 'engine' a model that writes them, 'trainer' libraries that train one with rewards."""
+    """'sandbox' runs solutions, 'engine' a model that writes them, 'trainer' libraries that train one with rewards,
+    'reader' programs that read exported runs."""
     python: str = ""
     """Version of the interpreter, such as '3.10'; empty takes the one that runs bigcodeflow."""
     lock: str

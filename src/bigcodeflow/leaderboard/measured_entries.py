@@ -115,11 +115,11 @@ def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]
         evaluated_at=run.finished_at or run.started_at,
         remarks=tuple(remarks),
         source=f"bigcodeflow {bigcodeflow.__version__}",
-        run=_link(run),
+        run=run_link(run),
     )
 
 
-def _link(run: RecordedRun) -> RunLink:
+def run_link(run: RecordedRun) -> RunLink:
     """The run and its dataset, as the dataset artifact's manifest names its source."""
     path = run.path("dataset").with_name("manifest.json")
     try:

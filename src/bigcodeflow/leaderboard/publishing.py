@@ -3,11 +3,12 @@
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -124,23 +125,30 @@ def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = Fals
         repository: an existing dataset repository, OWNER/NAME.
         dry_run: only name the files; without token or network, so that it cannot tell which are there already.
     """
+    wanted = repository_files(snapshot)
+    with hub_errors(repository, "dataset"):
+        if dry_run:
+            return Published("", tuple(wanted))
+        return _publish(hub_api(), repository, wanted, f"Leaderboard {snapshot.name}")
+
+
+@contextmanager
+def hub_errors(repository: str, kind: Literal["dataset", "model"]) -> Iterator[None]:
+    """Check the repository's name, and turn what goes wrong with the hub into a PublishingError of one line."""
     from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-    wanted = repository_files(snapshot)
     try:
         validate_repo_id(repository)
-        if dry_run:
-            return Published("", tuple(wanted))
-        return _publish(_api(), repository, wanted, f"Leaderboard {snapshot.name}")
+        yield
     except errors.HFValidationError:
         raise PublishingError(f"{repository!r} is no name of a repository: write it as OWNER/NAME") from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code
         no_access = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
         if isinstance(error, errors.RepositoryNotFoundError) or status in no_access:
-            problem = f"is no dataset repository that this token may write to (status {status})"
+            problem = f"is no {kind} repository that this token may write to (status {status})"
             remedy = "create it on the hub, and set HF_TOKEN to a token with write access to it"
         else:
             reason = error.server_message or error.response.reason_phrase
@@ -160,13 +168,7 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
     from huggingface_hub.errors import HfHubHTTPError
 
     for number in range(_TRIES):
-        parent, there = _content(api, repository)
-        pending = []
-        for path, content in wanted.items():
-            # What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file.
-            blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-            if there.get(path) not in (blob, hashlib.sha256(content).hexdigest()):
-                pending.append(path)
+        parent, pending = missing_files(api, repository, "dataset", wanted)
         if not pending:
             return Published(parent, ())
         operations = [CommitOperationAdd(path, wanted[path]) for path in pending]
@@ -183,19 +185,29 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
     raise PublishingError(f"{repository}: others committed {_TRIES} times meanwhile: publish again")
 
 
-def _content(api: "HfApi", repository: str) -> tuple[str, dict[str, str]]:
-    """The newest commit, and what identifies each file in it."""
+def missing_files(
+    api: "HfApi", repository: str, kind: Literal["dataset", "model"], wanted: Mapping[str, bytes]
+) -> tuple[str, list[str]]:
+    """The repository's newest commit, and which of the files it lacks or holds with another content."""
     from huggingface_hub.hf_api import RepoFile
 
-    info = api.dataset_info(repository, timeout=10.0)
+    info = api.repo_info(repository, repo_type=kind, timeout=10.0)
     if not info.sha:
         raise PublishingError(f"{repository}: has no commit yet: add a file to it on the hub first")
-    tree = api.list_repo_tree(repository, recursive=True, revision=info.sha, repo_type="dataset")
+    tree = api.list_repo_tree(repository, recursive=True, revision=info.sha, repo_type=kind)
     files_there = [item for item in tree if isinstance(item, RepoFile)]
-    return info.sha, {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files_there}
+    there = {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files_there}
+    missing = []
+    for path, content in wanted.items():
+        # What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file.
+        blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        if there.get(path) not in (blob, hashlib.sha256(content).hexdigest()):
+            missing.append(path)
+    return info.sha, missing
 
 
-def _api() -> "HfApi":
+def hub_api() -> "HfApi":
+    """A client with the user's token, which no message shows."""
     from huggingface_hub import HfApi, get_token
 
     token = get_token()

@@ -137,6 +137,8 @@ def _model_part(config: RunConfig) -> str:
 def _identity(config: RunConfig) -> dict[str, Any]:
     """What makes two sample files of one split, subset and number of samples differ."""
     view = config.dataset.model_dump(mode="json", include={"source", "ids", "libraries", "domains"})
+    if config.dataset.difficulty:  # younger than names in use, which stay what they are
+        view |= config.dataset.model_dump(mode="json", include={"difficulty", "solve_rates"})
     if view["source"] == f"{_BENCHMARK}@{datasets.DEFAULT_VERSION}":
         view["source"] = _BENCHMARK
     asked = generation.identity(config.generation)

@@ -75,9 +75,10 @@ class Resolver:
             generation.require_one_setting(config.generation)
         samples = Content("model" if asked else generation.fingerprint(config.samples))
         content = dataset.fingerprint
-        if "commit" in content:  # what is cached of the tasks is then found without asking the hub again
-            source = f"{content['hub']}@{content['version']}#{content['commit']}"
-            config = config.model_copy(update={"dataset": config.dataset.model_copy(update={"source": source})})
+        # What is cached at these commits is then found without asking the hub again.
+        pinned = {"source": content, "solve_rates": content.get("solve_rates", {})}
+        commits = {name: _at_commit(found) for name, found in pinned.items() if "commit" in found}
+        config = config.model_copy(update={"dataset": config.dataset.model_copy(update=commits)})
         contents = {"dataset": Content(content, dataset), "samples": samples, "quarantine": _NO_QUARANTINE}
         return ResolvedRun(config, contents)
 
@@ -92,6 +93,11 @@ class Resolver:
 def resolve(config: RunConfig) -> ResolvedRun:
     """Everything that one run reads; see :meth:`Resolver.__call__` for what it raises."""
     return Resolver()(config)
+
+
+def _at_commit(fingerprint: Mapping[str, Any]) -> str:
+    """A hub dataset at the commit that was looked up, as settings name it."""
+    return f"{fingerprint['hub']}@{fingerprint['version']}#{fingerprint['commit']}"
 
 
 def _quarantine(config: RunConfig, environment_sha: str) -> Content:

@@ -94,7 +94,7 @@ def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, task
     """Samples that exist, of the run's tasks; see `generation.load_samples`."""
     view = config.dataset
     known = datasets.known_task_ids(view, resolved)
-    selection = bool(view.ids or view.libraries or view.domains)
+    selection = bool(view.ids or view.libraries or view.domains or view.difficulty)
     return generation.load_samples(config.samples, tasks, known_task_ids=known, selection=selection)
 
 

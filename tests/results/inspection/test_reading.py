@@ -1,7 +1,12 @@
 """Which samples are found, and what is said of them."""
 
-import pytest
+import json
 
+import pytest
+from typer.testing import CliRunner
+
+from bigcodeflow.cli.main import app
+from bigcodeflow.core.difficulty import published_solve_rates
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.inspection.samples import Filters, inspect_run, sections
 
@@ -9,6 +14,34 @@ from bigcodeflow.results.inspection.samples import Filters, inspect_run, section
 def found(run, **filters):
     with inspect_run(run) as opened:
         return [(row["task_id"], row["variant"]) for row in opened.samples(Filters(**filters))]
+
+
+def test_a_difficulty_takes_the_tasks_of_its_published_solve_rates(record, tables):
+    """By a level's name or a range; what is neither is refused with what would do."""
+    for number in range(20):
+        tables.task(f"BigCodeBench/{number}")
+        tables.sample(f"BigCodeBench/{number}", "fail", kind="assertion")
+    run = record(tables)
+
+    def call(difficulty):
+        arguments = [
+            "inspect",
+            run.record,
+            "--difficulty",
+            difficulty,
+            "--format",
+            "json",
+            "--store",
+            run.store.location,
+        ]
+        return CliRunner().invoke(app, arguments)
+
+    rates = published_solve_rates()
+    hard = [f"BigCodeBench/{number}" for number in range(20) if rates[f"BigCodeBench/{number}"] <= 0.2]
+    assert 0 < len(hard) < 20
+    assert [row["task_id"] for row in json.loads(call("hard").stdout)] == hard
+    assert len(json.loads(call("0-1").stdout)) == 20
+    assert "--difficulty: 'harder' is neither hard, medium, easy" in str(call("harder").exception)
 
 
 def detail(run, task, **filters):
@@ -39,6 +72,8 @@ def sections_of(run, task, **filters):
         ({"text": "%"}, ""),
         ({"task": "1", "variants": ("calibrated",)}, "1"),
         ({"task": "Demo/3", "sample_index": 1}, ""),
+        ({"task_ids": frozenset({"Demo/2", "Demo/5", "Other/2"})}, "2"),
+        ({"task_ids": frozenset()}, ""),
     ],
 )
 def test_filters(record, failures, filters, tasks):

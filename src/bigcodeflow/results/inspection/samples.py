@@ -54,6 +54,8 @@ class Filters(NamedTuple):
     """Stands in the program, a traceback or the output; case does not matter."""
     task: str = ""
     """A task's id or number."""
+    task_ids: frozenset[str] | None = None
+    """Only these tasks, such as those of a difficulty; None wants all."""
     sample_index: int | None = None
 
 
@@ -180,6 +182,7 @@ class InspectedRun:
             "variants": self._known("variant", filters.variants) or None,
             "text": filters.text or None,
             "task_id": self.task_id(filters.task) if filters.task else None,
+            "task_ids": None if filters.task_ids is None else sorted(filters.task_ids),
             "sample_index": filters.sample_index,
         }
         rows = models.rows_of(self._connection, "inspection_samples", wanted)
@@ -225,13 +228,23 @@ class InspectedRun:
 @contextmanager
 def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
     """Open a run's tables."""
+    with tables_of(run) as (connection, absent):
+        yield InspectedRun(run, connection, absent)
+
+
+@contextmanager
+def tables_of(run: RecordedRun) -> Iterator[tuple["DuckDBPyConnection", list[str]]]:
+    """A database with a view over each of a run's tables, and what the store does not hold of it, in words.
+
+    A table that is absent is an empty one.
+    """
     kept = {view: run.path_if_kept(artifact) for artifact, view, _, _ in _OPTIONAL}
     paths = {view: path for view, path in kept.items() if path}
     with models.sources(tasks=run.path("dataset"), verdicts=run.path("execution"), **paths) as connection:
         for _, view, schema, _ in _OPTIONAL:
             if view not in paths:
                 connection.register(f"source_{view}", schema.empty_table())
-        yield InspectedRun(run, connection, [words for _, view, _, words in _OPTIONAL if view not in paths])
+        yield connection, [words for _, view, _, words in _OPTIONAL if view not in paths]
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:

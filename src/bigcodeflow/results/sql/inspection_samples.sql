@@ -43,6 +43,7 @@ select
 from described
 where
     ($task_id::varchar is null or task_id = $task_id)
+    and ($task_ids::varchar[] is null or list_contains($task_ids, task_id))
     and ($sample_index::integer is null or sample_index = $sample_index)
     and ($variants::varchar[] is null or list_contains($variants, variant))
     and ($statuses::varchar[] is null or list_contains($statuses, status))

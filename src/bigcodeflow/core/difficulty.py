@@ -1,0 +1,68 @@
+"""Difficulty of a task: its solve rate, the share of published models that solve it. See docs/datasets.md."""
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from bigcodeflow.core.paths import shipped
+
+#: Solve rates that ship with the product: JSON lines with task_id and solve_rate, in percent as the benchmark's authors
+#: publish theirs.
+SHIPPED_SOLVE_RATES = "data/bigcodebench/solve_rates.jsonl"
+_PERCENT = 100
+
+
+class Difficulty(NamedTuple):
+    """A range of solve rates, both ends included."""
+
+    low: float
+    high: float
+
+    def holds(self, solve_rate: float) -> bool:
+        """Whether a task of this solve rate, a share in 0..1, lies in the range."""
+        return self.low <= solve_rate <= self.high
+
+
+#: Ranges with a name, which leave no rate out and share none.
+LEVELS: Mapping[str, Difficulty] = MappingProxyType(
+    {
+        "hard": Difficulty(0.0, 0.2),
+        "medium": Difficulty(math.nextafter(0.2, 1), math.nextafter(0.8, 0)),
+        "easy": Difficulty(0.8, 1.0),
+    }
+)
+
+
+def parse_difficulty(text: str) -> Difficulty:
+    """The range that a name or a text such as '0-0.2' means; a ValueError says what is wrong with another text."""
+    wanted = text.strip().lower()
+    if wanted in LEVELS:
+        return LEVELS[wanted]
+    low, separator, high = wanted.partition("-")
+    try:
+        found = Difficulty(float(low), float(high))
+    except ValueError:
+        separator = ""
+    if not separator or not 0 <= found.low <= found.high <= 1:
+        raise ValueError(f"{text!r} is neither {', '.join(LEVELS)} nor a range of solve rates such as 0-0.2")
+    return found
+
+
+def level_of(solve_rate: float) -> str:
+    """The name of the range that a solve rate lies in."""
+    return next(name for name, level in LEVELS.items() if level.holds(solve_rate))
+
+
+@cache
+def published_solve_rates() -> Mapping[str, float]:
+    """The shipped solve rates, shares in 0..1, by the ids of BigCodeBench's tasks."""
+    lines = shipped(SHIPPED_SOLVE_RATES).read_text(encoding="utf-8").splitlines()
+    return MappingProxyType({row["task_id"]: row["solve_rate"] / _PERCENT for row in map(json.loads, lines)})
+
+
+def tasks_of(difficulty: Difficulty) -> frozenset[str]:
+    """Ids of the tasks of BigCodeBench whose shipped solve rate lies in a range."""
+    return frozenset(task_id for task_id, rate in published_solve_rates().items() if difficulty.holds(rate))

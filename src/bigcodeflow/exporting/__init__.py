@@ -1,0 +1,26 @@
+"""Recorded runs for other programs: Inspect, Every Eval Ever, the Hugging Face Hub, MLflow, Weights & Biases.
+
+Each takes an :class:`ExportedRun`, or a recorded run, and is given what the store holds of it; what is not known, as
+much of an imported run, is left out. See docs/exporting.md.
+"""
+
+from bigcodeflow.exporting.every_eval_ever import Evaluator, Relationship, write_every_eval_ever
+from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample, exported_run
+from bigcodeflow.exporting.inspect_log import write_inspect_log
+from bigcodeflow.exporting.model_repository import Proposal, propose_eval_results
+from bigcodeflow.exporting.trackers import TrackedRun, log_to_mlflow, log_to_wandb
+
+__all__ = [
+    "Evaluator",
+    "ExportedRun",
+    "ExportedSample",
+    "Proposal",
+    "Relationship",
+    "TrackedRun",
+    "exported_run",
+    "log_to_mlflow",
+    "log_to_wandb",
+    "propose_eval_results",
+    "write_every_eval_ever",
+    "write_inspect_log",
+]

@@ -1,0 +1,272 @@
+"""A run as files of Every Eval Ever: one JSON of scores with all that is known of them, and one JSON line a sample.
+
+They lie where its datastore has them, ``data/{benchmark}/{developer}/{model}/{uuid}.json`` and ``…_samples.jsonl``. The
+format's own package, every-eval-ever, checks them in the tests and need not be installed.
+"""
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import bigcodeflow
+from bigcodeflow.core.schemas import UNKNOWN
+from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample
+from bigcodeflow.results.formatting import json_text
+from bigcodeflow.results.models import Row
+from bigcodeflow.store import write_atomically
+
+Relationship = Literal["first_party", "third_party", "collaborative", "other"]
+
+_SCHEMA_VERSION = "0.2.2"
+_NOT_PORTABLE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+#: Settings of generation that the schema has a field for.
+_GENERATION_ARGUMENTS = ("temperature", "top_p", "top_k", "max_tokens")
+_SAMPLE_FACTS = ("sample_index", "status", "failure_kind", "ground_truth_status", "finish_reason", "backend", "hard")
+
+
+class Evaluator(NamedTuple):
+    """Who ran an evaluation."""
+
+    organization: str = ""
+    """Empty is unknown."""
+    relationship: Relationship = "other"
+    """To the model's developer."""
+
+
+_UNKNOWN_EVALUATOR = Evaluator()
+
+
+def write_every_eval_ever(
+    run: ExportedRun,
+    folder: Path,
+    *,
+    evaluator: Evaluator = _UNKNOWN_EVALUATOR,
+    samples: bool = True,
+    now: datetime | None = None,
+) -> list[Path]:
+    """Write the run's files below a folder and return their paths; writing them again replaces them.
+
+    Samples that were not judged have no line, and runs whose scores no task can give have no result.
+
+    Args:
+        run: the run.
+        folder: where ``data/`` lies.
+        evaluator: who ran the evaluation.
+        samples: whether prompts, answers and programs are written too.
+        now: the moment of the export, which the format wants.
+    """
+    log = _log(run, evaluator, now or datetime.now(UTC))
+    # Random digits in the format's sense, and the same for the same run, so that it is not there twice.
+    name = str(uuid.UUID(bytes=hashlib.sha256(log["evaluation_id"].encode()).digest()[:16], version=4))
+    place = Path("data", *(_portable(part) for part in (run.benchmark, *_developer_and_model(run))))
+    written = []
+    if samples and log["evaluation_results"]:
+        lines = [json.dumps(line) + "\n" for line in _lines(run, log)]
+        content = "".join(lines).encode()
+        companion = place / f"{name}_samples.jsonl"
+        log["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": companion.as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(content).hexdigest(),
+            "total_rows": len(lines),
+        }
+        written.append(write_atomically(folder / companion, content))
+    return [write_atomically(folder / place / f"{name}.json", (json_text(log) + "\n").encode()), *written]
+
+
+def _log(run: ExportedRun, evaluator: Evaluator, now: datetime) -> dict[str, Any]:
+    recorded = run.recorded
+    evaluated = recorded.finished_at or recorded.started_at
+    model_id = _model_id(run)
+    evaluation_id = f"{run.task}/{model_id}/{recorded.started_at.timestamp():.6f}"
+    if run.variant != "calibrated":
+        evaluation_id += f"-{run.variant}"
+    details = {"exported_by": f"bigcodeflow {bigcodeflow.__version__}", **run.facts}
+    library = {"name": "bigcodeflow", "version": bigcodeflow.__version__}
+    if recorded.imported:  # judged by the original's evaluator, whose version no result file states
+        library = {"name": "bigcodebench", "version": UNKNOWN}
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "evaluation_id": evaluation_id,
+        "evaluation_timestamp": evaluated.isoformat(),
+        "retrieved_timestamp": f"{now.timestamp():.6f}",
+        "source_metadata": {
+            "source_name": "bigcodeflow",
+            "source_type": "evaluation_run",
+            "source_organization_name": evaluator.organization or UNKNOWN,
+            "evaluator_relationship": evaluator.relationship,
+            "additional_details": _texts(details),
+        },
+        "eval_library": library,
+        "model_info": _model_info(run),
+        "evaluation_results": [_result(run, evaluation_id, k, row) for k, row in run.pass_at_k.items()],
+    }
+
+
+def _developer_and_model(run: ExportedRun) -> tuple[str, str]:
+    developer, _, name = _model_id(run).partition("/")
+    return developer, name
+
+
+def _model_id(run: ExportedRun) -> str:
+    """DEVELOPER/MODEL; a model whose organisation is not known is below 'unknown'."""
+    return run.model.id if "/" in run.model.id else f"{UNKNOWN}/{run.model.id}"
+
+
+def _model_info(run: ExportedRun) -> dict[str, Any]:
+    model = run.model
+    details = {"deployment_type": model.deployment, "model_availability": UNKNOWN, "revision": model.revision}
+    found: dict[str, Any] = {
+        "name": model.name,
+        "id": _model_id(run),
+        "developer": model.developer or UNKNOWN,
+        "additional_details": {name: text for name, text in details.items() if text},
+    }
+    if model.deployment == "self_deployed":
+        found["inference_engine"] = {"name": model.provider, "version": UNKNOWN}
+    elif model.deployment == "externally_managed":
+        found["inference_platform"] = model.provider
+    return found
+
+
+def _result(run: ExportedRun, evaluation_id: str, k: int, row: Row) -> dict[str, Any]:
+    description = (
+        f"pass@{k} on {row['n_tasks']} tasks of {run.benchmark}, {run.recorded.split} prompts, {run.variant} programs: "
+        "a task is solved where every unittest of it passes"
+    )
+    return {
+        "evaluation_result_id": f"{evaluation_id}#pass@{k}",
+        "evaluation_name": run.task.replace("-", "_"),
+        "source_data": _source_data(run),
+        "metric_config": {
+            "evaluation_description": description,
+            "metric_id": "pass_at_k",
+            "metric_name": f"pass@{k}",
+            "metric_kind": "pass_rate",
+            "metric_unit": "proportion",
+            "metric_parameters": {"k": k},
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0.0,
+            "max_score": 1.0,
+        },
+        "score_details": {
+            "score": row["value"],
+            "details": _texts({"n_tasks": row["n_tasks"], **run.counts}),
+            "uncertainty": _uncertainty(row),
+        },
+        "generation_config": _generation_config(run),
+    }
+
+
+def _source_data(run: ExportedRun) -> dict[str, Any]:
+    dataset = run.dataset
+    repository, _, version = dataset.dataset.partition("@")
+    details = _texts({"version": version, "revision": dataset.dataset_revision or ""})
+    if not version:
+        return {"dataset_name": run.benchmark, "source_type": "other", "additional_details": details}
+    hub = {"source_type": "hf_dataset", "hf_repo": repository, "additional_details": details}
+    return {"dataset_name": run.benchmark, **hub}
+
+
+def _uncertainty(row: Row) -> dict[str, Any]:
+    found: dict[str, Any] = {"num_samples": row["n_tasks"]}
+    if row["standard_error"] is not None:
+        found["standard_error"] = {"value": row["standard_error"], "method": "across tasks"}
+    if row["ci_low"] is not None and row["ci_high"] is not None:
+        bounds = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": 0.95}
+        found["confidence_interval"] = {**bounds, "method": "over tasks, see bigcodeflow's docs/statistics.md"}
+    return found
+
+
+def _generation_config(run: ExportedRun) -> dict[str, Any]:
+    parameters = run.parameters
+    arguments: dict[str, Any] = {
+        name: parameters[name] for name in _GENERATION_ARGUMENTS if parameters.get(name) is not None
+    }
+    if "time_seconds" in run.limits:
+        arguments["eval_limits"] = {"time_limit": int(run.limits["time_seconds"])}
+    if run.backends:
+        environment = run.facts.get("environment")
+        arguments["sandbox"] = {"type": run.backends[0], **({"config": environment} if environment else {})}
+    rest = {name: value for name, value in parameters.items() if name not in arguments}
+    rest |= {f"limits.{name}": value for name, value in run.limits.items()}
+    return {"generation_args": arguments, "additional_details": _texts(rest)}
+
+
+def _lines(run: ExportedRun, log: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One object a judged sample, of the first result: further ones are made of the same samples."""
+    result = log["evaluation_results"][0]
+    common = {
+        "schema_version": _SCHEMA_VERSION,
+        "evaluation_id": log["evaluation_id"],
+        "model_id": log["model_info"]["id"],
+        "evaluation_name": result["evaluation_name"],
+        "evaluation_result_id": result["evaluation_result_id"],
+    }
+    for sample in run.samples():
+        if sample.passed is not None:
+            yield common | _line(run, sample, passed=sample.passed)
+
+
+def _line(run: ExportedRun, sample: ExportedSample, *, passed: bool) -> dict[str, Any]:
+    row = sample.row
+    reference = [row["canonical_solution"]]
+    asked = {"raw": sample.prompt, "reference": reference}
+    identity = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    formatted = "\n\n".join(turn["content"] for turn in sample.messages)
+    facts = {name: row[name] for name in _SAMPLE_FACTS} | sample.measurements
+    usage = None
+    if row["prompt_tokens"] is not None and row["completion_tokens"] is not None:
+        usage = {
+            "input_tokens": row["prompt_tokens"],
+            "output_tokens": row["completion_tokens"],
+            "total_tokens": row["prompt_tokens"] + row["completion_tokens"],
+            "input_tokens_cache_read": row["cached_tokens"],
+            "reasoning_tokens": row["reasoning_tokens"],
+        }
+    latency = row["latency_seconds"]
+    return {
+        "sample_id": row["task_id"],
+        "sample_hash": hashlib.sha256(identity.encode()).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": asked | ({"formatted": formatted} if formatted != sample.prompt else {}),
+        "output": {
+            "raw": [] if sample.answer is None else [sample.answer],
+            "reasoning_trace": [row["reasoning"]] if row["reasoning"] else None,
+        },
+        "answer_attribution": [_attribution(run, sample)] if row["solution"] is not None else [],
+        "evaluation": {"score": float(passed), "is_correct": passed},
+        "token_usage": usage,
+        "performance": None if latency is None else {"latency_ms": 1000 * latency},
+        "error": None if passed else row["failure_kind"] or row["status"],
+        "metadata": _texts(facts),
+    }
+
+
+def _attribution(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
+    return {
+        "turn_idx": 0,
+        # Of imported results the program is known where the answer is not.
+        "source": "output.raw" if sample.answer is not None else "program of the result file",
+        "extracted_value": sample.row["solution"],
+        "extraction_method": f"sanitizer {run.sanitizer}",
+        "is_terminal": True,
+    }
+
+
+def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The facts as the format wants further ones: every value a text, and none for what is not known."""
+    known = {name: value for name, value in facts.items() if value is not None and value not in ("", (), [], {})}
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
+
+
+def _portable(text: str) -> str:
+    """The text as a folder's name on any system."""
+    return _NOT_PORTABLE.sub("_", text).rstrip(". ") or "_"

@@ -1,0 +1,82 @@
+"""A run's score as ``.eval_results`` of the model's repository on the Hugging Face Hub, proposed as a pull request."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of
+from bigcodeflow.leaderboard.outputs import card
+from bigcodeflow.leaderboard.publishing import hub_api, hub_errors, missing_files
+from bigcodeflow.results.runs import RecordedRun
+
+_FOLDER = ".eval_results"
+
+
+class Proposal(NamedTuple):
+    """Files for a model's repository, and what became of them."""
+
+    repository: str
+    files: Mapping[str, str]
+    """Text of each file by its path in the repository."""
+    pull_request: str = ""
+    """Address of the pull request that holds them; empty after a dry run, or where the repository has them already."""
+    is_new: bool = False
+    """The pull request was opened now; else one of this title was open before."""
+
+
+def propose_eval_results(
+    run: RecordedRun, repository: str = "", *, allow: Collection[Allowance] = (), publish: bool = False
+) -> Proposal:
+    """Propose a run's calibrated pass@1 to a model's repository; without ``publish`` only say what would be proposed.
+
+    A dry run needs neither token nor network. No second pull request is opened where one of the same title is open, and
+    none where the repository holds the file already. A score that the leaderboard refuses is refused here, for the same
+    reasons.
+
+    Args:
+        run: the run.
+        repository: the model's repository, OWNER/NAME; empty takes the run's model.
+        allow: shortcomings of the score that do not refuse it.
+        publish: open the pull request. Needs HF_TOKEN.
+
+    Raises:
+        ArtifactError: the score is refused.
+        PublishingError: the hub refuses or does not answer.
+    """
+    entry = entry_of(run, allow=allow)
+    if not repository and entry.model.count("/") != 1:
+        raise ConfigError(f"{entry.model!r} is no repository on the hub: name the model's with --repository OWNER/NAME")
+    repository = repository or entry.model
+    # One file a board: proposals of others then touch other files.
+    path = f"{_FOLDER}/bigcodebench-{entry.subset}-{entry.split}.yaml"
+    files = {path: card(entry)}
+    title = f"Add BigCodeBench results: {entry.subset}, {entry.split}"
+    with hub_errors(repository, "model"):
+        if not publish:
+            return Proposal(repository, files)
+        return _propose(Proposal(repository, files), title, f"{entry.setting}. Measured by {entry.source}.")
+
+
+def _propose(proposal: Proposal, title: str, description: str) -> Proposal:
+    from huggingface_hub import CommitOperationAdd
+
+    api, contents = hub_api(), {path: text.encode() for path, text in proposal.files.items()}
+    parent, missing = missing_files(api, proposal.repository, "model", contents)
+    if not missing:
+        return proposal
+    open_now = api.get_repo_discussions(
+        proposal.repository, discussion_type="pull_request", discussion_status="open", repo_type="model"
+    )
+    before = next((one.url for one in open_now if one.title == title), "")
+    if before:
+        return proposal._replace(pull_request=before)
+    done = api.create_commit(
+        proposal.repository,
+        [CommitOperationAdd(path, contents[path]) for path in missing],
+        commit_message=title,
+        commit_description=description,
+        repo_type="model",
+        create_pr=True,
+        parent_commit=parent,
+    )
+    return proposal._replace(pull_request=done.pr_url or "", is_new=True)

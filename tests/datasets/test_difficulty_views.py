@@ -1,0 +1,109 @@
+"""Views by difficulty: shipped solve rates, those of a file, and the benchmark authors' own from the hub."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bigcodeflow.config import DatasetConfig, load_settings
+from bigcodeflow.core.difficulty import published_solve_rates
+from bigcodeflow.core.errors import ConfigError, DatasetError
+from bigcodeflow.datasets import resolve
+from bigcodeflow.pipeline.resolution import Resolver
+
+from .conftest import load
+
+_RATES = {"Mine/0": 0.0, "Mine/1": 20.0, "Mine/2": 55.5, "Mine/3": 100.0}
+
+
+@pytest.fixture
+def tasks(make_task, write_parquet) -> Path:
+    """Five tasks of one's own."""
+    return write_parquet([make_task(number) for number in range(5)])
+
+
+@pytest.fixture
+def rates(tmp_path: Path) -> Path:
+    """Solve rates of four of them, in percent."""
+    path = tmp_path / "rates.jsonl"
+    path.write_text("".join(json.dumps({"task_id": one, "solve_rate": rate}) + "\n" for one, rate in _RATES.items()))
+    return path
+
+
+def ids(source: Path, **view: Any) -> list[str]:
+    return [task_id.rpartition("/")[2] for task_id in load(source, **view)["task_id"].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "kept"), [("hard", ["0", "1"]), ("medium", ["2"]), ("easy", ["3"]), ("0.2-0.6", ["1", "2"])]
+)
+def test_a_file_of_solve_rates_chooses_tasks(tasks: Path, rates: Path, difficulty: str, kept: list[str]) -> None:
+    """Rates are percent in the file and shares in the setting; a task without a rate is in no view."""
+    assert ids(tasks, difficulty=difficulty, solve_rates=str(rates)) == kept
+
+
+def test_the_shipped_rates_are_those_of_the_benchmark(make_task, write_parquet) -> None:
+    """Without a source of rates, tasks of BigCodeBench have the shipped ones."""
+    source = write_parquet([make_task(task_id=f"BigCodeBench/{number}") for number in range(20)])
+    hard = [number for number in range(20) if published_solve_rates()[f"BigCodeBench/{number}"] <= 0.2]
+    assert ids(source, difficulty="hard") == [str(number) for number in hard]
+    assert 0 < len(hard) < 20
+
+
+def test_the_authors_own_rates_come_from_the_hub(hub, tasks: Path) -> None:
+    """A split of their dataset is pinned to its commit, like the tasks of a hub dataset."""
+    content = io.BytesIO()
+    pq.write_table(pa.table({"task_id": [*_RATES], "solve_rate": [*_RATES.values()]}), content)
+    commit = hub.commit("bigcode/bigcodebench-solve-rate", {"data/complete-00000-of-00001.parquet": content.getvalue()})
+    name = "bigcode/bigcodebench-solve-rate@complete"
+    assert ids(tasks, difficulty="hard", solve_rates=name) == ["0", "1"]
+    settings = {
+        "dataset": {"source": str(tasks), "difficulty": "hard", "solve_rates": name},
+        "samples": {"source": "oracle"},
+    }
+    run = Resolver().up_to_sanitizing(load_settings(settings, "test"))
+    assert run.config.dataset.solve_rates == f"{name}#{commit}"
+    assert run.contents["dataset"].identity["solve_rates"]["commit"] == commit
+
+
+def test_other_rates_are_another_dataset(tasks: Path, rates: Path) -> None:
+    """The content of the rates is part of what identifies the tasks, and nothing of it where no difficulty is asked."""
+    plain = resolve(DatasetConfig(source=str(tasks), solve_rates=str(rates)))
+    assert "solve_rates" not in plain.fingerprint
+    view = DatasetConfig(source=str(tasks), difficulty="hard", solve_rates=str(rates))
+    before = resolve(view).fingerprint
+    rates.write_text(rates.read_text().replace("20.0", "30.0"))
+    assert resolve(view).fingerprint != before
+    assert "solve rates: " in resolve(view).describe
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"task_id": "Mine/0", "solve_rate": 101}', r"line 1 \(Mine/0\): solve_rate is 101: write percent, 0 to 100"),
+        ('{"task_id": "Mine/0"}', "solve_rate is None"),
+        ('{"solve_rate": 5}', "line 1: has no task_id"),
+    ],
+)
+def test_rates_that_are_none_are_named(tasks: Path, tmp_path: Path, line: str, message: str) -> None:
+    """Every bad line with its place and the remedy."""
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(line + "\n")
+    with pytest.raises(DatasetError, match=message):
+        load(tasks, difficulty="hard", solve_rates=str(bad))
+
+
+def test_what_cannot_be_chosen_says_why(tasks: Path, rates: Path) -> None:
+    """No known rate, no such source, no task left, no such level."""
+    with pytest.raises(DatasetError, match=r"of no task of .* the solve rate is known.*dataset\.solve_rates"):
+        load(tasks, difficulty="hard")
+    with pytest.raises(DatasetError, match=r"dataset\.solve_rates 'nowhere' is neither"):
+        load(tasks, difficulty="hard", solve_rates="nowhere")
+    with pytest.raises(DatasetError, match=r"no task is left by difficulty 0\.9-0\.95"):
+        load(tasks, difficulty="0.9-0.95", solve_rates=str(rates))
+    with pytest.raises(ConfigError, match=r"dataset\.difficulty: 'harder' is neither hard, medium, easy"):
+        load_settings({"dataset": {"difficulty": "harder"}}, "test")

@@ -1,0 +1,189 @@
+"""Recorded runs of small real tables to export: one of a model, one imported, and what reads them."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.schemas import SAMPLES
+from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.exporting import ExportedRun, exported_run
+from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.store import open_store
+from tests.leaderboard.conftest import Lab
+from tests.results.conftest import Tables, blank, publish_run
+
+STARTED, FINISHED = "2026-11-21T10:00:00+00:00", "2026-11-21T10:07:30+00:00"
+HUB_TASKS = {"content": {"hub": "bigcode/bigcodebench", "version": "v0.1.4", "commit": "c" * 40}}
+TRACE = 'Traceback (most recent call last):\n  File "__test__.py", line 4, in test_a\nAssertionError: 1 != 2\n'
+HOSTILE = "\x1b[2J</script><b>\N{RIGHT-TO-LEFT OVERRIDE}\x00"
+
+
+def tables_with(folder: Path, *, unjudged: bool = True) -> Tables:
+    """Three tasks with two samples each: passes, an assertion, a timeout, hostile texts, one that was not judged."""
+    tables = Tables(folder)
+    for number in range(3):
+        tables.task(f"BigCodeBench/{number}", libs=["pandas"], domains=["Computation"])
+    for row, text in zip(tables.rows["tasks"], ("one", "two", "three"), strict=True):
+        row |= {"complete_prompt": f"def task_func(): # {text}\n", "canonical_solution": "    return 1\n"}
+        row |= {"instruct_prompt": f"Write {text}.", "test": "import unittest\nclass TestCases: ..."}
+    failed = {"name": "test_a", "outcome": "fail", "seconds": 0.1, "trace": TRACE}
+    tables.sample("BigCodeBench/0", "pass")
+    tables.sample("BigCodeBench/0", "fail", index=1, kind="assertion", tests=[failed])
+    tables.sample("BigCodeBench/1", "timeout", kind="timeout", exit="killed: wall time")
+    tables.sample("BigCodeBench/1", "pass", index=1)
+    tables.sample("BigCodeBench/2", "fail", kind="import", module_trace=HOSTILE, solution=HOSTILE)
+    tables.sample(
+        "BigCodeBench/2", "infra_error" if unjudged else "fail", index=1, kind="infrastructure", exit="worker lost"
+    )
+    return tables
+
+
+def answers_of(tables: Tables) -> list[dict[str, Any]]:
+    """What a model answered, with the request that was sent."""
+    found = []
+    for number, row in enumerate(tables.rows["solutions"]):
+        turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Complete: def task_func()"}]
+        answer = {
+            **{name: row[name] for name in ("task_id", "sample_index")},
+            "raw_text": f"```python\n{row['solution']}\n```",
+            "provider": "openai",
+            "served_model": "nova-7b-2026-10-01",
+            "request": json.dumps({"model": "nova-7b", "messages": turns, "temperature": 0.2}),
+            "finish_reason": "length" if number == 2 else "stop",
+            "reasoning": "Let me think." if number == 0 else None,
+            "prompt_tokens": 100,
+            "completion_tokens": 20 + number,
+            "reasoning_tokens": 5,
+            "cost_usd": 0.001,
+            "latency_seconds": 1.5,
+            "attempts": 1,
+        }
+        found.append(blank(SAMPLES) | answer)
+    return found
+
+
+def model_config(**changes: Any) -> dict[str, Any]:
+    """The settings of a run that asked a model, as its record holds them."""
+    given: dict[str, Any] = {
+        "dataset": {"source": "bigcode/bigcodebench@v0.1.4"},
+        "samples": {"source": "model"},
+        "generation": {"model": "openai:nova-7b", "n_samples": 2, "sampling": {"temperature": 0.2, "max_tokens": 1280}},
+        "execution": {"environment": "bigcodebench"},
+        "aggregation": {"k": [1, 2]},
+    }
+    for section, values in changes.items():
+        given[section] = given[section] | values
+    return RunConfig.model_validate(given).model_dump(mode="json")
+
+
+@pytest.fixture
+def store_root(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "store"
+
+
+@pytest.fixture
+def model_run(tmp_path: Path, store_root: Path) -> RecordedRun:
+    """A run that asked a model twice a task, one sample of which was not judged."""
+    tables = tables_with(tmp_path / "tables")
+    publish_run(
+        open_store(store_root),
+        tables,
+        "20261121T100000.000000-nova",
+        answers=answers_of(tables),
+        metrics=tables.metrics((1, 2)),
+        settings=HUB_TASKS,
+        run="nova",
+        model="nova-7b--main",
+        started_at=STARTED,
+        finished_at=FINISHED,
+        config=model_config(),
+    )
+    return find_run(store_root, "nova")
+
+
+@pytest.fixture
+def imported_run(tmp_path: Path, store_root: Path) -> RecordedRun:
+    """Results of the original evaluator: no answers, no times, no settings."""
+    tables = tables_with(tmp_path / "imported tables", unjudged=False)
+    unmeasured = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
+    for row in tables.rows["verdicts"]:
+        row |= {"backend": "imported", "environment_sha": "unknown", "sanitizer": "unknown", **unmeasured}
+    for row in tables.rows["solutions"]:
+        row["sanitizer"] = "unknown"
+    names = ("task_id", "sample_index")
+    answers = [
+        blank(SAMPLES)
+        | {name: row[name] for name in names}
+        | {"raw_text": row["solution"], "provider": "imported", "attempts": 1}
+        for row in tables.rows["solutions"]
+    ]
+    nulls = {"limits": {"time_seconds": None}, "environment": None, "variants": ["calibrated"]}
+    config = {
+        "dataset": {"source": "bigcode/bigcodebench@v0.1.4", "split": "instruct", "subset": "full"},
+        "samples": {"source": "m_eval_results.json"},
+        "generation": {"model": None, "n_samples": 2, "sampling": {"temperature": 0.0, "top_p": None}},
+        "execution": nulls,
+        "sanitizing": {"mode": None},
+    }
+    metrics = tables.metrics((1,), split="instruct")
+    metrics = metrics.filter([name != "ground_truth_rate" for name in metrics["metric"].to_pylist()])
+    publish_run(
+        open_store(store_root),
+        tables,
+        "20250507T205600.000000-old",
+        answers=answers,
+        metrics=metrics,
+        settings=HUB_TASKS,
+        without=("ground_truth",),
+        run="old",
+        model="acme--Old-7B--main",
+        started_at="2025-05-07T20:56:00+00:00",
+        finished_at="2025-05-07T20:56:00+00:00",
+        config=config,
+        imported={"file": "m_eval_results.json", "sha256": "0" * 64},
+    )
+    return find_run(store_root, "old")
+
+
+@contextmanager
+def opened(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
+    with exported_run(run, variant) as found:
+        yield found
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """Records runs over the 148 tasks of BigCodeBench-Hard."""
+    return Lab(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def readers() -> InstalledEnvironment:
+    """The real programs that read exported runs, which need an environment of their own."""
+    try:
+        return find_environment("readers", "reader")
+    except EnvironmentUnusableError as error:
+        pytest.skip(str(error))
+
+
+def read_by(readers: InstalledEnvironment, program: str, *arguments: str | Path, cwd: Path) -> Any:
+    """What a program prints as its last line, as JSON, that runs with the real libraries and nothing of ours."""
+    done = subprocess.run(
+        [readers.python, "-I", "-c", program, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"HF_HUB_OFFLINE": "1", "HOME": str(cwd)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
