@@ -41,6 +41,7 @@ from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 _START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
+_WORKER_MODULE = "bigcodeflow.prefect_service.worker_process"
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
@@ -293,7 +294,8 @@ class _Start:
         self.folder.write(self.record)
 
     def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
-        command = [sys.executable, "-m", "prefect", "--no-prompt", name, "start", *arguments]
+        module = [_WORKER_MODULE] if name == "worker" else ["prefect", "--no-prompt", name]
+        command = [sys.executable, "-m", *module, "start", *arguments]
         log = self.folder.logs / f"{name}.log"
         if log.exists() and log.stat().st_size > _LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
