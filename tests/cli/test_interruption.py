@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment"
 
 _PATIENCE_SECONDS = 240.0
 _SAMPLES = 8
-_SMALL = ("--set", "sanitizing.mode=none", "--set", "execution.workers=1", "--set", "execution.variants=[calibrated]")
+_SMALL = ("--set", "sanitizing.mode=none", "--set", "execution.workers=1", "--set", "execution.integrity=off")
 
 Begin = Callable[..., "subprocess.Popen[str]"]
 

@@ -245,7 +245,7 @@ def test_the_status_names_what_is_executed(starter_environment: InstalledEnviron
     ]
     seen: list[Status] = []
     with Engine(CONFIG, starter_environment, tmp_path / "none") as idle:
-        assert idle.status() == Status()
+        assert idle.status() == Status(0, [])
     engine = Engine(config, starter_environment, tmp_path, progress=lambda _done, _total: seen.append(engine.status()))
     with engine:
         verdicts = list(engine.stream([items]))

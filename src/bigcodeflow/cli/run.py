@@ -119,6 +119,8 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
             notices.print("every stage is in the cache: nothing to run")
             artifacts = found
     if with_prefect and artifacts is None:
+        if not ui_url:
+            _start_own_server()
         from flows.benchmark import benchmark
 
         _show_results(config, benchmark(config), ui_url)
@@ -144,6 +146,12 @@ def _prepare_prefect() -> str:
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
+
+
+def _start_own_server() -> None:
+    from flows.own_server import start_own_server
+
+    start_own_server()
 
 
 def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str) -> None:
@@ -229,6 +237,7 @@ def _perform_sweep(
             sweep_results.write_results(config, reused, folder)
             return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
+        _start_own_server()
     from flows.sweep import sweep as sweep_flow
 
     done: Sequence[sweep_results.MemberResult]
