@@ -17,7 +17,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "generate": (
         "bigcodeflow generate --model openai:gpt-4o --subset hard --dry-run",
         "bigcodeflow generate --model openai:gpt-4o --split instruct --max-cost-usd 5",
-        "bigcodeflow generate --model openai:my-model --base-url http://127.0.0.1:8000/v1",
+        "bigcodeflow generate --model openai:mine --base-url http://127.0.0.1:8000/v1",
     ),
     "evaluate": (
         "bigcodeflow evaluate --samples answers.jsonl --split complete",
@@ -27,7 +27,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "syncheck": ("bigcodeflow syncheck --samples clean.jsonl",),
     "import": (
         "bigcodeflow import results/*_eval_results.json",
-        "bigcodeflow import my_eval_results.json --samples answers.jsonl --name my-model",
+        "bigcodeflow import my_eval_results.json --samples answers.jsonl --name mine",
     ),
     "inspect": (
         "bigcodeflow inspect latest --status timeout",
