@@ -10,6 +10,7 @@ from typing import Any
 
 import typer.main
 
+from bigcodeflow.cli.examples import EXAMPLES
 from bigcodeflow.cli.main import app
 
 PAGE = Path(__file__).with_name("cli.md")
@@ -45,6 +46,8 @@ def _section(path: str, command: Any) -> str:
     has_options = len(parameters) > len(arguments)
     usage = " ".join([path, *arguments, *(["[OPTIONS]"] if has_options else [])])
     parts = [f"## {path}", f"```console\n{usage}\n```", _linked(inspect.cleandoc(command.help or ""))]
+    if examples := EXAMPLES.get(path.removeprefix("bigcodeflow ")):
+        parts.append("\n".join(["```console", *examples, "```"]))
     if parameters:
         rows = [f"| {_names(one)} | {_meaning(one)} | {_default(one)} |" for one in parameters]
         parts.append("\n".join(["| option | meaning | default |", "| --- | --- | --- |", *rows]))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from prefect.context import FlowRunContext
 
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
@@ -34,11 +35,19 @@ def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "")
     started_at = datetime.now(UTC)
     tag_run(config, preset)
     config = in_own_folder(config, *moment_and_token())
-    artifacts = perform_tasks(resolver(config), turns)
+    resolved = resolver(config)
+    with live_run(config, run_id(), check=turns.check) as live:
+        artifacts = perform_tasks(resolved, turns, live)
     store = open_store(config.store)
     outputs = write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     show_result(config, artifacts, outputs)
     return artifacts
+
+
+def run_id() -> str:
+    """Id of the flow run; empty outside of one."""
+    context = FlowRunContext.get()
+    return str(context.flow_run.id) if context and context.flow_run else ""
 
 
 def moment_and_token() -> tuple[datetime, str]:

@@ -19,6 +19,7 @@ import bigcodeflow
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.pipeline.interruption import quiet_interruption
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,7 +51,8 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
     @wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return body(*args, **kwargs)
+            with quiet_interruption():
+                return body(*args, **kwargs)
         except BigCodeFlowError as error:
             # Raised from here, the line that says what to do would be buried under a traceback.
             return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
@@ -110,10 +112,28 @@ def tag_run(config: RunConfig, preset: str) -> None:
         client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, *tags})
 
 
+class _WithoutTraceback(logging.Filter):
+    """An error that a user can mend is told by its message alone: no traceback stands below it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and isinstance(record.exc_info[1], BigCodeFlowError):
+            record.exc_info = record.exc_text = None
+            # Prefect's word for any error that leaves a flow, whose message stands above it.
+            return not record.getMessage().startswith("Engine execution")
+        return True
+
+
+#: Loggers of flow runs, of task runs, and of the process that a worker starts for a run.
+_RUN_LOGGERS = ("prefect.flow_runs", "prefect.task_runs", "prefect.engine")
+_without_traceback = _WithoutTraceback()
+
+
 def reporting_flow(
     name: str, *, flow_run_name: Callable[[], str] | None = None
 ) -> Callable[[Callable[P, R]], Flow[P, R]]:
     """Decorate a function as a flow that fails with one line and says how to go on."""
+    for logger in map(logging.getLogger, _RUN_LOGGERS):
+        logger.addFilter(_without_traceback)
 
     def decorate(body: Callable[P, R]) -> Flow[P, R]:
         decorated: Flow[P, R] = flow(
@@ -142,6 +162,6 @@ def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:
     if flow_run.parent_task_run_id:
         return "retry the run that it is part of"
     command = f"prefect flow-run retry {flow_run.id}"
-    if not flow_run.deployment_id:
-        command += f" --entrypoint {flow.fn.__module__}.{flow.fn.__name__}"
+    if not flow_run.deployment_id:  # the UI offers no Retry for it
+        return f"use `{command} --entrypoint {flow.fn.__module__}.{flow.fn.__name__}`, or start the same run again"
     return f"use *Retry* in the UI, `{command}`, or start the same run again"

@@ -1,8 +1,8 @@
 """Models x splits x subsets x settings as one flow; each run of it is the benchmark flow, finished ones are reused."""
 
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from prefect.logging import get_run_logger
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
+from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
@@ -75,10 +76,29 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
 
     with ThreadPoolExecutor(_AT_ONCE, "member") as pool:
         running = [pool.submit(copy_context().run, perform, number, one) for number, one in enumerate(members)]
-        for number, member in enumerate(running, start=1):
-            yield member.result()
-            progress.update(100.0 * number / len(members))
+        try:
+            for number, member in enumerate(running, start=1):
+                with quiet_interruption():
+                    result = member.result()
+                yield result
+                progress.update(100.0 * number / len(members))
+        except BaseException as error:
+            # An interruption reaches this thread alone, and the block would wait for the members to finish.
+            turns.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(_kept(config, running)) from None
+            raise
     logger.info("%s of %s runs: finished", total, total)
+
+
+def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
+    """What an interruption leaves, and how to go on."""
+    finished = sum(one.done() and not one.cancelled() and not one.exception() for one in running)
+    return (
+        f"stopped: {finished:,} of {len(running):,} runs are finished, and what others did so far is kept in "
+        f"{config.store}; run the same sweep again, and it goes on from there"
+    )
 
 
 def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberResult:

@@ -3,7 +3,8 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from bigcodeflow.store import open_store
 
 _MOST_TASKS_NAMED = 50
 _MOST_LIBRARIES = 10
+_KIND = ("variant", "sanitizer")
 
 Row = dict[str, Any]
 
@@ -37,7 +39,7 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     create_table_artifact(score_rows(metrics), key="scores", description=f"Scores of {title}")
     if failures:
         create_table_artifact(failures, key="failures", description=f"Why samples of {title} did not pass")
-    page = result_page(title, metrics, unjudgeable, outputs, failures=failures, report=report)
+    page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report)
     create_markdown_artifact(page, key="result", description=f"Result of {title}")
     for row in score_rows(metrics):
         interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
@@ -116,7 +118,6 @@ def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def result_page(
-    title: str,
     metrics: pa.Table,
     unjudgeable: Sequence[GroundTruthFailure],
     outputs: Outputs,
@@ -128,18 +129,20 @@ def result_page(
 
     Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass.
     """
-    rows = metrics.to_pylist()
+    rows, scores = metrics.to_pylist(), score_rows(metrics)
     several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]
     sections = [
         ("Several samples a task", [_scored(row, name, value) for name, value, row in several]),
         ("Why samples did not pass", failures),
         ("Libraries that cost most", library_rows(rows)),
     ]
-    parts = [
-        f"# {title}",
-        Table.of_records(score_rows(metrics)).to_markdown()
-        or "No pass@k: every requested k is larger than the number of samples of a task.",
-    ]
+    # The title stands above as the artifact's description; of one variant and sanitizer one sentence tells.
+    kinds = {tuple(map(row.get, _KIND)) for found in (scores, *(found for _, found in sections)) for row in found}
+    common = dict(zip(_KIND, next(iter(kinds)), strict=True)) if len(kinds) == 1 else {}
+    table = partial(_table, common)
+    parts = [table(scores) or "No pass@k: every requested k is larger than the number of samples of a task."]
+    if common:
+        parts.append("; ".join(f"{name} {value}" for name, value in common.items()) + ".")
     parts += [
         f"**Provisional:** {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) "
         "were not judged for reasons outside them. Run again to judge these alone."
@@ -147,7 +150,7 @@ def result_page(
         if row["value"]
     ]
     parts += formatting.notes(rows)
-    parts += [f"## {heading}\n\n{Table.of_records(found).to_markdown()}" for heading, found in sections if found]
+    parts += [f"## {heading}\n\n{table(found)}" for heading, found in sections if found]
     for row in overall(rows, "ground_truth_rate"):
         passed = 0 if math.isnan(row["value"]) else round(row["value"] * row["n_tasks"])
         counts = (
@@ -166,8 +169,20 @@ def result_page(
             f"## Report\n\nEvery sample with its tests and tracebacks: open `{report}` in a browser. "
             f"In a terminal: `bigcodeflow inspect {outputs.record}`."
         )
-    parts.append("## Files\n\n" + "\n".join(f"- `{path.absolute()}`" for path in (*outputs.files, outputs.catalog)))
+    parts.append("## Files\n\n" + "\n".join(_file_lines((*outputs.files, outputs.catalog))))
     return "\n\n".join(parts) + "\n"
+
+
+def _table(common: Row, records: Sequence[Row]) -> str:
+    """Records as Markdown, without what they all have in common."""
+    own = [{name: value for name, value in record.items() if name not in common} for record in records]
+    return Table.of_records(own).to_markdown()
+
+
+def _file_lines(files: Sequence[Path]) -> Iterator[str]:
+    """A line for each folder, with the names of its files."""
+    for folder, found in itertools.groupby(files, key=lambda path: path.absolute().parent):
+        yield f"- `{folder}`: {', '.join(f'`{path.name}`' for path in found)}"
 
 
 def _scored(row: Row, score: str, value: str) -> dict[str, str]:
@@ -175,4 +190,4 @@ def _scored(row: Row, score: str, value: str) -> dict[str, str]:
 
 
 def _kind(row: Row) -> dict[str, str]:
-    return {"variant": row["variant"], "sanitizer": row["sanitizer"]}
+    return {name: row[name] for name in _KIND}

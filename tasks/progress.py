@@ -2,6 +2,7 @@
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable
 from uuid import UUID
@@ -10,6 +11,7 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
+from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
 from bigcodeflow.store import ArtifactRef
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
@@ -17,6 +19,8 @@ RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 #: An update costs the API up to 33 ms; a stage reports each of its thousands of items.
 _SECONDS_BETWEEN_UPDATES = 1.0
 _LOG_STEPS = 10
+#: The log says at least so often how a stage goes.
+_SECONDS_BETWEEN_LINES = 60.0
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
 
@@ -44,7 +48,7 @@ class RunListener:
         """Say what came of the stage, counts included."""
         self.reused = reused
         if self._bar:
-            self._bar.update(100.0)
+            self._bar.update(100.0, f"{title}: finished")
         counts = [f"{ref.rows:,} rows"]
         for name, value in sorted(ref.statistics.items()):
             counts.append(f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}")
@@ -58,33 +62,46 @@ class RunListener:
 
 
 class ProgressBar:
-    """A progress artifact that is updated at most once a second, with a log line at each further tenth."""
+    """A progress artifact that is updated at most once a second; a log line at each further tenth and each minute.
+
+    Several threads may report; one that comes while another one's report is being sent does not wait.
+    """
 
     def __init__(self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic) -> None:
-        self._title = title
+        self._state = StageProgress(title, seconds_now)
         self._logger = logger
         self._seconds_now = seconds_now
-        self._updated_at_seconds = seconds_now()
+        self._updated_at_seconds = self._logged_at_seconds = seconds_now()
         self._logged_step = 0
+        self._sending = threading.Lock()
         key = f"{artifact_key(title)}-progress"
         # An id, since the function is also asynchronous for callers that are.
         self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=f"Progress of {title}")))
 
-    def __call__(self, finished: int, total: int, note: str = "") -> None:
-        """Take note that so many units of all are finished, and how it goes."""
-        if not total or self._seconds_now() - self._updated_at_seconds < _SECONDS_BETWEEN_UPDATES:
+    def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
+        """Take note that so many units of all are finished, how it goes, and what is under way."""
+        if self._seconds_now() - self._updated_at_seconds < _SECONDS_BETWEEN_UPDATES:
             return
-        self._updated_at_seconds = self._seconds_now()
-        self.update(100.0 * finished / total)
-        step = finished * _LOG_STEPS // total
-        if step > self._logged_step:
-            self._logged_step = step
-            remark = f" ({note})" if note else ""
-            self._logger.info("%s: %s of %s%s", self._title, f"{finished:,}", f"{total:,}", remark)
-
-    def update(self, percent: float) -> None:
-        """Show so much of the work as finished."""
+        if not self._sending.acquire(blocking=False):
+            return
         try:
-            update_progress_artifact(self._artifact_id, progress=percent)
+            self._show(finished, total, note, status)
+        finally:
+            self._sending.release()
+
+    def _show(self, finished: int, total: int, note: str, status: Status) -> None:
+        self._updated_at_seconds = now = self._seconds_now()
+        self._state.update(finished, total, note, status)
+        if total:
+            self.update(100.0 * finished / total, self._state.line)
+        step = finished * _LOG_STEPS // total if total else 0
+        if step > self._logged_step or now - self._logged_at_seconds >= _SECONDS_BETWEEN_LINES:
+            self._logged_step, self._logged_at_seconds = max(step, self._logged_step), now
+            self._logger.info("%s", self._state.line)
+
+    def update(self, percent: float, description: str | None = None) -> None:
+        """Show so much of the work as finished, and in the artifact's description how it goes."""
+        try:
+            update_progress_artifact(self._artifact_id, progress=percent, description=description)
         except httpx.HTTPError as error:  # hours of execution must not be lost to a bar that cannot be drawn
-            self._logger.warning("%s: progress could not be shown (%s)", self._title, error)
+            self._logger.warning("%s: progress could not be shown (%s)", self._state.title, error)

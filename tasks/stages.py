@@ -12,6 +12,7 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurr
 from prefect.states import Completed
 
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
+from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.runs import Turns, overlapped
@@ -50,10 +51,10 @@ TASK_OPTIONS = TaskOptions(
 )
 
 
-def perform_stage(stage: Stage, run: ResolvedRun) -> State[ArtifactRef]:
+def perform_stage(stage: Stage, run: ResolvedRun, live: LiveRun | None = None) -> State[ArtifactRef]:
     """The final state of a stage's task, with its artifact; named Cached where the store held that already."""
     listener = RunListener()
-    ref = perform(stage, open_store(run.config.store), listener)
+    ref = perform(stage, open_store(run.config.store), live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 
@@ -79,10 +80,12 @@ def _run_name(text: str) -> Callable[..., str]:
 
 
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
-    def body(run: ResolvedRun, refs: Refs, beside: Beside | None = None) -> State[ArtifactRef]:
+    def body(
+        run: ResolvedRun, refs: Refs, beside: Beside | None = None, live: LiveRun | None = None
+    ) -> State[ArtifactRef]:
         limit = run.config.generation.requests.shared_limit
         shared_limit = partial(_slot, limit) if limit else None
-        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, beside=beside), run)
+        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, beside=beside), run, live)
 
     body.__qualname__ = name  # by which Prefect tells the tasks of a run apart
     return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
@@ -92,12 +95,12 @@ def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
 STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(name) for name in STAGES}
 
 
-def perform_tasks(run: ResolvedRun, turns: Turns) -> RunArtifacts:
+def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -> RunArtifacts:
     """Every stage's task; while a model answers, ground truths and what came are executed."""
 
     def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
         with turns.of(name):
-            ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, return_state=True).result()
+            ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, live, return_state=True).result()
         return ref
 
     return RunArtifacts(**overlapped(run, obtain))

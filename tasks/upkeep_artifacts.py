@@ -31,7 +31,7 @@ def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path)
     create_table_artifact(result_rows(results), key=key, description=f"Results of sweep {config.name}")
     failures = [{"run": result.name, "why": result.error} for result in results if result.outcome == "failed"]
     if failures:
-        description = f"Runs of sweep {config.name} that failed; retry the sweep for these alone"
+        description = f"Runs of sweep {config.name} that failed; run the sweep again for these alone"
         create_table_artifact(failures, key=f"{key}-failures", description=description)
     create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=f"Sweep {config.name}")
 
@@ -47,7 +47,11 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
     ]
     failed = [f"- **{result.name}**: {result.error}" for result in results if result.outcome == "failed"]
     if failed:
-        parts += ["## Failed", "\n".join(failed), "Retry this run, or run the sweep again: only these run."]
+        parts += [
+            "## Failed",
+            "\n".join(failed),
+            "Run the sweep again, or retry this run where it has *Retry*: only these run.",
+        ]
     return "\n\n".join([*parts, f"The table as a file: `{file.absolute()}`"]) + "\n"
 
 

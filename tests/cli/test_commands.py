@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer.main
 
+from bigcodeflow.cli.examples import EXAMPLES
 from bigcodeflow.cli.main import app
 from bigcodeflow.core.schemas import VERDICTS
 from docs.command_line import commands, page
@@ -37,6 +39,27 @@ def test_the_documentation_of_the_commands_is_current() -> None:
         if not parameter.help
     ]
     assert unexplained == []
+
+
+def test_every_command_has_examples_that_it_understands() -> None:
+    """Shown below its help; each is parsed by the command that it calls, and no example is of another command."""
+    found = {path.removeprefix("bigcodeflow "): command for path, command in commands(typer.main.get_command(app))}
+    assert found.keys() == EXAMPLES.keys()
+    for name, lines in EXAMPLES.items():
+        for line in lines:
+            words = shlex.split(line)
+            assert words[: 1 + len(name.split())] == ["bigcodeflow", *name.split()]
+            found[name].make_context(name, words[1 + len(name.split()) :])
+            assert line in found[name].epilog
+            assert len(line) < 78
+
+
+def test_help_shows_its_examples(bigcodeflow: Command) -> None:
+    """As lines that can be copied, at the width of any terminal."""
+    for command in (("run",), ("env", "build")):
+        shown = bigcodeflow(*command, "--help", COLUMNS="80").stdout
+        for line in EXAMPLES[" ".join(command)]:
+            assert line in [one.strip() for one in shown.splitlines()]
 
 
 def test_the_list_of_commands_says_what_each_command_says() -> None:
@@ -74,7 +97,10 @@ def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Pat
     score = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_pass_at_k.json").read_text())
     assert (score["pass@1"], score["gt_pass_rate"], score["failed_tasks"], score["calibrated"]) == (1.0, 1.0, [], True)
     assert pq.read_schema(tmp_path / "out" / "verdicts.parquet").equals(VERDICTS)
-    assert bigcodeflow(*arguments).stderr.count("from cache") == 6
+    again = bigcodeflow(*arguments).stderr
+    assert again.count("from cache") == 6
+    assert "`bigcodeflow up` starts one" in again
+    assert "4200" not in again
 
 
 def test_uncalibrated_runs_the_solution_alone(

@@ -73,3 +73,45 @@ def test_a_long_name_loses_its_middle_and_nothing_else_is_lost():
     text = shown(table, 40)
     assert re.search(r"a…\w*-end", text)
     assert text.count("x") == 50 + 1  # and the heading's
+
+
+def words(text):
+    return [word for word in re.split(r"[\s│┃┏┓┗┛┡┩├┤└┘─━┬┴┳┻╇┼]+", text) if word]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_word_is_cut(width):
+    """Many columns of words that a narrow terminal has no room for: each word is whole, and each line fits."""
+    headings = [
+        "model",
+        "environment",
+        Column("samples", "right"),
+        "failure kind",
+        "library",
+        "what is to be done about it",
+    ]
+    row = ["claude-sonnet · full", "bigcodebench", 1140, "assertion_failed", "scikit-learn", "nothing at all"]
+    text = shown(Table.of(headings, [row, row], title="Runs"), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("assertion_failed") == 2
+    expected = " ".join(["Runs", *(one if isinstance(one, str) else one.heading for one in headings)])
+    assert set(words(expected)) | set(" ".join(map(cell_text, row)).split()) == set(words(text))
+
+
+def test_a_table_that_has_no_room_for_its_words_becomes_a_list():
+    """Headings stand before values, rows are apart, empty cells are left out."""
+    rows = [["first-name-of-all", "abcdefghijklmnop", ""], ["second", "z", "x"]]
+    lines = [line.rstrip() for line in shown(Table.of(["run", "cause", "why"], rows), 36).splitlines()]
+    assert lines == [
+        "run    first-name-of-all", "cause  abcdefghijklmnop", "",
+        "run    second", "cause  z", "why    x",
+    ]  # fmt: skip
+
+
+def test_room_goes_to_the_columns_that_want_it():
+    """A wide terminal shows every text in one line; a narrower one wraps the longest column only."""
+    table = Table.of(["a", "text"], [["one two", "word " * 12]])
+    assert len(shown(table, 120).splitlines()) == 5
+    narrow = shown(table, 50)
+    assert "one two" in narrow
+    assert narrow.count("word") == 12

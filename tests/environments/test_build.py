@@ -1,14 +1,16 @@
 """Building environments: complete or not there, resumable, and known by what they hold."""
 
 import hashlib
+import io
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments import InstalledEnvironment, definition_names, find_environment, load_definition
+from bigcodeflow.environments import InstalledEnvironment, build, definition_names, find_environment, load_definition
 from bigcodeflow.environments.build import build_environment
 from bigcodeflow.environments.definition import (
     DataFile,
@@ -179,3 +181,63 @@ def test_shipped_locks_are_pinned_with_hashes_and_name_no_address() -> None:
         assert all("==" in line and line.endswith("\\") for line in requirements)
         assert lock.count("--hash=sha256:") >= len(requirements)
         assert "://" not in lock
+
+
+#: A build backend that takes its time, and puts what it was told into the package.
+_BACKEND = """import hashlib, json, time, zipfile
+def get_requires_for_build_wheel(config_settings=None): return []
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    time.sleep(2.0)
+    name = "slow-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(f"{directory}/{name}", "w") as wheel:
+        wheel.writestr("slow.py", f"told = {config_settings!r}")
+        wheel.writestr("slow-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: slow\\nVersion: 1.0\\n")
+        wheel.writestr("slow-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("slow-1.0.dist-info/RECORD", "slow.py,,\\nslow-1.0.dist-info/METADATA,,\\nslow-1.0.dist-info/WHEEL,,\\n")
+    return name
+"""
+
+
+@pytest.fixture
+def slow_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The lock of a package that has to be built, found in a folder and without a network."""
+    folder = tmp_path / "links"
+    folder.mkdir()
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        '[project]\nname = "slow"\nversion = "1.0"\n',
+        "backend.py": _BACKEND,
+        "PKG-INFO": "Metadata-Version: 2.2\nName: slow\nVersion: 1.0\n",
+    }
+    with tarfile.open(folder / "slow-1.0.tar.gz", "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"slow-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    return f"slow==1.0 --hash=sha256:{hashlib.sha256((folder / 'slow-1.0.tar.gz').read_bytes()).hexdigest()}\n"
+
+
+def test_a_build_says_what_it_compiles(slow_lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each package that is built, when it begins and ends, and after a silence what is still being built."""
+    monkeypatch.setattr(build, "_SILENCE_SECONDS", 0.2)
+    built, said = _build(_definition(lock=slow_lock))
+    assert "libraries: building slow==1.0" in said
+    assert "libraries: still building slow==1.0 …" in said
+    assert "libraries: built slow==1.0" in said
+    assert subprocess.check_output([built.python, "-c", "import slow; print(slow.told)"], text=True).strip() in (
+        "{}",
+        "None",
+    )
+
+
+def test_extensions_of_a_package_are_compiled_on_all_cores(slow_lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Setuptools is told so in its own words, for the package that is named; the environment's identity is the same."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(7)))
+    definition = _definition(lock=slow_lock, compiled=("slow",))
+    assert definition.key == _definition(lock=slow_lock).key
+    built, _ = _build(definition)
+    told = subprocess.check_output([built.python, "-c", "import slow; print(slow.told)"], text=True).strip()
+    assert told == "{'--global-option': ['build_ext', '--parallel=7']}"

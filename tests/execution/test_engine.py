@@ -15,10 +15,11 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
+from bigcodeflow.core.progress import Status
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import cluster
 from bigcodeflow.execution.engine import Engine, execute_items
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.items import Origin, WorkItem
 from bigcodeflow.execution.verdicts import Ledger
 from tests.scaleout.hosts import DaskHosts
 
@@ -233,6 +234,44 @@ def test_long_work_of_a_live_worker_is_waited_for(monkeypatch: pytest.MonkeyPatc
     client.status, client.scheduler = "closed", None
     with pytest.raises(ExecutionError, match=r"connection to the Dask scheduler .* was lost"):
         watch.check()
+
+
+def test_the_status_names_what_is_executed(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+    """Items that have a sandbox, with whose they are and since when; those that wait for one are not open."""
+    config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 8})
+    sleeping = "import time\ndef task_func():\n    time.sleep(5)\n    return 42\n"
+    items = [
+        replace(one, origin=Origin(f"T/{one.verdict_key}", "raw", 2), time_seconds=20.0) for one in _items(6, sleeping)
+    ]
+    seen: list[Status] = []
+    with Engine(CONFIG, starter_environment, tmp_path / "none") as idle:
+        assert idle.status() == Status(0, [])
+    engine = Engine(config, starter_environment, tmp_path, progress=lambda _done, _total: seen.append(engine.status()))
+    with engine:
+        verdicts = list(engine.stream([items]))
+    assert {verdict["status"] for verdict in verdicts} == {"pass"}
+    open_items = [one for status in seen for one in status.longest]
+    assert {one.task_id for one in open_items} <= {one.origin.task_id for one in items}
+    assert {(one.variant, one.sample_index, one.limit_seconds) for one in open_items} == {("raw", 2, 20.0)}
+    assert max(status.open_items for status in seen) >= 2
+    assert all(status.open_items == len(status.longest) for status in seen)
+    assert all(status.longest == sorted(status.longest, key=lambda one: one.since) for status in seen)
+
+
+def test_a_stopped_engine_ends_soon_and_starts_nothing(
+    starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """Whoever waits for verdicts gets an error within a moment, and no new cluster is started for what is open."""
+    items = [*_items(1), *(replace(one, verdict_key="s") for one in _items(1, SLEEP))]
+    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+        verdicts = engine.stream([items])
+        assert next(verdicts)["verdict_key"] == "0000"
+        engine.stop()
+        began = time.monotonic()
+        with pytest.raises(ExecutionError, match="stopped"):
+            next(verdicts)
+    assert time.monotonic() - began < 15
+    assert len(list(Ledger(tmp_path).read())) == 1
 
 
 def test_items_that_come_by_and_by_are_executed_as_they_come(

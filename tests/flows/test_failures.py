@@ -1,6 +1,7 @@
 """Runs that fail: what they say, and what it takes to go on."""
 
 import json
+import logging
 import shlex
 from pathlib import Path
 from uuid import uuid4
@@ -125,6 +126,38 @@ def test_retry_condition_reads_the_exception() -> None:
     ],
 )
 def test_remedy_names_the_flow_only_where_prefect_needs_it(place: dict, text: str) -> None:
-    """A deployed run is retried by its id, one without deployment with its flow, and a part of a sweep by its sweep."""
+    """A deployed run is retried by its id, one without deployment with its flow, and a part of a sweep by its sweep.
+
+    Only the page of a deployed run has *Retry*.
+    """
     run = FlowRun(flow_id=uuid4(), **place)
-    assert text.format(id=run.id) in how_to_continue(benchmark, run)
+    remedy = how_to_continue(benchmark, run)
+    assert text.format(id=run.id) in remedy
+    assert ("*Retry*" in remedy) == ("deployment_id" in place)
+
+
+def test_a_mistake_leaves_no_traceback_in_the_log(run_flow: RunFlow, tmp_path: Path) -> None:
+    """Neither that of the task which failed nor that of the flow; other errors keep theirs."""
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"task_id": "Starter/0", "solution": \n')
+    run = run_flow(settings_in(tmp_path, f"samples.source={broken}"))
+    assert run.state.is_failed()
+    messages = run.log("prefect flow-run retry")
+    assert any("line 1: is not JSON" in message for message in messages)
+    assert not [message for message in messages if "Traceback" in message]
+
+
+@pytest.mark.parametrize("name", ["prefect.flow_runs", "prefect.task_runs", "prefect.engine"])
+def test_only_errors_that_a_user_can_mend_lose_their_traceback(name: str) -> None:
+    """What Prefect says of any error that leaves a flow is left out, since the error's own message stands above it."""
+
+    def record(message: str, error: Exception) -> logging.LogRecord:
+        return logging.LogRecord(name, logging.ERROR, "", 0, message, (), (type(error), error, None))
+
+    logger, said = logging.getLogger(name), "Engine execution exited with unexpected exception"
+    mended, defect = record("failed", SamplesError("line 1")), record(said, ValueError("ours"))
+    assert logger.filter(mended)
+    assert mended.exc_info is None
+    assert logger.filter(defect)
+    assert defect.exc_info is not None
+    assert not logger.filter(record(said, SamplesError("line 1")))

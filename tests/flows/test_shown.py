@@ -1,7 +1,10 @@
 """What people see of a run in the Prefect UI."""
 
 import json
+import logging
 import math
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.flow_engine import run_flow
 
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
@@ -20,7 +24,7 @@ from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.store import ArtifactRef
 from flows.benchmark import benchmark
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
-from tasks.progress import RunListener
+from tasks.progress import ProgressBar, RunListener
 from tasks.stages import STAGE_TASKS
 from tests.flows.observed import ObservedRun
 
@@ -90,7 +94,7 @@ def test_result_states_score_ground_truths_and_files(finished_run: ObservedRun) 
     assert (row["score"], row["value"], row["tasks"]) == ("pass@1", "100.0 %", "3")
     assert row["95 % interval"].endswith("to 100.0")
     assert "3 of 3 pass (100.0 %)" in shown["result"]
-    assert str(Path(finished_run.config.out) / "oracle--bigcodebench-complete_pass_at_k.json") in shown["result"]
+    assert "`oracle--bigcodebench-complete_pass_at_k.json`" in shown["result"]
     report = Path(finished_run.config.out) / "report.html"
     assert f"`{report}`" in shown["result"]
     assert f"oracle · full · complete: report {report}" in finished_run.log("report")
@@ -153,6 +157,33 @@ def test_progress_is_updated_at_most_once_a_second(prefect_client: SyncPrefectCl
     assert seen == [0.0, 25.0, 25.0, 50.0, 100.0, 100.0]
 
 
+@pytest.mark.flow
+def test_a_stage_gives_signs_of_life(prefect_client: SyncPrefectClient, caplog: pytest.LogCaptureFixture) -> None:
+    """The artifact says what is open and what takes longest; the log does at each tenth, and each minute in between."""
+    clock = [0.0]
+    longest = [OpenItem("BigCodeBench/7", datetime.now(UTC) - timedelta(seconds=43), 241.0)]
+    described: list[str] = []
+
+    @flow
+    def watched() -> None:
+        logger = logging.getLogger("tests.signs")
+        logger.setLevel(logging.INFO)
+        progress = ProgressBar("endless stage", logger, lambda: clock[0])
+        progress(0, 0)
+        for clock[0], finished in ((30.0, 1), (59.0, 2), (61.0, 3), (62.0, 4), (63.0, 10), (121.0, 11), (123.5, 11)):
+            progress(finished, 100, "", Status(12, longest, 600.0))
+            chosen = ArtifactFilter(key=ArtifactFilterKey(any_=["endless-stage-progress"]))
+            described.extend(one.description or "" for one in prefect_client.read_artifacts(artifact_filter=chosen))
+
+    watched()
+    assert re.fullmatch(
+        r"endless stage: 1 of 100 \(12 open, longest BigCodeBench/7: 4\d s \(limit 241 s\); about 10 min left\)",
+        described[0],
+    )
+    lines = [message for message in caplog.messages if message.startswith("endless stage: ")]
+    assert [line.split()[2] for line in lines] == ["3", "10", "11"]
+
+
 def test_score_rows_hold_one_row_a_variant_and_k() -> None:
     """Scores over all tasks make rows, slices and other metrics do not.
 
@@ -171,7 +202,12 @@ def test_score_rows_hold_one_row_a_variant_and_k() -> None:
 @pytest.mark.parametrize(
     ("row", "there", "absent"),
     [
-        (SCORE, [f"- `{Path.cwd() / path}`" for path in (*OUTPUTS.files, OUTPUTS.catalog)], "Provisional"),
+        (
+            SCORE,
+            [f"- `{Path.cwd() / path.parent}`: `{path.name}`" for path in (*OUTPUTS.files, OUTPUTS.catalog)],
+            "Provisional",
+        ),
+        (SCORE, ["variant calibrated; sanitizer parity."], "| calibrated |"),
         (SCORE, [], "Several samples"),
         (SCORE, [], "## Why"),
         (
@@ -185,7 +221,7 @@ def test_score_rows_hold_one_row_a_variant_and_k() -> None:
 )
 def test_page_has_a_section_for_what_there_is(row: dict[str, Any], there: list[str], absent: str) -> None:
     """Result files by paths that a reader in another folder can follow, scores of several samples, unjudged samples."""
-    page = result_page("m", table(SCORE, row), [], OUTPUTS)
+    page = result_page(table(SCORE, row), [], OUTPUTS)
     assert [text for text in there if text not in page] == []
     assert absent not in page
 
@@ -193,7 +229,7 @@ def test_page_has_a_section_for_what_there_is(row: dict[str, Any], there: list[s
 def test_page_names_tasks_whose_ground_truth_fails() -> None:
     """Excluded tasks are listed with the reason; beyond fifty, the rest is counted."""
     failures = [GroundTruthFailure(f"BigCodeBench/{n}", "fail", "assertion_failed") for n in range(52)]
-    page = result_page("m", table(SCORE, metric("ground_truth_rate", 0.8)), failures, OUTPUTS)
+    page = result_page(table(SCORE, metric("ground_truth_rate", 0.8)), failures, OUTPUTS)
     assert "8 of 10 pass (80.0 %)." in page
     assert "- BigCodeBench/0: assertion failed\n" in page
     assert "BigCodeBench/50" not in page
@@ -230,9 +266,9 @@ def test_libraries_are_ordered_by_the_tasks_that_they_cost() -> None:
 
 def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
     """Failures and report are on the page where there are any; without a score it says why."""
-    assert "No pass@k" in result_page("m", table(metric("sample_count", 10.0)), [], OUTPUTS)
+    assert "No pass@k" in result_page(table(metric("sample_count", 10.0)), [], OUTPUTS)
     failures = [{"status": "fail", "samples": "2"}]
-    page = result_page("m", table(SCORE), [], OUTPUTS, failures=failures, report=Path("/out/report.html"))
+    page = result_page(table(SCORE), [], OUTPUTS, failures=failures, report=Path("/out/report.html"))
     assert "## Why samples did not pass\n\n| status | samples |" in page
     assert "open `/out/report.html`" in page
     assert "`bigcodeflow inspect 20260301T120000-x`" in page

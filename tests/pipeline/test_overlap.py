@@ -31,7 +31,7 @@ class Watcher:
 
     def begin(self, title: str) -> Callable[..., None]:
         self.events.append(f"{title} begins")
-        return lambda finished, _total, _note="": self.events.append(f"{title} has {finished}")
+        return lambda finished, *_: self.events.append(f"{title} has {finished}")
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         del ref

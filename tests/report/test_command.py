@@ -22,11 +22,12 @@ def command():
 
 
 def test_the_command_writes_one_file_and_names_it(one_run, command, tmp_path):
-    """The path goes to standard output, the size to standard error; folders are made."""
+    """The path goes to standard output, address and size to standard error; folders are made."""
     out = tmp_path / "new" / "report.html"
     done = command("latest", "--store", one_run.root, "--out", out)
     assert done.exit_code == 0
     assert done.stdout == f"{out}\n"
+    assert done.stderr.startswith(out.as_uri())
     assert " MB" in done.stderr
     assert out.read_bytes().startswith(b"<!doctype html>")
     assert [path.name for path in out.parent.iterdir()] == ["report.html"]

@@ -11,10 +11,11 @@ from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, out, perform_each
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import ServiceConfig
-from bigcodeflow.core.errors import ConfigError, SamplesError
+from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
 from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import open_store
 
@@ -60,16 +61,21 @@ def import_results(
     if len(files) > 1 and (samples or name):
         raise ConfigError("--samples and --name are of one result file: import that file alone")
     store = given.get("store", "results/store")
-    perform_each(
-        files, lambda file: _import(file, dataset, store, samples=samples, name=name), SamplesError, name=lambda _: ""
-    )
+    resolver = Resolver()
+
+    def take_in(file: Path) -> None:
+        with progress_listener() as listener:
+            more = {"samples": samples, "name": name}
+            run = importing.import_results(
+                file, settings=dataset, store=Path(store), listener=listener, resolver=resolver, **more
+            )
+        _show(run, store)
+
+    # Tasks that cannot be had are wanting to every file.
+    perform_each(files, take_in, SamplesError, name=lambda _: "", fatal=(DatasetError,))
 
 
-def _import(file: Path, dataset: dict[str, str], store: str, *, samples: str, name: str) -> None:
-    with progress_listener() as listener:
-        run = importing.import_results(
-            file, settings=dataset, store=Path(store), listener=listener, samples=samples, name=name
-        )
+def _show(run: importing.ImportedRun, store: str) -> None:
     kept = open_store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
     view = run.config.dataset

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import bigcodeflow
+from bigcodeflow.cli.examples import with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 
 #: Module below bigcodeflow.cli with the function or the group in it, and the first paragraph of its help, by command.
@@ -94,16 +95,26 @@ class _Command(TyperCommand):
             found.command(self.name)(function)
         command = typer.main.get_command(found)
         command.name = self.name
-        return command
+        return with_examples(command, str(self.name))
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         return self.load().make_context(*arguments, **named)
+
+
+class _CommandInterruptedError(Exception):
+    """Ctrl-C, with what it leaves; typer would end a KeyboardInterrupt without a word."""
 
 
 class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: _Command(name, help=text) for name, (_, text) in _COMMANDS.items()}
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interruption:
+            raise _CommandInterruptedError(str(interruption)) from None
 
 
 app = typer.Typer(
@@ -141,6 +152,6 @@ def main() -> None:
         notices.print("[bold red]error:[/bold red]", end=" ")
         notices.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("stopped; what is finished is kept: run the same command again to go on", err=True)
+    except (_CommandInterruptedError, KeyboardInterrupt) as interruption:
+        typer.echo(str(interruption) or "stopped", err=True)
         sys.exit(130)

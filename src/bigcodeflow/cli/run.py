@@ -1,7 +1,6 @@
 """`bigcodeflow run`, `evaluate` and `sweep`: the pipeline as a Prefect flow, or in this process."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -111,8 +110,8 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
     """Perform every stage and show the results; the flow runs on a running Prefect server, or on one of its own."""
     started_at = datetime.now(UTC)
     config = outputs.in_own_folder(config, started_at)
-    artifacts = None
-    if with_prefect and not _prepare_prefect():
+    artifacts, ui_url = None, _prepare_prefect() if with_prefect else ""
+    if with_prefect and not ui_url:
         found, missing = stages.planned_run(resolve(config))
         if missing:
             notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
@@ -120,20 +119,22 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
             notices.print("every stage is in the cache: nothing to run")
             artifacts = found
     if with_prefect and artifacts is None:
+        if not ui_url:
+            _start_own_server()
         from flows.benchmark import benchmark
 
-        _show_results(config, benchmark(config))
+        _show_results(config, benchmark(config), ui_url)
         return
     if artifacts is None:
         with progress_listener() as listener:
             artifacts = runs.perform_all(config, listener)
     now = datetime.now().astimezone()
     outputs.write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
-    _show_results(config, artifacts)
+    _show_results(config, artifacts, ui_url)
 
 
-def _prepare_prefect() -> bool:
-    """Set what Prefect reads when it is imported; whether a server is named or runs from this folder."""
+def _prepare_prefect() -> str:
+    """Set what Prefect reads when it is imported; the UI of the server that is named or runs from this folder."""
     state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
     if not os.environ.get("PREFECT_API_URL") and (state / "service.json").is_file():
         from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
@@ -144,21 +145,29 @@ def _prepare_prefect() -> bool:
             os.environ["PREFECT_API_URL"] = settings.api_url
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
-    return bool(os.environ.get("PREFECT_API_URL"))
+    return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
 
 
-def _show_results(config: RunConfig, artifacts: stages.RunArtifacts) -> None:
+def _start_own_server() -> None:
+    from flows.own_server import start_own_server
+
+    start_own_server()
+
+
+def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str) -> None:
     store = open_store(config.store)
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     title = outputs.run_title(config)
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
     # The catalog of a store at a URL lies in this machine's replica.
     folder = store.root if config.store == store.location else config.store
-    server = Path(sys.executable).with_name("prefect")
+    report = Path(config.out).expanduser() / "report.html"
     notice(f"results    {config.out}")
+    if report.is_file():
+        notice(f"report     {report.resolve().as_uri()}")
     notice(f"artifacts  {config.store}")
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
-    notice(f"Prefect UI {server} server start, then open http://127.0.0.1:4200")
+    notice(f"Prefect UI {ui_url or '`bigcodeflow up` starts one: runs are then started and followed there'}")
 
 
 def _report_starts(config: RunConfig) -> None:
@@ -228,6 +237,7 @@ def _perform_sweep(
             sweep_results.write_results(config, reused, folder)
             return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
+        _start_own_server()
     from flows.sweep import sweep as sweep_flow
 
     done: Sequence[sweep_results.MemberResult]

@@ -67,11 +67,11 @@ def report(
     """
     written = write_report(select_runs(store, runs), out_file)
     print_line(written.path)
-    limit = written.text_limit
+    limit, address = written.text_limit, written.path.resolve().as_uri()
     cut = f"; texts of samples are cut at {limit.failed:,} characters, of those that pass at {limit.passed:,}"
-    notice(f"{written.size_bytes / 1e6:.1f} MB{cut if written.texts_were_cut else ''}")
-    if open_browser and not webbrowser.open(written.path.resolve().as_uri()):
-        notice(f"no browser could be started: open {written.path} in one")
+    notice(f"{address}  ({written.size_bytes / 1e6:.1f} MB{cut if written.texts_were_cut else ''})")
+    if open_browser and not webbrowser.open(address):
+        notice("no browser could be started: open this address in one")
 
 
 @settings_options("store", "older_than_days", "keep_runs_per_name", "answers", model=RetentionConfig)

@@ -16,6 +16,7 @@ from bigcodeflow.core.display_text import elided, markdown_text, visible
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.measure import Measurement
+    from rich.text import Text
 
 Alignment = Literal["left", "right", "center"]
 Tone = Literal["", "good", "bad", "warning", "strong"]
@@ -23,6 +24,10 @@ Tone = Literal["", "good", "bad", "warning", "strong"]
 _STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "red", "warning": "yellow", "strong": "bold"}
 _RULES: Mapping[Alignment, str] = {"left": "---", "right": "--:", "center": ":-:"}
 _SHORTEST_NAME = 12
+#: Longer words may be cut where there is no room for them, the first that suffices.
+_WORD_LENGTHS = (40, 30, 20)
+#: Columns that a rich table takes beside its cells: one for each border, and two around each cell.
+_BORDER, _PADDING = 1, 2
 
 
 class Cell(NamedTuple):
@@ -44,13 +49,22 @@ class Column:
     """How a value that is not None becomes text; by default as ``cell_text`` does it."""
     wrap: Literal["fold", "never", "elide"] = "fold"
     """Where a terminal is too narrow: the text is wrapped, stays in one line, or loses its middle."""
-    min_width: int | None = None
-    """Characters in a terminal."""
+    min_width: int = 0
+    """Characters in a terminal, as far as its texts are so long."""
 
     def text(self, cell: Any) -> str:
         """The cell as text, not yet escaped for any place."""
         value = cell.value if isinstance(cell, Cell) else cell
         return cell_text(value) if self.format is None or value is None else self.format(value)
+
+    def least_width(self, texts: Iterable[str], longest: int) -> int:
+        """The least width in which no word of the texts is cut, but for words longer than that."""
+        if self.wrap == "elide":
+            return max(self.min_width, _SHORTEST_NAME)
+        if self.wrap == "never":
+            return max(cell_len(line) for text in texts for line in text.split("\n"))
+        words = (word for text in texts for word in text.split())
+        return max(1, self.min_width, *(min(cell_len(word), longest) for word in words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +115,70 @@ class Table:
         parts = [f"{'#' * level} {markdown_text(self.title)}"] if self.title else []
         return "\n\n".join([*parts, *(f"> {markdown_text(note)}" for note in self.notes), "\n".join(lines)])
 
-    def __rich__(self) -> "RenderableType":
-        """Title, notes and table for a terminal; no cell is taken for rich's markup or for a control sequence."""
-        from rich.console import Group
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        """Title, notes and table for a terminal; no cell is taken for rich's markup or for a control sequence.
+
+        No word is cut: where the columns have no room for their words, each row is a list of headings and values.
+        """
+        from rich.text import Text
+
+        # Not as the table's own title, which would be folded to the table's width.
+        if self.title:
+            yield Text(visible(self.title), style="bold")
+        for note in self.notes:
+            yield Text(visible(note), style="yellow")
+        widths = self._widths(options.max_width)
+        yield self._grid(widths) if widths else self._stacked(options.max_width // 3)
+
+    def _grid(self, widths: Sequence[int]) -> "RenderableType":
         from rich.table import Table as RichTable
         from rich.text import Text
 
         table = RichTable(show_header=any(column.heading for column in self.columns))
-        for column in self.columns:
-            heading, wraps = Text(visible(column.heading)), column.wrap != "never"
-            table.add_column(
-                heading, justify=column.align, overflow="fold", no_wrap=not wraps, min_width=column.min_width
-            )
+        for column, width in zip(self.columns, widths, strict=True):
+            table.add_column(Text(visible(column.heading)), justify=column.align, overflow="fold", width=width)
+        for row in self._cells():
+            shown = zip(self.columns, row, strict=True)
+            table.add_row(*(_Elided(cell) if column.wrap == "elide" else cell for column, cell in shown))
+        return table
+
+    def _stacked(self, heading_width: int) -> "RenderableType":
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        grid = RichTable.grid(padding=(0, 2))
+        grid.add_column(style="bold", max_width=heading_width)
+        grid.add_column(overflow="fold")
+        for number, row in enumerate(self._cells()):
+            if number:
+                grid.add_row("", "")
+            for column, cell in zip(self.columns, row, strict=True):
+                if cell.plain:
+                    grid.add_row(Text(visible(column.heading)), cell)
+        return grid
+
+    def _cells(self) -> "Iterator[list[Text]]":
+        """Each row's cells as a terminal shows them."""
+        from rich.text import Text
+
         for row, texts in zip(self.rows, self.texts(), strict=True):
             styles = (_STYLES[cell.tone] if isinstance(cell, Cell) else "" for cell in row)
-            table.add_row(
-                *(
-                    _Elided(visible(text), style) if column.wrap == "elide" else Text(visible(text), style=style)
-                    for column, text, style in zip(self.columns, texts, styles, strict=True)
-                )
-            )
-        # Not as the table's own title, which would be folded to the table's width.
-        above = [Text(visible(self.title), style="bold")] if self.title else []
-        return Group(*above, *(Text(visible(note), style="yellow") for note in self.notes), table)
+            yield [Text(visible(text), style=style) for text, style in zip(texts, styles, strict=True)]
+
+    def _widths(self, most: int) -> list[int]:
+        """A width for each column within so many columns of a terminal; empty where words would be cut."""
+        rows = [[column.heading for column in self.columns], *self.texts()]
+        columns = list(zip(*(map(visible, row) for row in rows), strict=True))
+        natural = [max(cell_len(line) for text in texts for line in text.split("\n")) for texts in columns]
+        room = most - _BORDER - (_BORDER + _PADDING) * len(columns)
+        for longest in _WORD_LENGTHS:
+            least = [
+                min(wanted, column.least_width(texts, longest))
+                for column, texts, wanted in zip(self.columns, columns, natural, strict=True)
+            ]
+            if sum(least) <= room:
+                return _shared(room, least, natural)
+        return []
 
 
 def cell_text(value: Any) -> str:
@@ -143,21 +198,32 @@ def cell_text(value: Any) -> str:
             return str(value)
 
 
+def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int]:
+    """Widths from the least to the natural ones; what room is left goes first to those that want little more."""
+    widths, left = list(least), room - sum(least)
+    by_want = sorted(range(len(widths)), key=lambda column: natural[column] - least[column])
+    for position, column in enumerate(by_want):
+        more = min(natural[column] - least[column], left // (len(by_want) - position))
+        widths[column] += more
+        left -= more
+    return widths
+
+
 class _Elided:
     """A name in one line; where its column is too narrow, the middle is left out."""
 
-    def __init__(self, text: str, style: str) -> None:
-        self._text, self._style = text, style
+    def __init__(self, text: "Text") -> None:
+        self._text = text
 
     def __rich_measure__(self, console: "Console", options: "ConsoleOptions") -> "Measurement":
         """From what still says something to the whole name."""
         from rich.measure import Measurement
 
-        whole = cell_len(self._text)
+        whole = self._text.cell_len
         return Measurement(min(whole, _SHORTEST_NAME), whole)
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
         """As much as the column has room for."""
         from rich.text import Text
 
-        yield Text(elided(self._text, options.max_width), style=self._style, no_wrap=True)
+        yield Text(elided(self._text.plain, options.max_width), style=self._text.style, no_wrap=True)

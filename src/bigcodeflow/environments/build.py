@@ -4,14 +4,18 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.environments.definition import (
@@ -24,6 +28,11 @@ from bigcodeflow.environments.definition import (
     read_manifest,
 )
 from bigcodeflow.store import file_sha256, locked, write_atomically
+
+#: Time without a line of uv's after which one says what is still being built.
+_SILENCE_SECONDS = 30.0
+#: What uv says of the packages that have no wheel.
+_BUILDS = re.compile(r"\s*(Building|Built) (\S+)")
 
 #: Gets a line about each step of a build.
 OnLine = Callable[[str], None]
@@ -59,8 +68,10 @@ def build_environment(
         on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
         lock = root / LOCK
         lock.write_text(definition.lock)
-        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
-        _uv([*arguments, "--python", str(root / "venv" / "bin" / "python")], purpose="install the libraries")
+        options = [*_torch_source(definition), *_parallel_compilation(definition)]
+        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *options, str(lock)]
+        arguments += ["--python", str(root / "venv" / "bin" / "python")]
+        _uv(arguments, purpose="install the libraries", on_line=on_line)
         missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
         if definition.warm_up:
             on_line("first imports: font and module caches")
@@ -94,16 +105,69 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
     return ["--torch-backend", "cpu"]
 
 
-def _uv(arguments: list[str], *, purpose: str) -> None:
-    command = [sys.executable, "-m", "uv", *arguments]
-    stderr = None if sys.stderr.isatty() else subprocess.PIPE  # uv shows its own progress on a terminal
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False)
-    if done.returncode:
-        output = " ".join((done.stderr or b"").decode(errors="replace").split())[-600:]
+def _parallel_compilation(definition: EnvironmentDefinition) -> list[str]:
+    """Options that make setuptools compile a package's extensions on all cores; uv itself builds packages side by side.
+
+    Of the libraries of BigCodeBench, one package of some fifty extensions takes nearly all of the time.
+    """
+    cores = len(os.sched_getaffinity(0))
+    words = ("build_ext", f"--parallel={cores}") if cores > 1 else ()
+    return [
+        part
+        for package in definition.compiled
+        for word in words
+        for part in ("--config-settings-package", f"{package}:--global-option={word}")
+    ]
+
+
+def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:
+    """Run uv; ``on_line`` gets what it builds where no terminal shows uv's own progress."""
+    command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
+    stderr = None if sys.stderr.isatty() else subprocess.PIPE
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, text=True, errors="replace") as uv:
+        for line in _lines(uv.stderr) if uv.stderr else ():
+            output.append(line or "")
+            if on_line:
+                _follow(line, output, on_line)
+    if uv.returncode:
+        text = " ".join(" ".join(output).split())[-600:]
         raise EnvironmentUnusableError(
-            f"could not {purpose} (uv exit {done.returncode}). {output} — mend that and build again; "
+            f"could not {purpose} (uv exit {uv.returncode}). {text} — mend that and build again; "
             "it goes on where it stopped"
         )
+
+
+def _lines(stream: IO[str]) -> Iterator[str | None]:
+    """Lines of a stream as they come, and None where none has come for a while."""
+    arrived: SimpleQueue[str | None] = SimpleQueue()
+
+    def read() -> None:
+        for line in stream:
+            arrived.put(line.rstrip())
+        arrived.put(None)
+
+    threading.Thread(target=read, name="uv", daemon=True).start()
+    while True:
+        try:
+            line = arrived.get(timeout=_SILENCE_SECONDS)
+        except Empty:
+            yield None
+            continue
+        if line is None:
+            return
+        yield line
+
+
+def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
+    """Tell what uv says that it builds, and after a silence what it is still building."""
+    if line is not None:
+        if _BUILDS.match(line):
+            on_line(f"libraries: {line.strip()[:1].lower()}{line.strip()[1:]}")
+        return
+    said = [match.groups() for match in map(_BUILDS.match, output) if match]
+    open_builds = {package for word, package in said if word == "Building"} - {p for word, p in said if word == "Built"}
+    what = f"still building {', '.join(sorted(open_builds))}" if open_builds else "packages are being fetched"
+    on_line(f"libraries: {what} …")
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:

@@ -2,14 +2,17 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
+from bigcodeflow.core.progress import MOST_NAMED, NO_STATUS, OpenItem, Pace, Status
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.cluster import ClusterLostError, SchedulerSilentError
@@ -26,6 +29,7 @@ Progress = Callable[[int, int], None]
 _CONNECTIONS = 4
 #: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
 _FURTHER_ROUNDS = 2
+_SECONDS_BETWEEN_STATUSES = 1.0
 
 
 class Engine:
@@ -58,7 +62,11 @@ class Engine:
             self._earlier.setdefault(line["verdict_key"], []).append(line)
         self._written: set[str] = set()
         self._progress, self._finished, self._total = progress, 0, 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # whoever is told of progress may ask for the status
+        self._expected = _Expected()
+        self._all_workers = [self._workers]
+        self._status, self._status_at = NO_STATUS, 0.0
+        self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -93,6 +101,34 @@ class Engine:
         final = [key for key in final if key in keys]
         return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
 
+    def stop(self) -> None:
+        """Have everything that is executed for this engine end with an ExecutionError; what stands is kept."""
+        self._stopped.set()
+
+    def status(self) -> Status:
+        """What is under way, as the workers said it last, and when all will be done."""
+        now, moment = time.monotonic(), datetime.now(UTC)
+        with self._lock:
+            if now - self._status_at < _SECONDS_BETWEEN_STATUSES:
+                return self._status
+            self._status_at = now
+            began = {key: at for workers in self._all_workers for key, at in workers.under_way.items()}
+            found = [(at, item) for key, at in began.items() if (item := self._expected.open.get(key))]
+            found.sort(key=lambda one: one[0])
+            longest = [
+                OpenItem(
+                    item.origin.task_id,
+                    moment - timedelta(seconds=now - at),
+                    item.time_seconds,
+                    item.origin.variant,
+                    item.origin.sample_index,
+                )
+                for at, item in found[:MOST_NAMED]
+            ]
+            left = [max(0.0, item.time_seconds - (now - at)) for at, item in found]
+            self._status = Status(len(found), longest, self._expected.eta_seconds(left))
+            return self._status
+
     def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
         """Execute items that come by and by, and yield the verdict of each distinct one as soon as it stands.
 
@@ -116,6 +152,7 @@ class Engine:
                     else:
                         yield self._counted(verdict)
             except ClusterLostError as error:
+                self._check()
                 losses += 1
                 mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
                 if mistyped or losses == _CONNECTIONS:
@@ -127,18 +164,23 @@ class Engine:
                 return
             rounds_left, source, again = rounds_left - 1, iter([again]), []
             workers = self._held.enter_context(Workers(self._config, self._environment))
+            self._all_workers.append(workers)
 
     def _arriving(self, chunks: Iterable[Collection[WorkItem] | None]) -> Iterator[list[WorkItem] | None]:
         """The chunks without items that were in one before, counted."""
         seen: set[str] = set()
         for chunk in chunks:
             if chunk is None:
+                self._expected.more_comes = True
                 yield None
                 continue
             new = {item.verdict_key: item for item in chunk if item.verdict_key not in seen}
             seen |= new.keys()
+            with self._lock:
+                self._expected.add(new)
             self._count(total=len(new))
             yield list(new.values())
+        self._expected.more_comes = False
 
     def _count(self, *, finished: int = 0, total: int = 0) -> None:
         with self._lock:
@@ -155,6 +197,7 @@ class Engine:
     def _counted(self, verdict: Verdict) -> Verdict:
         with self._lock:
             self._written.add(verdict["verdict_key"])
+            self._expected.end(verdict["verdict_key"])
         self._count(finished=1)
         return verdict
 
@@ -163,11 +206,16 @@ class Engine:
     ) -> Iterator[Verdict]:
         """Execute items once; ``todo`` gets what is taken of the source."""
         for ended in workers.execute(_noted(source, todo), policy, self._ledger_folder):
+            self._check()
             if ended is None:
                 self._report()
                 continue
             item, result, error = ended
             yield self._result(result) if error is None else self._lost(item, error, policy)
+
+    def _check(self) -> None:
+        if self._stopped.is_set():
+            raise ExecutionError("the execution was stopped: finished verdicts are kept, run the same again")
 
     def _result(self, result: tuple[Verdict, list[str]]) -> Verdict:
         from bigcodeflow.execution.worker_plugin import replay
@@ -192,6 +240,34 @@ class Engine:
         lost = verdicts.lost_verdict(item, "worker lost", backend=self._config.backend, environment_sha=sha)
         self._ledger.append(lost)
         return lost
+
+
+class _Expected:
+    """Work that is open, by its expected wall times, and when all of it will be done; the engine's lock guards it."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, WorkItem] = {}
+        """By verdict key."""
+        self.more_comes = False
+        """Whether nobody knows yet how much there will be."""
+        self._done_seconds = self._total_seconds = 0.0
+        self._pace = Pace()
+
+    def add(self, items: dict[str, WorkItem]) -> None:
+        self.open.update(items)
+        self._total_seconds += sum(item.expected_seconds for item in items.values())
+
+    def end(self, key: str) -> None:
+        if item := self.open.pop(key, None):
+            self._done_seconds += item.expected_seconds
+
+    def eta_seconds(self, left: Collection[float]) -> float | None:
+        """Seconds until all is done; ``left`` is what is left to each execution under way of its limit."""
+        eta_seconds = self._pace.eta_seconds(self._done_seconds, self._total_seconds)
+        if self.more_comes:
+            return None
+        # Those that nothing waits behind are mostly endless, and end at their limits.
+        return max(left, default=0.0) if left and len(left) == len(self.open) else eta_seconds
 
 
 def _noted(source: Iterator[list[WorkItem] | None], items: dict[str, WorkItem]) -> Iterator[list[WorkItem] | None]:

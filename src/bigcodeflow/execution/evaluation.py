@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
+from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
 from bigcodeflow.environments import Environment
@@ -25,6 +26,7 @@ from bigcodeflow.execution.items import (
     ANY_IMPORT,
     Cost,
     Expectations,
+    Origin,
     WorkItem,
     expectations,
     fact_of,
@@ -43,6 +45,9 @@ from bigcodeflow.execution.verdicts import (
 from bigcodeflow.execution.workers import Workers
 from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
+
+StatusProgress = Callable[[int, int, str, Status], None]
+"""Called with executions finished and in all, a remark, and what is under way."""
 
 #: What is read of the ground truths before solutions are executed.
 GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu_seconds", "module_trace", "tests")
@@ -71,7 +76,13 @@ def plan_ground_truths(
     """The canonical solutions of TASKS rows, as one calibrated sample a task; ``costs`` by task_id, as far as known."""
     item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
     return [
-        Planned(task["task_id"], 0, "calibrated", "none", item_of(_own_program(task), task, ANY_IMPORT))
+        Planned(
+            task["task_id"],
+            0,
+            "calibrated",
+            "none",
+            item_of(_own_program(task), task, ANY_IMPORT, Origin(task["task_id"], "calibrated", 0)),
+        )
         for task in tasks.to_pylist()
     ]
 
@@ -100,7 +111,8 @@ def plan_solutions(
             program = executed_program(
                 code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
             )
-            item = item_of(program, task, missing.get(row["task_id"], frozenset()))
+            origin = Origin(row["task_id"], variant, row["sample_index"])
+            item = item_of(program, task, missing.get(row["task_id"], frozenset()), origin)
             planned.append(Planned(row["task_id"], row["sample_index"], variant, sanitizer, item, reason))
     return planned
 
@@ -113,7 +125,8 @@ def plan_references(
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
     def item_of(task: dict[str, Any], program: str | None, test: str) -> WorkItem:
-        return make(_own_program(task) if program is None else program, task, frozenset(), test=test)
+        own = _own_program(task) if program is None else program
+        return make(own, task, frozenset(), Origin(task["task_id"]), test=test)
 
     return {
         task["task_id"]: Reference(task, partial(item_of, task), stub_program(task["code_prompt"]))
@@ -126,6 +139,7 @@ def _item(
     program: str,
     task: dict[str, Any],
     missing_imports: frozenset[str],
+    origin: Origin,
     *,
     costs: Expectations,
     config: ExecutionConfig,
@@ -152,6 +166,7 @@ def _item(
         expected_memory_mib=cost.memory_mib,
         long_after_seconds=scaled_limit(cost.cpu_seconds),
         setup_names=setup_names(task["code_prompt"]),
+        origin=origin,
     )
 
 
@@ -173,7 +188,7 @@ def judge(
     policy: RerunPolicy = ONCE,
     checking: Checking | None = None,
     workers: Workers | None = None,
-    progress: Progress | None = None,
+    progress: StatusProgress | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
 
@@ -186,11 +201,16 @@ def judge(
         checking: what passing samples are checked with; None: they are not checked.
         workers: those of the run; None: the stage has its own.
     """
-    with Engine(config, environment, ledger_folder, workers=workers, progress=progress) as engine:
+
+    def report(finished: int, total: int) -> None:
+        if progress:
+            progress(finished, total, "", engine.status())
+
+    with Engine(config, environment, ledger_folder, workers=workers, progress=report) as engine:
         found = _Verdicts(engine, known, other_ledgers, policy, checking)
         rows = checking.known if checking else Contradictions(None, environment.environment_sha)
         check = partial(checks.check_passes, known=rows, execute=engine.verdicts, earlier=found.earlier)
-        with checks.CheckQueue(check) as queue:
+        with checks.CheckQueue(check, stop=engine.stop) as queue:
             open_items = found.open_items(chunks, queue)
             first = next(open_items)
             for verdict in engine.stream(chain([first], open_items), found.policy):

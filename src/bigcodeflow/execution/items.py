@@ -57,6 +57,18 @@ def require_code(wanted: str) -> None:
         )
 
 
+class Origin(NamedTuple):
+    """Whose execution it is, for display only; of equal executions the first's."""
+
+    task_id: str = ""
+    variant: str = ""
+    """Empty for an execution that checks a pass."""
+    sample_index: int | None = None
+
+
+_UNKNOWN_ORIGIN = Origin()
+
+
 @dataclass(frozen=True, slots=True)
 class WorkItem:
     """One execution. Equal keys mean equal executions: the verdict of one serves all."""
@@ -87,6 +99,7 @@ class WorkItem:
     in another, and gets from ``__separated__`` functions that call the program's."""
     fail_fast: bool = False
     """Whether the executor ends it at its first failing test; the tests after that one have no outcome then."""
+    origin: Origin = _UNKNOWN_ORIGIN
 
 
 def work_item(

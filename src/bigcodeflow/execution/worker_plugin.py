@@ -7,9 +7,10 @@ long to load.
 
 import logging
 import pkgutil
+import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -63,8 +64,16 @@ class BackendPlugin(WorkerPlugin):
 
     idempotent = True
 
-    def __init__(self, name: str, executor: "Executor", make: Callable[[int], Backend]) -> None:
-        """``make`` gives the backend for a worker with so many slots."""
+    def __init__(
+        self, name: str, executor: "Executor", make: Callable[[int], Backend], *, own_processes: bool = False
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            make: gives the backend for a worker with so many slots.
+            own_processes: whether the workers are processes that the run has started and ends.
+        """
+        self._own_processes = own_processes
         self.name, self._executor, self._make = name, executor, make
         self._code_version = code_version()
         self._backend: Backend | None = None
@@ -78,6 +87,8 @@ class BackendPlugin(WorkerPlugin):
         Dask reports an error to who registers the plugin, but not to who sends work to a worker that joined later:
         there, asking for the backend raises it.
         """
+        if self._own_processes:
+            _leave_interrupts_to_the_run()
         self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
         try:
@@ -93,6 +104,10 @@ class BackendPlugin(WorkerPlugin):
             raise self._refusal or RuntimeError("the worker plugin is not set up")
         ledger = self._ledgers.setdefault(ledger_folder, Ledger(ledger_folder))
         return self._executor.run(item, policy, self._backend, ledger)
+
+    def under_way(self) -> Mapping[str, float]:
+        """Seconds since each execution of this worker began that is under way, by verdict key."""
+        return self._backend.under_way() if self._backend else {}
 
     def warnings(self) -> list[str]:
         """What this worker warned of since this was last called."""
@@ -111,10 +126,25 @@ class BackendPlugin(WorkerPlugin):
             _LIBRARY.removeHandler(self._relay)
 
 
+def _leave_interrupts_to_the_run() -> None:
+    """A terminal sends Ctrl-C to workers too, which would end with a traceback before the run ends them.
+
+    Handled and not ignored: what is ignored stays so in the programs that a worker starts.
+    """
+    with suppress(ValueError):  # not in the main thread, so in a process that is not the worker's alone
+        signal.signal(signal.SIGINT, lambda *_: None)
+
+
 def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
     """Dask's task: the verdict of an item by the plugin of that name, and what this worker warned of meanwhile."""
     plugin = cast("BackendPlugin", get_worker().plugins[name])
     return plugin.execute(item, policy, ledger_folder), plugin.warnings()
+
+
+def under_way_here(name: str, dask_worker: Worker) -> Mapping[str, float]:
+    """What a worker executes with the backend that it holds under a name. `Client.run` hands the worker over."""
+    plugin = dask_worker.plugins.get(name)
+    return plugin.under_way() if isinstance(plugin, BackendPlugin) else {}
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:

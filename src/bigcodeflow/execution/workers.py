@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Executions after which a kill from nowhere is taken for the program's own doing.
 _ATTEMPTS = 5
+#: How often workers are asked what they execute, and how long an answer is waited for at the end.
+_SECONDS_BETWEEN_LOOKS = 2.0
+_LAST_LOOK_SECONDS = 2.0
 #: How often a source that has nothing now is asked again.
 _POLL_SECONDS = 0.5
 
@@ -103,6 +107,8 @@ class Workers:
         self._is_checked = False
         self._cluster = Cluster(config)
         self._preparing = threading.Lock()
+        #: When each execution began that is under way, in this process's monotonic time, by verdict key.
+        self.under_way: Mapping[str, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -128,12 +134,23 @@ class Workers:
                 try:
                     wait_for_worker(client, patience_seconds)
                     require_package(client)
-                    self._cluster.equip(_backends_kept(client, self._cluster.name, self.executor))
+                    self._cluster.equip(self._equipment(client))
                     work = partial(execute_item, self._cluster.name, ledger_folder, policy)
                     yield from fan_out(client, work, items, patience_seconds=patience_seconds)
                 except CommClosedError as error:
                     problem = f"the Dask scheduler does not answer ({error})"
                     raise ClusterLostError(f"{problem}: run the same again") from error
+
+    @contextmanager
+    def _equipment(self, client: "Client") -> Iterator[None]:
+        """What the workers have until the cluster is closed; meanwhile they are asked what they execute."""
+        name = self._cluster.name
+        with _backends_kept(client, name, self.executor), _asked_by_and_by(client, name, self._note):
+            yield
+
+    def _note(self, seconds: Mapping[str, float]) -> None:
+        now = time.monotonic()
+        self.under_way = {key: now - since for key, since in seconds.items()}
 
     def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
         for chunk in chunks:
@@ -195,7 +212,7 @@ def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[
 
     make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
     try:
-        client.register_plugin(BackendPlugin(name, executor, make))
+        client.register_plugin(BackendPlugin(name, executor, make, own_processes=executor.writes_ledger))
         yield
     finally:
         # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
@@ -203,3 +220,30 @@ def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[
             for warnings in client.run(close_backend, name, on_error="ignore").values():
                 replay(warnings)
             client.unregister_worker_plugin(name)
+
+
+@contextmanager
+def _asked_by_and_by(client: "Client", name: str, note: Callable[[Mapping[str, float]], None]) -> Iterator[None]:
+    """Have noted now and then for how many seconds each execution is under way, by verdict key.
+
+    A thread of its own asks, so that a worker that does not answer delays nothing else.
+    """
+    from bigcodeflow.execution.worker_plugin import under_way_here
+
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+            # Whatever becomes of connection, scheduler and workers, others notice: this is for display.
+            with suppress(Exception, CancelledError):
+                found = client.run(under_way_here, name, on_error="ignore")
+                note({key: seconds for one in found.values() for key, seconds in one.items()})
+
+    thread = threading.Thread(target=ask, name="ask", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_LAST_LOOK_SECONDS)
+        note({})

@@ -45,6 +45,10 @@ class GenerationProgress:
     """Given up for this run."""
     replies: int = 0
     in_flight: int = 0
+    longest_seconds: float = 0.0
+    """How long the request has been under way that was sent first of those that still are."""
+    limit_seconds: float = 0.0
+    """How long a request may take."""
     concurrency: int = 0
     """Requests that may be under way now; fewer than the setting while the provider says that it is too much."""
     errors: Counter[ErrorKind] = field(default_factory=Counter)
@@ -63,6 +67,9 @@ class GenerationProgress:
 
     def in_words(self) -> str:
         parts = [f"{self.samples_per_second:.1f}/s"]
+        if self.in_flight:
+            longest = f"longest {self.longest_seconds:.0f} s (limit {self.limit_seconds:.0f} s)"
+            parts.append(f"{self.in_flight:,} open, {longest}")
         if self.prompt_tokens or self.completion_tokens:
             parts.append(f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens")
         if self.cost_usd is not None:
@@ -154,6 +161,8 @@ class _RequestLoop:
         """Time and samples recorded, over the last minute."""
         self._failures: list[SampleFailure] = []
         self._stopped_because: str | None = None
+        self._sent_at: dict[tuple[int, int], float] = {}
+        """When each request was sent that is under way, by the identity of its job and the attempt."""
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
 
@@ -223,6 +232,7 @@ class _RequestLoop:
         return longest_seconds, next((reason for reason, seconds in waits.items() if seconds >= 1), "")
 
     async def _attempt(self, job: retries.QueuedRequest, shared_limit: SharedLimit) -> None:
+        sent = (id(job), job.attempts + 1)
         reserved_usd = job.expected_usd  # the next attempt may begin before this one has left the shared limit
         try:
             async with shared_limit():
@@ -233,6 +243,7 @@ class _RequestLoop:
                 self._budget.sent(retry=job.error is not None and job.error.kind != "rate_limited")
                 job.attempts += 1
                 job.sent_at, started_at = self._now(), datetime.now(UTC)
+                self._sent_at[sent] = job.sent_at
                 try:
                     reply = await self._ask(job.request)
                 except RequestError as error:
@@ -251,6 +262,7 @@ class _RequestLoop:
                 )
                 self._received(job, record)
         finally:
+            self._sent_at.pop(sent, None)
             self._spending.reserve(-reserved_usd)
             self._progress.in_flight -= 1
             self._changed.set()
@@ -329,6 +341,8 @@ class _RequestLoop:
             self._progress,
             samples_known=self._queue.samples_known,
             samples_failed=len(self._failures),
+            longest_seconds=now - min(self._sent_at.values(), default=now),
+            limit_seconds=self._settings.timeout_seconds,
             concurrency=self._throttle.limit,
             errors=self._progress.errors.copy(),
             cost_usd=self._spending.cost_usd,

@@ -64,7 +64,14 @@ class _Import:
 
 
 def import_results(
-    path: Path, *, settings: dict[str, Any], store: Path, listener: stages.Listener, samples: str = "", name: str = ""
+    path: Path,
+    *,
+    settings: dict[str, Any],
+    store: Path,
+    listener: stages.Listener,
+    samples: str = "",
+    name: str = "",
+    resolver: Resolver | None = None,
 ) -> ImportedRun:
     """Record a result file of the original evaluator as a run; the same file again gives the same run.
 
@@ -76,6 +83,7 @@ def import_results(
         listener: notified of the stages.
         samples: sample file that was evaluated, for the raw answers.
         name: name of the run; empty takes the file's.
+        resolver: that of other files of the same dataset, which is then looked up once; None: its own.
 
     Raises:
         SamplesError: all defects of the file; scores beside it that are not those of its samples; or its name, the
@@ -95,14 +103,16 @@ def import_results(
     view.pop("calibrated", None)
     if not found.defects:  # else the samples are not all there, and match names all defects
         raise_problems(list(claims.contradictions(scores, path, found.entries)), SamplesError)
-    run = Resolver().up_to_sanitizing(_config(found, view, scores.pass_at_k, settings, store=store, name=name))
+    run = (resolver or Resolver()).up_to_sanitizing(
+        _config(found, view, scores.pass_at_k, settings, store=store, name=name)
+    )
     # The same results gzipped are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, opened = run.config, open_store(run.config.store)
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, opened)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), opened, listener)
     tasks = opened.read(dataset).to_pylist()
-    known = datasets.known_task_ids(config.dataset, datasets.resolve(config.dataset))
+    known = datasets.known_task_ids(config.dataset, run.contents["dataset"].value)
     matched = claims.match(found, tasks, stated_claims, known, selection=bool(config.dataset.ids))
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))

@@ -1,12 +1,14 @@
 """Progress of a run's stages on standard error: a bar on a terminal, a line now and then elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
+from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
 from bigcodeflow.pipeline import stages
 from bigcodeflow.store import ArtifactRef
 
@@ -24,14 +26,16 @@ class ProgressListener:
         """A new bar; what is returned moves it."""
         self._began[title] = last_line = time.monotonic()
         bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console
+        state = StageProgress(title)
 
-        def move(finished: int, total: int, note: str = "") -> None:
+        def move(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
             nonlocal last_line
-            self._bars.update(bar, completed=finished, total=total, note=note)
+            state.update(finished, total, note, status)
+            self._bars.update(bar, completed=finished, total=total or None, note=state.remark)
             now = time.monotonic()
             if not console.is_terminal and now - last_line >= _LINE_EVERY_SECONDS:
                 last_line = now
-                console.print(f"{title}: {finished:,} of {total:,}" + (f" ({note})" if note else ""))
+                console.print(state.line, markup=False, soft_wrap=True)
 
         return move
 
@@ -47,11 +51,20 @@ class ProgressListener:
         self._bars.console.print(f"[green]✓[/green] {title}: {ref.rows:,} rows ({details})")
 
 
+class _Bars(Progress):
+    """Bars with what there is to say of each below them, where a line has more room than a column."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        for task in self.tasks:
+            if task.visible and task.fields["note"]:
+                yield Text(f"  {task.description}: {task.fields['note']}", style="dim")
+
+
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
     """A listener whose bars live as long as the block; a quiet one prints nothing."""
-    title, note = TextColumn("  {task.description}"), TextColumn("{task.fields[note]}", style="dim")
-    columns = (title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), note)
+    columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True, highlight=False, quiet=quiet)
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
+    with _Bars(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
         yield ProgressListener(bars)

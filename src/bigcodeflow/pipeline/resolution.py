@@ -83,7 +83,7 @@ class Resolver:
         return ResolvedRun(config, contents)
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
-        key = f"{kind} {settings.model_dump_json()}"
+        key = f"{kind} {settings.model_dump_json(exclude={'split'})}"  # both prompts stand in the same rows
         with self._lock:  # so that another thread does not look up the same
             if key not in self._found:
                 self._found[key] = look_up(settings)

@@ -17,13 +17,14 @@ from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
+from bigcodeflow.pipeline.live import LIVE_FOLDER
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store
 
 #: In the order in which they go: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine")
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine", LIVE_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
 
@@ -142,7 +143,8 @@ def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> 
         return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")
     if key.endswith(".partial"):
         return "unfinished work", "nobody has gone on with it"
-    if key.endswith((".tmp", ".old")) or entry.torn:
+    # A run at work writes its live file every other second.
+    if key.endswith((".tmp", ".old")) or entry.torn or folder == LIVE_FOLDER:
         return "debris", "left by something that was killed"
     if folder in STAGE_FOLDERS.values() and "." not in key and entry.name not in artifacts:
         return "artifact", "no recorded run needs it"

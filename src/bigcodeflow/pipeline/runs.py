@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache
@@ -19,6 +19,7 @@ from bigcodeflow import sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
+from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import (
     Beside,
@@ -60,10 +61,13 @@ def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[st
     store, resolver = open_store(config.store), Resolver()
     run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
 
-    def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
-        return perform(stage_of(name, run, refs, beside=beside), store, listener)
+    with live_run(config) as live:
+        watched = live.watched(listener)
 
-    return overlapped(run, obtain, target)
+        def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
+            return perform(stage_of(name, run, refs, beside=beside), store, watched)
+
+        return overlapped(run, obtain, target)
 
 
 class Obtain(Protocol):
@@ -78,10 +82,23 @@ class Turns:
     def __init__(self) -> None:
         asking, executing = threading.Lock(), threading.Lock()
         self._locks = {"generation": asking, "ground_truth": executing, "execution": executing}
+        self._stopped = threading.Event()
 
-    def of(self, stage: str) -> AbstractContextManager[object]:
+    @contextmanager
+    def of(self, stage: str) -> Iterator[None]:
         """To be held while a stage is obtained."""
-        return self._locks.get(stage, nullcontext())
+        with self._locks.get(stage, nullcontext()):
+            self.check()
+            yield
+
+    def stop(self) -> None:
+        """Have the runs end: each with its next report, or when its turn comes."""
+        self._stopped.set()
+
+    def check(self) -> None:
+        """Raise StoppedError once the runs are to end."""
+        if self._stopped.is_set():
+            raise StoppedError("stopped: what it did so far is kept, run the same again")
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:

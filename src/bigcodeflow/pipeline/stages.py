@@ -16,7 +16,9 @@ from bigcodeflow import datasets, execution, generation, results, sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
+from bigcodeflow.core.progress import NO_STATUS, Status
 from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
 
@@ -30,9 +32,12 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
-    """Told how many units are finished, of how many, and in a few words how it goes; as often as a stage likes."""
+    """Told how many units are finished, of how many, in a few words how it goes, and what is under way.
 
-    def __call__(self, finished: int, total: int, note: str = "") -> None: ...
+    As often as a stage likes.
+    """
+
+    def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None: ...
 
 
 Computed = tuple[pa.Table, Mapping[str, Any]]
@@ -259,9 +264,9 @@ class Beside:
     def guarded(self, progress: Progress) -> Progress:
         """The same, but raises StoppedError once the others have failed."""
 
-        def report(finished: int, total: int, note: str = "") -> None:
+        def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
             self.check()
-            progress(finished, total, note)
+            progress(finished, total, note, status)
 
         return report
 
@@ -370,7 +375,8 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
     ref = finished_artifact(stage, store)
     reused = ref is not None
     if ref is None:
-        table, statistics = stage.compute(store, listener.begin(stage.title))
+        with quiet_interruption():
+            table, statistics = stage.compute(store, listener.begin(stage.title))
         # An input that was still being made when the stage began is described by what came of it.
         inputs = [given if given.sha256 else store.find(given.stage, given.key) or given for given in stage.inputs]
         ref = store.publish(

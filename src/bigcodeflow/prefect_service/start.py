@@ -41,6 +41,7 @@ from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 _START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
+_WORKER_MODULE = "bigcodeflow.prefect_service.worker_process"
 _PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
@@ -247,7 +248,7 @@ class _Start:
             processes.end([record.running_worker])
         if crashed := report_crashed(server, record):
             self.notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
-        start = ("-m", "prefect", "--no-prompt", "worker", "start", "--pool", POOL, "--type", "process")
+        start = ("-m", _WORKER_MODULE, "start", "--pool", POOL, "--type", "process")
         record.worker = self._process("worker", *start, "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
         self._note("worker")

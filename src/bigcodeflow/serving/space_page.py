@@ -24,6 +24,7 @@ from gradio.utils import get_upload_folder
 from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.original_space import SpaceQuestion
 from bigcodeflow.pipeline import outputs, runs, stages
@@ -61,8 +62,11 @@ class RunProgress:
         """A stage has work to do."""
         self.stages[title] = "begins"
 
-        def move(finished: int, total: int, note: str = "") -> None:
-            self.stages[title] = f"{finished:,} of {total:,}" + (f" ({note})" if note else "")
+        state = StageProgress(title)
+
+        def move(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
+            state.update(finished, total, note, status)
+            self.stages[title] = f"{finished:,} of {total:,}" + (f" ({state.remark})" if state.remark else "")
 
         return move
 

@@ -56,6 +56,18 @@ def whole_run(store: Store, name: str, days: float, /, **config: object) -> list
     return [record(store, name, NOW - timedelta(days=days), keys, **config), *folders]
 
 
+def test_the_live_file_of_a_killed_run_goes(tmp_path: Path) -> None:
+    """A run that lives writes its file every other second, so that one of days ago is of a killed one."""
+    store = open_store(tmp_path / "store")
+    left = store.write("live/killed.json", b"{}")
+    aged(left, 3)
+    store.write("live/alive.json", b"{}")
+    [found] = removable(settings(store, older_than_days=2), NOW)
+    assert (found.kind, found.name) == ("debris", "live/killed.json")
+    assert remove(settings(store, older_than_days=2, dry_run=False), [found], NOW) == [found]
+    assert [path.name for path in left.parent.iterdir()] == ["alive.json"]
+
+
 def settings(store: Store, **given: object) -> RetentionConfig:
     return RetentionConfig(store=str(store.root), **given)
 

@@ -1,6 +1,9 @@
 """What every backend offers: a check of itself, and the execution of one work item."""
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -70,6 +73,28 @@ class Turn:
         """Wait, the sample being stopped, until it may go on."""
 
 
+class UnderWay:
+    """The executions of one backend that are under way; used by several threads at once."""
+
+    def __init__(self) -> None:
+        self._began: dict[tuple[str, int], float] = {}
+
+    @contextmanager
+    def noted(self, item: WorkItem) -> Iterator[None]:
+        """Count the item among them while the block lasts; a thread executes one at a time."""
+        mine = (item.verdict_key, threading.get_ident())
+        self._began[mine] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._began[mine]
+
+    def seconds(self) -> dict[str, float]:
+        """How long each has been under way, by its verdict key."""
+        now = time.monotonic()
+        return {key: now - began for (key, _), began in self._began.copy().items()}
+
+
 class Backend(Protocol):
     """A place to execute work items; used by several threads at once."""
 
@@ -87,6 +112,9 @@ class Backend(Protocol):
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits; never raises for anything that the program does."""
+
+    def under_way(self) -> Mapping[str, float]:
+        """Seconds since each execution began that is under way now, by verdict key; items that wait are not in it."""
 
     def close(self) -> None:
         """Give back what is kept between items."""

@@ -11,7 +11,7 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap, cgroups
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome, Turn
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome, Turn, UnderWay
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
 from bigcodeflow.execution.items import WorkItem, untested_item
@@ -210,6 +210,7 @@ class LocalBackend:
         self._planner: ZygotePlanner | None = None
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
+        self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes."""
@@ -252,8 +253,13 @@ class LocalBackend:
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item to its end or to its limits, when there is room for it."""
         admission = self._admission
-        with admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn()) as turn:
+        room = admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn())
+        with room as turn, self._under_way.noted(item):
             return self._executed(item, turn)
+
+    def under_way(self) -> Mapping[str, float]:
+        """Items that have room, and for how many seconds."""
+        return self._under_way.seconds()
 
     def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
         limits = ResourceLimits(

@@ -132,7 +132,11 @@ class CheckQueue:
     A context: at its end everything is checked, unless it ends by an error.
     """
 
-    def __init__(self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]]) -> None:
+    def __init__(
+        self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]], stop: Callable[[], None] = lambda: None
+    ) -> None:
+        """``stop`` makes a check that is under way end soon; it is called where the block ends by an error."""
+        self._stop = stop
         self._check, self._passes = check, SimpleQueue[Pass | None]()
         self._is_cancelled, self._pool = False, ThreadPoolExecutor(1, "check")
         self.results: dict[str, CheckResult] = {}
@@ -151,6 +155,8 @@ class CheckQueue:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._is_cancelled = kind is not None
+        if kind is not None:
+            self._stop()
         self._passes.put(None)
         self._pool.shutdown()
         if kind is None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +12,7 @@ from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_a
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import Environment
-from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome
+from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome, UnderWay
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.transports import Connection, HostLostError, HostRefusedError, OpenTransport
@@ -57,6 +57,7 @@ class RemoteBackend:
         self._choosing = threading.Lock()
         self._down_until, self._down_for = 0.0, ""
         self._closed = False
+        self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Remove what killed runs left, and start one host, which starts one empty sandbox."""
@@ -85,9 +86,14 @@ class RemoteBackend:
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; a host that is lost meanwhile is replaced, and the item begins again."""
         try:
-            return _repeat_on_another_host(self._execute_once, item)
+            with self._under_way.noted(item):
+                return _repeat_on_another_host(self._execute_once, item)
         except (HostLostError, HostRefusedError) as error:
             return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
+
+    def under_way(self) -> Mapping[str, float]:
+        """Items that were given to a host, whose queue counts, and for how many seconds."""
+        return self._under_way.seconds()
 
     def close(self) -> None:
         """End all hosts, many at a time: a service takes its time to end one."""
@@ -174,6 +180,10 @@ class FailoverBackend:
         if second.not_started:
             return replace(second, exit=f"{outcome.exit}; {second.exit}")
         return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)
+
+    def under_way(self) -> Mapping[str, float]:
+        """Those of both."""
+        return {**self._first.under_way(), **self._second.under_way()}
 
     def close(self) -> None:
         """End both."""

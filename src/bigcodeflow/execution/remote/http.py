@@ -5,7 +5,7 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
@@ -23,7 +23,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.environments import Environment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import BackendSpec
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
+from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome, UnderWay
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.http_client import (
@@ -70,6 +70,7 @@ class HttpBackend:
         self._closed = threading.Event()
         self._outage = _Outage()
         self._late: dict[str, float] = {}
+        self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """The service's capabilities; refuses one that allows less than the run wants."""
@@ -105,7 +106,7 @@ class HttpBackend:
         """Run one item; what is lost on the way is asked for again, and not executed again."""
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             return self._unplaced(DeadlinePassedError("it did not end the item in time"))
-        with self._room:
+        with self._room, self._under_way.noted(item):
             fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
             deadline = time.monotonic() + self._config.service.timeout_seconds
             losses = 0
@@ -133,6 +134,10 @@ class HttpBackend:
                 return repeat(self._execute_once, fields, deadline)
             except ServiceCallError as error:
                 return self._unplaced(error)
+
+    def under_way(self) -> Mapping[str, float]:
+        """Items that were sent, the service's queue included, and for how many seconds."""
+        return self._under_way.seconds()
 
     def close(self) -> None:
         """Send nothing any more; items under way return as not started."""

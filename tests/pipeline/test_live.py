@@ -1,0 +1,189 @@
+"""The live file of a run: there while it runs, true, and gone afterwards, however the run ended."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.progress import OpenItem, Status
+from bigcodeflow.pipeline import live
+from bigcodeflow.pipeline.live import live_run, remove_left_over
+from bigcodeflow.pipeline.runs import perform_all
+from tests.doubles.listeners import RecordingListener
+from tests.endtoend.conftest import write_samples
+
+_PATIENCE_SECONDS = 60.0
+
+
+class Shown:
+    """A listener that notes what it is shown."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def begin(self, _title: str) -> Callable[..., None]:
+        return lambda *call: self.calls.append(call)
+
+    def end(self, *_: object, **__: object) -> None:
+        pass
+
+
+def config_in(folder: Path, **settings: Any) -> RunConfig:
+    return load_config(None, (), {"store": str(folder / "store"), "out": str(folder / "out"), **settings})
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder / "store" / "live").glob("*"))
+
+
+def wait_for(found: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not (value := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return value
+
+
+def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run, process, stage at work, and the executions that take longest; afterwards there is none."""
+    monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.05)
+    since = datetime.now(UTC) - timedelta(seconds=43)
+    config = config_in(tmp_path, **{"samples.source": "oracle", "dataset.split": "instruct"})
+    with live_run(config, "the-id") as run:
+        [path] = files(tmp_path)
+        assert path.name == "the-id.json"
+        assert json.loads(path.read_bytes())["stage"] == ""
+        report = run.watched(Shown()).begin("execution")
+        status = Status(3, [OpenItem("T/1", since, 241.0, "raw", 0), OpenItem("T/2", since, 241.0)], 60.0)
+        report(12, 80, "some words", status)
+        content = wait_for(lambda: (found := json.loads(path.read_bytes()))["stage"] and found)
+    assert files(tmp_path) == []
+    expected = {
+        "run_id": "the-id",
+        "name": "oracle · full · instruct",
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+    }
+    expected |= {"stage": "execution", "done": 12, "total": 80, "eta_seconds": 60.0, "note": "some words", "open": 3}
+    expected |= {"model": "oracle", "split": "instruct", "subset": "full", "preset": "run"}
+    assert {name: content[name] for name in expected} == expected
+    assert [one["variant"] for one in content["executing"]] == ["raw", "check"]
+    first = content["executing"][0]
+    assert (first["task_id"], first["sample_id"], first["limit_seconds"]) == ("T/1", 0, 241.0)
+    assert abs(datetime.fromisoformat(first["since"]) - since) < timedelta(seconds=0.01)
+    for name in ("started_at", "updated_at"):
+        assert datetime.fromisoformat(content[name]).tzinfo == UTC
+
+
+def test_the_stage_that_others_wait_for_comes_first(tmp_path: Path) -> None:
+    """While a model answers, what came is executed: the stage is generation, and what executes is shown all the same."""
+    since = datetime.now(UTC)
+    with live_run(config_in(tmp_path)) as run:
+        for title, status in (("execution", Status(1, [OpenItem("T/1", since, 1.0)])), ("generation", Status())):
+            run.begin(title, lambda *_: None)(1, 2, "", status)
+        content = run.content()
+        assert (content["stage"], len(content["executing"])) == ("generation", 1)
+        run.finish("generation")
+        assert run.content()["stage"] == "execution"
+
+
+@pytest.mark.parametrize("error", [DatasetError("no such task"), KeyboardInterrupt()])
+def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> None:
+    """Also with an error, and with an interruption, which then says what is kept and how to go on."""
+
+    def fail() -> None:
+        with live_run(config_in(tmp_path)) as run:
+            run.begin("execution", lambda *_: None)(84, 148)
+            raise error
+
+    with pytest.raises(type(error)) as raised:
+        fail()
+    assert files(tmp_path) == []
+    if isinstance(error, KeyboardInterrupt):
+        assert str(raised.value).startswith("stopped during execution with 84 of 148: finished stages, answers and")
+        assert f"{tmp_path / 'store'}; run the same again" in str(raised.value)
+
+
+def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage that says nothing for a while, such as one that waits for a cluster, still gives signs of life."""
+    monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.02)
+    shown = Shown()
+    with live_run(config_in(tmp_path)) as run:
+        report = run.watched(shown).begin("execution")
+        report(1, 2, "words")
+        wait_for(lambda: len(shown.calls) > 3)
+    assert {call[:3] for call in shown.calls} == {(1, 2, "words")}
+
+
+def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
+    """Where nothing can be written, there is no file, and the run goes on."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "live").write_text("no folder")
+    with live_run(config_in(tmp_path)) as run:
+        assert run.content()["stage"] == ""
+    assert (tmp_path / "store" / "live").read_text() == "no folder"
+
+
+def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
+    """Files of processes that are gone, or whose number another one has; not those of living or of other machines."""
+    folder, now = tmp_path / "live", datetime.now(UTC)
+    folder.mkdir()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    def left(name: str, **content: Any) -> Path:
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({"host": socket.gethostname(), "started_at": now.isoformat(), **content}))
+        return path
+
+    left("ended", pid=ended.pid)
+    left("reused", pid=os.getpid(), started_at=(now - timedelta(days=900)).isoformat())
+    old, torn = left("of another machine, long ago", pid=1, host="elsewhere"), folder / ".x.json.1.tmp"
+    torn.write_text("{")
+    for path in (old, torn):
+        os.utime(path, (now.timestamp() - 90_000,) * 2)
+    kept = [left("alive", pid=os.getpid()), left("elsewhere", pid=1, host="elsewhere"), folder / "strange.json"]
+    kept[-1].write_text("[]")
+    remove_left_over(folder)
+    assert sorted(folder.iterdir()) == sorted(kept)
+    remove_left_over(tmp_path / "nowhere")
+
+
+@pytest.mark.sandbox
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("starter_environment")
+def test_a_real_run_shows_the_sample_that_takes_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of samples that sleep: task, variant, since when, and the limit, while they sleep; counts are of samples."""
+    monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.2)
+    samples = write_samples(tmp_path / "sleepers.jsonl", 3, sleep_seconds=6.0)
+    more = {"dataset.ids": "0-2", "samples.source": str(samples), "sanitizing.mode": "none", "execution.workers": 1}
+    more |= {"execution.variants": ["calibrated"], "execution.limits.time_seconds": 20}
+    config = config_in(tmp_path, **more)
+    run = threading.Thread(target=perform_all, args=(config, RecordingListener()))
+    run.start()
+
+    def executing() -> dict[str, Any] | None:
+        found = files(tmp_path)
+        content = json.loads(found[0].read_bytes()) if found and found[0].suffix == ".json" else {}
+        return content if content.get("stage") == "execution" and content["executing"] else None
+
+    content = wait_for(executing)
+    run.join()
+    assert content["total"] >= 3
+    assert content["open"] == len(content["executing"])
+    assert {one["task_id"] for one in content["executing"]} <= {"Starter/0", "Starter/1", "Starter/2"}
+    assert {(one["variant"], one["sample_id"], one["limit_seconds"]) for one in content["executing"]} == {
+        ("calibrated", 0, 21.0)
+    }
+    assert files(tmp_path) == []
