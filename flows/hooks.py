@@ -11,6 +11,7 @@ from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 
 import bigcodeflow
+from bigcodeflow.core.env_file import take_env_file
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
 
@@ -32,6 +33,7 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
     @wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            take_env_file()
             return body(*args, **kwargs)
         except BigCodeFlowError as error:
             # Raised from here, the line that says what to do would be buried under a traceback.
