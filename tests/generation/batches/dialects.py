@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from .double import CREATE, DIALECTS, Batch, Dialect, OpenAI, StatusError, outcome_of
+from .double import CREATE, DIALECTS, Batch, Dialect, OpenAI, StatusError, outcome_of, prompt_of
 
 
 class _Google(Dialect):
@@ -59,7 +59,7 @@ class _Google(Dialect):
         if outcome in {"error", "expired", "cancelled"}:
             code = {"error": 3, "expired": 4, "cancelled": 1}[outcome]
             return {"metadata": {"key": key}, "error": {"code": code, "message": f"not taken; key {self.account.key}"}}
-        text = self.account.answer.format(prompt=body["contents"][-1]["parts"][0]["text"])
+        text = self.account.answer.format(prompt=prompt_of(body))
         candidate = {"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [{"text": text}]}}
         usage = {"promptTokenCount": 5, "candidatesTokenCount": 7, "totalTokenCount": 12}
         response = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m-1", "responseId": "r"}

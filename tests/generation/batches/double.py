@@ -88,7 +88,7 @@ class Account:
     @property
     def prompts(self) -> Counter[str]:
         """How often each prompt was handed in."""
-        return Counter(_prompt(body) for batch in self.batches.values() for _, body in batch.entries)
+        return Counter(prompt_of(body) for batch in self.batches.values() for _, body in batch.entries)
 
     def calls(self, method: str, pattern: str) -> int:
         return sum(seen == method and re.fullmatch(pattern, path) is not None for seen, path in self.log)
@@ -113,14 +113,14 @@ class Account:
             return sorted(self.batches.values(), key=lambda batch: batch.created_at, reverse=True)
 
 
-def _prompt(body: dict[str, Any]) -> str:
+def prompt_of(body: dict[str, Any]) -> str:
     if "contents" in body:
         return body["contents"][-1]["parts"][0]["text"]
     return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
 
 
 def outcome_of(batch: Batch, body: dict[str, Any]) -> str:
-    found = re.search(r"\[(\w+)\]", _prompt(body))
+    found = re.search(r"\[(\w+)\]", prompt_of(body))
     wanted = found[1] if found else "ok"
     return "cancelled" if batch.cancelled and wanted == "slow" else "ok" if wanted == "slow" else wanted
 
@@ -223,7 +223,7 @@ class OpenAI(Dialect):
         return line | {"response": {"status_code": status, "request_id": f"req_{custom_id}", "body": content}}
 
     def completion(self, body: dict[str, Any], answers: int) -> dict[str, Any]:
-        text = self.account.answer.format(prompt=_prompt(body))
+        text = self.account.answer.format(prompt=prompt_of(body))
         said = {"text": text} if "prompt" in body else {"message": {"role": "assistant", "content": text}}
         choices = [{"index": number, "finish_reason": "stop", **said} for number in range(answers)]
         usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
@@ -275,7 +275,7 @@ class _Anthropic(Dialect):
             return {"type": "errored", "error": {"type": "error", "error": error}}
         if outcome in {"expired", "cancelled"}:
             return {"type": "expired" if outcome == "expired" else "canceled"}
-        content = [{"type": "text", "text": self.account.answer.format(prompt=_prompt(body))}]
+        content = [{"type": "text", "text": self.account.answer.format(prompt=prompt_of(body))}]
         usage = {"input_tokens": 5, "output_tokens": 7}
         message = {"id": "msg", "type": "message", "role": "assistant", "model": body["model"], "content": content}
         return {"type": "succeeded", "message": message | {"stop_reason": "end_turn", "usage": usage}}
