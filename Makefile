@@ -70,8 +70,8 @@ docs: $(VENV)/.installed ## build the documentation site in results/docs; a brok
 
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--upgrade --group dev --extra google --extra s3 --extra clusters --extra backends --extra gradio \
-		--extra mlflow --extra wandb pyproject.toml --output-file requirements.lock
+		--upgrade --group dev --extra google --extra azure --extra bedrock --extra s3 --extra clusters --extra backends \
+		--extra gradio --extra mlflow --extra wandb pyproject.toml --output-file requirements.lock
 
 UV_COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate
 ENVIRONMENTS := configs/environments

@@ -17,6 +17,7 @@ from prefect.states import Failed
 
 import bigcodeflow
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.env_file import take_env_file
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.pipeline.interruption import quiet_interruption
@@ -51,6 +52,7 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
     @wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            take_env_file()
             with quiet_interruption():
                 return body(*args, **kwargs)
         except BigCodeFlowError as error:

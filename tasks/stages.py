@@ -18,6 +18,7 @@ from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.runs import Turns, overlapped
 from bigcodeflow.pipeline.stages import STAGES, Beside, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
+from tasks.keys import take_secret
 from tasks.progress import RunListener
 
 T = TypeVar("T")
@@ -97,6 +98,7 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -> RunArtifacts:
     """Every stage's task; while a model answers, ground truths and what came are executed."""
+    take_secret(run.config)
 
     def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
         with turns.of(name):

@@ -63,7 +63,7 @@ def test_another_setting_is_another_file(bigcodeflow: Command, tmp_path: Path) -
     assert sorted(path.name for path in (tmp_path / "grid").iterdir()) == ["t0.2", "t0.8"]
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google", "mistral", "ollama", "huggingface"])
+@pytest.mark.parametrize("provider", [name for name, info in PROVIDERS.items() if not info.offline])
 def test_every_provider_can_be_shown_and_counted_without_a_key(
     bigcodeflow: Command, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
@@ -74,13 +74,17 @@ def test_every_provider_can_be_shown_and_counted_without_a_key(
     for variable in PROVIDERS[provider].key_variables:
         monkeypatch.delenv(variable, raising=False)
     name = "gpt-4o" if provider == "openai" else "m"
-    shown = bigcodeflow("generate", "--model", f"{provider}:{name}", *STARTER[:2], "--show-prompt", "1")
+    address = ("--base-url", "https://mine.openai.azure.com") if PROVIDERS[provider].own_address else ()
+    asked = ("generate", "--model", f"{provider}:{name}", *address)
+    shown = bigcodeflow(*asked, *STARTER[:2], "--show-prompt", "1")
     assert "Please provide a self-contained Python script" in shown.stdout
-    counted = bigcodeflow("generate", "--model", f"{provider}:{name}", *STARTER, "--dry-run", "--temperature", "0,1")
+    counted = bigcodeflow(*asked, *STARTER, "--dry-run", "--temperature", "0,1")
     assert counted.stdout.count("run+t") == 2
+    assert ("needs a key: set the environment variable" in counted.stderr) is PROVIDERS[provider].needs_key
     if provider == "openai":
         assert json.loads(shown.stdout[shown.stdout.index("{\n") :])["model"] == name
         assert "$0.0" in counted.stdout
+        assert "prices of 2026-" in counted.stderr
 
 
 def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:

@@ -4,6 +4,7 @@ python generating.py FOLDER URL RUN TASKS SAMPLES SLOTS
 """
 
 import asyncio
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
@@ -33,10 +34,12 @@ async def main(arguments: Sequence[str]) -> None:
             provider,
             AnswerLedger(Path(folder)),
             settings(concurrency=int(slots), attempts=100, timeout_seconds=20),
+            notify=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
             policy=RetryPolicy(first_backoff_seconds=0.02, first_probe_seconds=0.02),
         )
     if outcome.failures or outcome.stopped_because:
         sys.exit(f"{outcome.stopped_because}; {outcome.failures}")
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where a shell put the tests into the background
 asyncio.run(main(sys.argv[1:]))

@@ -133,12 +133,13 @@ def test_refused_cut_off_and_empty_answers_are_answers(ledger: AnswerLedger) -> 
     assert len(model.asked) == 4
 
 
-def test_a_cancelled_run_ends_at_once_and_keeps_what_came(ledger: AnswerLedger) -> None:
-    """Ctrl-C in the middle: answered samples are recorded, and the next run asks for the others only."""
-    model = Model()
+def test_a_cancelled_run_waits_a_moment_for_what_was_paid(ledger: AnswerLedger) -> None:
+    """Ctrl-C in the middle: nothing more is sent, what is under way is kept, and the next run asks for the others."""
+    model, lines = Model(), list[str]()
 
     async def cancelled() -> float:
-        task = asyncio.create_task(generate(requests(100), model, ledger, settings(concurrency=10)))
+        asking = generate(requests(100), model, ledger, settings(concurrency=10), notify=lines.append)
+        task = asyncio.create_task(asking)
         await asyncio.sleep(4.5)
         asked_at = now()
         await cancel(task)
@@ -146,7 +147,9 @@ def test_a_cancelled_run_ends_at_once_and_keeps_what_came(ledger: AnswerLedger) 
 
     assert run(cancelled()) < 1
     assert held(ledger) == set(model.answered)
-    assert len(model.answered) == 40
+    assert len(model.answered) == len(model.asked) == 50
+    assert lines[0].startswith("interrupted: 40 answers of this run are kept; waiting for 10 requests under way")
+    assert lines[1] == "10 of 10 came and are kept; what came is kept; run again to go on"
     again = Model()
     run(generate(requests(100), again, ledger, settings()))
     assert not set(again.asked_ids) & set(model.answered)
@@ -169,15 +172,15 @@ def test_what_came_is_on_the_disk_when_a_run_ends(ledger: AnswerLedger, synced_b
                 progress=lambda at: seen.append((at.samples_recorded, len(synced_bytes))),
             )
         )
-        await asyncio.sleep(3.01)  # the third round has come, its group is not due
+        await asyncio.sleep(3.01)  # the third round has come, its group is not due; the fourth comes after the end
         assert seen[-1] == (100, 2)
         await cancel(task)
 
     run(cancelled())
     size = (ledger.folder / "replies-000001.jsonl").stat().st_size
     assert synced_bytes[-1] == size
-    assert len(synced_bytes) == 3
-    assert len(held(ledger)) == len(model.answered) == 150
+    assert len(synced_bytes) == 4
+    assert len(held(ledger)) == len(model.answered) == 200
 
 
 def test_a_reply_survives_a_cancellation_while_the_shared_limit_is_given_back(ledger: AnswerLedger) -> None:
@@ -195,6 +198,22 @@ def test_a_reply_survives_a_cancellation_while_the_shared_limit_is_given_back(le
 
     run(cancelled())
     assert held(ledger) == every(3)
+
+
+def test_a_cancelled_run_does_not_wait_for_ever(ledger: AnswerLedger) -> None:
+    """What does not come within the grace is given up, and the line says how much came."""
+    model, lines = Model(latency_seconds=1000.0), list[str]()
+
+    async def cancelled() -> float:
+        task = asyncio.create_task(generate(requests(5), model, ledger, settings(), notify=lines.append))
+        await asyncio.sleep(1)
+        asked_at = now()
+        await cancel(task)
+        return now() - asked_at
+
+    assert 10 <= run(cancelled()) < 11
+    assert lines[-1].startswith("0 of 5 came")
+    assert held(ledger) == set()
 
 
 def test_a_shared_limit_is_held_around_each_request(ledger: AnswerLedger) -> None:
@@ -233,7 +252,7 @@ def test_two_runs_of_one_setting_pay_once(ledger: AnswerLedger) -> None:
             group.create_task(generate(requests(20), first, ledger, settings()))
             await asyncio.sleep(0.01)
             group.create_task(
-                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), waiting=messages.append)
+                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), notify=messages.append)
             )
 
     run(both())

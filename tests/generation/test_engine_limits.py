@@ -114,7 +114,7 @@ def test_an_outage_without_end_ends_the_run(ledger: AnswerLedger) -> None:
     """After ten minutes without a single answer the run stops, says so, and keeps what came before."""
     model = Model(latency_seconds=0.5, script=outage(1010, 1e9))
     outcome = run(generate(requests(2000), model, ledger, settings(concurrency=16)))
-    assert "answered nothing for 1" in (outcome.stopped_because or "")
+    assert "given no answer for 1" in (outcome.stopped_because or "")
     assert "connection: refused" in (outcome.stopped_because or "")
     assert 600 <= outcome.seconds <= 700
     assert held(ledger) == set(model.answered)
@@ -217,7 +217,8 @@ def test_cost_never_exceeds_its_limit_and_reaches_most_of_it(ledger: AnswerLedge
     model = Model(completion_tokens=20)
     outcome = run(generate(requests(1000), model, ledger, settings(concurrency=16, max_cost_usd=2.0), price=by_tokens))
     assert 1.9 < outcome.totals.cost_usd <= 2.0
-    assert "max_cost_usd" in (outcome.stopped_because or "")
+    assert "max_cost_usd: 1.9200 of 2 US dollars are spent" in (outcome.stopped_because or "")
+    assert "raise generation.requests.max_cost_usd" in (outcome.stopped_because or "")
     assert held(ledger) == set(model.answered)
     assert outcome.failures == ()
 

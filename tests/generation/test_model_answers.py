@@ -157,7 +157,7 @@ def test_the_originals_defaults_give_way(ask: Ask) -> None:
 
 def test_batches_only_where_there_are_any(ask: Ask) -> None:
     with model_server() as server, pytest.raises(ConfigError, match="no batch API"):
-        ask(server, "mistral", requests={"batch": True})
+        ask(server, "ollama", requests={"batch": True})
 
 
 def test_a_canary_key_is_nowhere(

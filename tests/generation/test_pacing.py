@@ -217,7 +217,7 @@ def test_probes_become_rarer_until_the_run_gives_up() -> None:
             break
     assert waits[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert 600 <= now <= 660
-    assert "answered nothing for 1" in reason
+    assert "given no answer for 1" in reason
 
 
 def test_rate_limits_do_not_open_the_circuit_but_are_not_borne_for_ever() -> None:
@@ -229,6 +229,18 @@ def test_rate_limits_do_not_open_the_circuit_but_are_not_borne_for_ever() -> Non
         assert circuit.failed(LIMITED, 1.0 + n, probe=False) is None
         assert not circuit.is_open
     assert circuit.failed(LIMITED, 600.0, probe=False) is not None
+
+
+def test_a_provider_that_was_never_reached_is_given_up_early() -> None:
+    """An address where nothing listens costs half a minute; any word of an API's makes the patience ten minutes."""
+    refused = RequestError("connection", "refused")
+    for contact in (False, True):
+        circuit = Circuit(POLICY)
+        if contact:
+            circuit.failed(BROKEN, 0.0, probe=False)
+        reasons = [circuit.failed(refused, float(second), probe=False) for second in range(32)]
+        assert [reason is not None for reason in reasons] == [not contact and second >= 30 for second in range(32)]
+    assert circuit.complaint == "cannot be reached"
 
 
 def test_two_failures_far_apart_are_no_silence() -> None:

@@ -1,5 +1,6 @@
 """Costs by list prices."""
 
+import datetime as dt
 import re
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.config import GenerationConfig, RequestsConfig
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.costs import Price, cost_usd, load_prices
+from bigcodeflow.generation.costs import Price, cost_usd, find_price, load_prices
 from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.providers import PROVIDERS
 
@@ -73,6 +75,51 @@ def test_a_model_has_the_price_of_its_own_name(provider: str, model: str, expect
     """A dated name finds its own price, and a similar name or another provider finds none."""
     price = load_prices().find(provider, model)
     assert (price and price.input) == expected
+
+
+def test_prices_are_of_this_year_and_name_their_day():
+    """Models of this year have a price, and the day of the list is stated."""
+    prices = load_prices()
+    assert prices.as_of >= dt.date(2026, 10, 1)
+    for provider, model in (
+        ("openai", "gpt-6.1-sol"),
+        ("anthropic", "claude-opus-5-5"),
+        ("google", "gemini-3.8-flash"),
+    ):
+        assert prices.find(provider, model, dt.date(2026, 11, 1)), model
+    assert (
+        prices.find("google", "gemini-3.8-flash", dt.date(2027, 1, 1)) is None
+    )  # the offer is over, the price unknown
+
+
+@pytest.mark.parametrize(("days", "old"), [(0, False), (90, False), (91, True)])
+def test_a_list_older_than_ninety_days_is_called_old(days: int, old: bool):  # noqa: FBT001
+    """The price still counts, and the line names the file, its day and what to do."""
+    as_of = load_prices().as_of
+    found = find_price(GenerationConfig(model="openai:gpt-4o"), as_of + dt.timedelta(days=days))
+    assert found.price
+    assert found.as_of == as_of
+    words = f"published.yaml are {days} days old (of {as_of}): check them"
+    assert (words in found.note) is old
+
+
+def test_an_own_file_comes_before_the_shipped_one(tmp_path: Path):
+    """Its models have its prices, with its age; the others have the shipped ones."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "as_of: 2020-01-01\nprices:\n  - {provider: openai, models: ['gpt-4o', mine], input: 7, output: 9}\n"
+    )
+    requests = RequestsConfig(prices=str(file))
+
+    def price(model: str) -> tuple[float, bool]:
+        found = find_price(GenerationConfig(model=model, requests=requests), dt.date(2026, 11, 1))
+        return found.price.input, str(file) in found.note
+
+    assert price("openai:gpt-4o") == (7, True)
+    assert price("openai:mine") == (7, True)
+    assert price("openai:gpt-4o-mini") == (0.15, False)
+    assert price("openai-responses:gpt-4o-mini") == (0.15, False)
+    assert find_price(GenerationConfig(model="openai:unheard-of", requests=requests)).price is None
 
 
 def test_the_longest_pattern_counts(tmp_path: Path):

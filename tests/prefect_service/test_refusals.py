@@ -45,6 +45,22 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
     assert port < record.settings.port < port + 100
 
 
+def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(service: Service, tmp_path: Path) -> None:
+    """A missing one or a line that sets nothing is refused; runs find the file through a link that follows changes."""
+    keys, other = tmp_path / "keys.env", tmp_path / "other.env"
+    assert "--env-file" in refuse(service, start.ServiceOptions(env_file=keys))
+    keys.write_text("OPENAI_API_KEY\n")
+    assert "keys.env, line 1: sets no variable" in refuse(service, start.ServiceOptions(env_file=keys))
+    for path in (keys, other):
+        path.write_text("OPENAI_API_KEY=k\n")
+    record, folder = ServiceRecord(), ServiceFolder(tmp_path / "state")
+    folder.root.mkdir()
+    for given, expected in ((keys, keys), (None, keys), (other, other), (Path(), None)):
+        start.update_settings(record, start.ServiceOptions(env_file=given))
+        folder.write(record)
+        assert (folder.env_file.readlink() if folder.env_file.is_symlink() else None) == expected
+
+
 def test_a_database_that_does_not_answer_is_named_without_its_password(service: Service) -> None:
     """The reason is given before a server is started that would fail minutes later."""
     url = f"postgresql://user:secret@127.0.0.1:{free_port()}/prefect"

@@ -16,6 +16,7 @@ from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
+from bigcodeflow.generation.model_settings import missing_key
 from bigcodeflow.pipeline import outputs, runs, stages, sweep_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
@@ -215,6 +216,10 @@ def sweep(
     plans = [sweep_results.plan_of(member, recorded.get(member.name), resolver) for member in members]
     print_table(_sweep_table(sweep_results.plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
     if dry_run:
+        asked = [one.config.generation for one in members if one.config.samples.source == "model"]
+        for line in dict.fromkeys(map(missing_key, asked)):
+            if line:
+                notice(f"note: {line}")
         return
     done, folder, failure = _perform_sweep(config, plans)
     print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))

@@ -17,7 +17,7 @@ from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
-from bigcodeflow.generation.model_settings import expand_grid, request_body, resolve_settings
+from bigcodeflow.generation.model_settings import expand_grid, missing_key, request_body, resolve_settings
 from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
@@ -77,16 +77,20 @@ def _print_prompt(config: RunConfig) -> None:
 
 
 def _print_estimates(config: RunConfig) -> None:
-    tasks, rows = _tasks(config), []
+    tasks, rows, notes = _tasks(config), [], dict[str, None]()
     for setting in expand_grid(config):
         chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
         found = estimate_requests(chosen, tasks, open_store(config.store).root / "answers")
         most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
         rows.append((setting.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))
+        dated = f"prices of {found.price.as_of}" if found.price.price else "no list price is known for this model"
+        notes |= dict.fromkeys(filter(None, (dated, found.price.note, missing_key(setting.generation))))
     numbers = ("samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
     out.print(Table.of(["setting", *(Column(heading, align="right") for heading in numbers)], rows))
     notice("known: answered before. Tokens at about four characters each; cost by list prices.")
+    for line in notes:
+        notice(f"note: {line}")
 
 
 def _generate(config: RunConfig) -> None:

@@ -42,6 +42,13 @@ def up(
     deployments: Annotated[
         Path | None, typer.Option(help="A prefect.yaml of your own.", show_default="the shipped one")
     ] = None,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of lines NAME=value that runs read when they start, such as keys of providers; '' forgets it.",
+            show_default="none",
+        ),
+    ] = None,
     state: _State = _STATE,
 ) -> None:
     """Start a Prefect server and a worker here, and register all deployments; return when runs can be triggered.
@@ -53,7 +60,7 @@ def up(
     from bigcodeflow.prefect_service.start import ServiceOptions, start_service
 
     folder = ServiceFolder(state)
-    options = ServiceOptions(host, port, database, deployments, runs, schedules)
+    options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file)
     started = start_service(folder, Path.cwd(), options, notice)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
@@ -106,6 +113,7 @@ def status(state: _State = _STATE) -> None:
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),
         ("schedules on", ", ".join(found.active_schedules) or "none"),
+        ("variables for runs", found.settings.env_file or "none (--env-file)"),
         ("logs", str(folder.logs)),
         ("PREFECT_API_URL", found.settings.api_url),
     ]

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.core.settings import SettingsModel
 
@@ -17,6 +19,17 @@ RESPONSE_PREFIX = (
     "Below is a Python script with a self-contained function that solves the problem and passes corresponding tests:"
 )
 FENCE = "```"
+#: The original's limit of an answer, in tokens.
+_ORIGINALS_MAX_TOKENS = 1280
+#: Models that reason unless they are told not to, by provider and name.
+_REASONING = re.compile(
+    r"(openai|openai-responses|azure):(o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$|gpt-([6-9]|\d\d))"
+    r"|(anthropic|bedrock):.*claude-(fable|mythos|(opus|sonnet|haiku)-([5-9]|\d\d)(?!\d))"
+    r"|(google|vertex):gemini-(2\.5-(pro|flash(?!-lite))|[3-9])"
+    r"|mistral:magistral"
+    r"|[\w-]+:.*(deepseek-r1|deepseek-reasoner|gpt-oss|qwq|[-_.](thinking|reasoning)\b)",
+    re.IGNORECASE,
+)
 
 
 class SamplingConfig(SettingsModel):
@@ -31,8 +44,8 @@ class SamplingConfig(SettingsModel):
     """Empty takes the original's: 0.95 where the temperature is above 0, nothing where it is 0."""
     top_k: int | tuple[int, ...] | None = None
     """Choose among so many tokens only."""
-    max_tokens: int | tuple[int, ...] | None = 1280
-    """Tokens of an answer. The original's 1280 cuts off models that reason: give those more."""
+    max_tokens: int | tuple[int, ...] | None = _ORIGINALS_MAX_TOKENS
+    """Tokens of an answer. The original's 1280 would cut off models that reason: they get reasoning_max_tokens."""
     seed: int | None = None
     """Seed of the first sample of each task; each further sample gets the next number."""
     stop: tuple[str, ...] = ()
@@ -76,6 +89,12 @@ class RequestsConfig(SettingsModel):
     """Requests for one answer, the first included, before its sample is given up for this run."""
     max_cost_usd: float | None = Field(default=None, gt=0)
     """Stop asking when the answers of this run have cost so much; what came is kept."""
+    prices: str = ""
+    """YAML file with your own prices, in the form of configs/prices/published.yaml; they come before the shipped."""
+    first_contact_seconds: float = Field(default=30.0, gt=0, le=86_400)
+    """Give up a provider that was not reached once in so long: raise it for a server that is still starting."""
+    limit_parameter: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
+    """What servers of OpenAI's protocol are sent max_tokens as; 'auto' takes the other name where one is refused."""
     shared_limit: str = ""
     """Name of a global concurrency limit in Prefect that all runs share; empty shares none."""
     batch: bool = False
@@ -83,7 +102,7 @@ class RequestsConfig(SettingsModel):
 
 
 class OfflineConfig(SettingsModel):
-    """How a model is loaded here; for the providers vllm and transformers."""
+    """How a model is loaded here; for the providers vllm, vllm-server and transformers."""
 
     environment: str = ""
     """Environment with the engine, see `bigcodeflow env list`; empty takes the provider's, for GPUs if that is built,
@@ -114,8 +133,9 @@ class GenerationConfig(SettingsModel):
     """Which model answers, and how it is asked; one that is named is asked, unless samples.source says otherwise."""
 
     model: str = ""
-    """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol), anthropic,
-    google, mistral, ollama, huggingface; vllm and transformers load the model here. Empty asks none."""
+    """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol),
+    openai-responses, azure, anthropic, bedrock, google, vertex, mistral, ollama, huggingface; vllm, vllm-server and
+    transformers load the model here. Empty asks none."""
     base_url: str = ""
     """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
     api_key_variable: str = ""
@@ -128,12 +148,32 @@ class GenerationConfig(SettingsModel):
     """What the model is asked with."""
     sampling: SamplingConfig = SamplingConfig()
     """How it chooses its words."""
+    reasoning_max_tokens: int = Field(default=32_000, ge=0)
+    """Takes the place of sampling.max_tokens where that is left at 1280 and the model reasons; 0 leaves 1280."""
+    unanswerable: Literal["stop", "fail"] = "stop"
+    """Samples that can never be answered, since the prompt is longer than the model can take: 'stop' ends the run with
+    an error, 'fail' counts them as failed answers."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request, sent as they are."""
     requests: RequestsConfig = RequestsConfig()
     """How fast it is asked."""
     offline: OfflineConfig = OfflineConfig()
-    """How it is loaded, for vllm and transformers."""
+    """How it is loaded, for vllm, vllm-server and transformers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reasoning_gets_room(cls, given: Any) -> Any:
+        # Here, and not where the model is asked: keys hold the limit that counts.
+        if not isinstance(given, Mapping):
+            return given
+        sampling = given.get("sampling") or {}
+        values = dict(sampling) if isinstance(sampling, Mapping | SamplingConfig) else None
+        room = given.get("reasoning_max_tokens", cls.model_fields["reasoning_max_tokens"].default)
+        if values is None or values.get("max_tokens", _ORIGINALS_MAX_TOKENS) != _ORIGINALS_MAX_TOKENS:
+            return given
+        if not room or not isinstance(room, int) or not _reasons(str(given.get("model", "")), values):
+            return given
+        return {**given, "sampling": {**values, "max_tokens": room}}
 
     @field_validator("model")
     @classmethod
@@ -142,6 +182,14 @@ class GenerationConfig(SettingsModel):
         if model and not (separator and provider and name):
             raise ValueError("is PROVIDER:NAME, such as openai:gpt-4o or vllm:Qwen/Qwen2.5-Coder-7B-Instruct")
         return model
+
+
+def _reasons(model: str, sampling: Mapping[str, Any]) -> bool:
+    """Whether a model reasons when it is asked with these settings, as far as its name tells."""
+    effort, budget = sampling.get("reasoning_effort"), sampling.get("reasoning_tokens")
+    if effort is not None or budget is not None:
+        return bool(budget) or effort not in (None, "none")
+    return _REASONING.match(model) is not None
 
 
 def template_sha256(split: str, form: str, config: PromptConfig) -> str:

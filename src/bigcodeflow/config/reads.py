@@ -57,6 +57,7 @@ NEUTRAL: Mapping[str, str] = {
     "dataset.offline": "content is identified by its commit or checksum, wherever it was read",
     "generation.api_key_variable": "who pays does not change an answer",
     "generation.samples_per_request": "samples of one task are independent draws, however many a request brings",
+    "generation.reasoning_max_tokens": "it fills generation.sampling.max_tokens, which is held",
     "generation.requests": "speed and spending limits; an answer that is missing is an error, not a row",
     "generation.offline.download": "the model's revision is held, not the way by which it came here",
     "generation.offline.tensor_parallel": "the same arithmetic on more devices; rounding may differ as it does anyway",
@@ -85,6 +86,7 @@ _YOUNGER: Mapping[str, Any] = {
     "dataset.difficulty": "",
     "execution.limits.time_policy": "fixed",
     "execution.fail_fast": False,
+    "generation.unanswerable": "stop",
 }
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
@@ -105,6 +107,7 @@ READS: Mapping[str, Reads] = {
             "generation.n_samples",
             "generation.prompt",
             "generation.sampling",
+            "generation.unanswerable",
             "generation.extra_body",
             *(f"generation.offline.{name}" for name in _OFFLINE_NAMES),
         ),

@@ -84,7 +84,7 @@ SAMPLES = _schema(
     _nullable("template_sha", _text, "sha256 of what the prompt was made with, without the task"),
     _nullable("request", _text, "JSON of exactly what was sent, without address and key"),
     _nullable("reasoning", _text, "reasoning that came apart from the answer"),
-    _nullable("finish_reason", _text, "stop, length (cut off), refusal, empty or other"),
+    _nullable("finish_reason", _text, "stop, length (cut off), refusal, empty, tool_calls, unanswerable or other"),
     _nullable("prompt_tokens", _count, "tokens sent"),
     _nullable("cached_tokens", _count, "of these, tokens that a cache of the provider's held"),
     _nullable("completion_tokens", _count, "tokens received, reasoning included"),

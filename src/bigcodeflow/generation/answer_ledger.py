@@ -84,7 +84,7 @@ class ReplyRecord:
             template_sha=request.prompt.template_sha,
             seed=request.seed,
             body=body,
-            answers=reply.answers[:given],
+            answers=tuple(answer.without_open_thought() for answer in reply.answers[:given]),
             usage=reply.usage,
             served_model=reply.served_model,
             request_id=reply.request_id,
@@ -116,6 +116,8 @@ class AnswerLedger:
     """The replies of one setting, in a folder; read by anyone, written by one run at a time."""
 
     folder: Path
+    accepts_unanswerable: bool = False
+    """Whether failed answers to what can never be answered count; else it is as if they were not there."""
 
     def keys(self) -> set[AnswerKey]:
         return {key for fields in self._records() for key in _keys(fields)}
@@ -145,7 +147,7 @@ class AnswerLedger:
         with ExitStack() as held:
             for pause_seconds in self._tries(held, on_wait):
                 time.sleep(pause_seconds)
-            yield AnswerWriter(self.folder, self.keys(), held)
+            yield AnswerWriter(self, self.keys(), held)
 
     @asynccontextmanager
     async def writing_async(self, on_wait: OnWait = lambda _: None) -> AsyncIterator["AnswerWriter"]:
@@ -154,7 +156,7 @@ class AnswerLedger:
             for pause_seconds in self._tries(held, on_wait):
                 await asyncio.sleep(pause_seconds)
             known = await asyncio.to_thread(self.keys)
-            yield AnswerWriter(self.folder, known, held)
+            yield AnswerWriter(self, known, held)
 
     def _tries(self, held: ExitStack, on_wait: OnWait) -> Iterator[float]:
         """Try until the folder is held; yields the seconds to wait before each further try."""
@@ -174,7 +176,10 @@ class AnswerLedger:
 
     def _records(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self.folder.glob(_PATTERN)):
-            yield from log_records(path)
+            for fields in log_records(path):
+                failed = any(answer["finish_reason"] == "unanswerable" for answer in fields["answers"])
+                if self.accepts_unanswerable or not failed:
+                    yield fields
 
 
 class AnswerWriter:
@@ -183,10 +188,11 @@ class AnswerWriter:
     After a failure it takes no more, so that nothing is ever written behind half a line.
     """
 
-    def __init__(self, folder: Path, known: AbstractSet[AnswerKey], open_files: ExitStack) -> None:
+    def __init__(self, ledger: AnswerLedger, known: AbstractSet[AnswerKey], open_files: ExitStack) -> None:
         self.known = known
         """Answers that were recorded before this writer began."""
-        self._folder, self._open_files = folder, open_files
+        self.accepts_unanswerable = ledger.accepts_unanswerable
+        self._folder, self._open_files = ledger.folder, open_files
         self._log: AppendLog | None = None
         self._failure: str | None = None
 

@@ -11,13 +11,18 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.generation.answer_ledger import AnswerLedger, requests_by_answer
+from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.model_api import TokenUsage
-from bigcodeflow.generation.model_settings import ModelSettings, ledger_key, provider_and_model
+from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, provider_and_model
 
 _CHARACTERS_PER_TOKEN = 4
+#: Prices that are older are still used, and said to be old.
+_FRESH_DAYS = 90
+#: Providers that charge by another one's list.
+_SAME_LIST: Mapping[str, str] = {"openai-responses": "openai"}
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -38,6 +43,8 @@ class Price(_Table):
     """Tokens read from the provider's cache; None takes the price of input."""
     batch: Annotated[float, Field(gt=0, le=1)] | None = None
     """Factor of the batch API; None where there is none, or none is known."""
+    until: dt.date | None = None
+    """Last day of a price that the provider limits; unknown after it."""
 
 
 class PriceList(_Table):
@@ -45,9 +52,11 @@ class PriceList(_Table):
     """When the prices were published so."""
     prices: tuple[Price, ...]
 
-    def find(self, provider: str, model: str) -> Price | None:
-        """The price of a model, by the longest pattern that fits; None where none does."""
-        prices = [price for price in self.prices if price.provider == provider]
+    def find(self, provider: str, model: str, today: dt.date | None = None) -> Price | None:
+        """The price of a model, by the longest pattern that fits; None where none does, or none holds any more."""
+        today = today or dt.datetime.now(dt.UTC).date()
+        valid = (price for price in self.prices if price.until is None or today <= price.until)
+        prices = [price for price in valid if price.provider == provider]
         fitting = [(price, len(pattern)) for price in prices for pattern in price.models if fnmatchcase(model, pattern)]
         return max(fitting, key=itemgetter(1))[0] if fitting else None
 
@@ -66,6 +75,30 @@ def load_prices(path: str | Path | None = None) -> PriceList:
     except ValidationError as error:
         lines = (f"{file}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise ConfigError("\n".join(lines)) from None
+
+
+class FoundPrice(NamedTuple):
+    price: Price | None
+    """None where no list names the model."""
+    as_of: dt.date | None = None
+    note: str = ""
+    """That the price is old, in words for people; empty where it is not."""
+
+
+def find_price(config: GenerationConfig, today: dt.date | None = None) -> FoundPrice:
+    """The price of the settings' model: of the user's own file where that names it, else of the shipped one."""
+    provider, model = provider_and_model(config)
+    own, today = config.requests.prices, today or dt.datetime.now(dt.UTC).date()
+    names = dict.fromkeys((provider, _SAME_LIST.get(provider, provider)))
+    for file in filter(None, (own, "configs/prices/published.yaml")):
+        prices = load_prices(own) if file == own else load_prices()
+        price = next(filter(None, (prices.find(name, model, today) for name in names)), None)
+        if price is not None:
+            days = (today - prices.as_of).days
+            remedy = "check them against the provider's, and state your own with generation.requests.prices"
+            note = f"the prices in {file} are {days} days old (of {prices.as_of}): {remedy}"
+            return FoundPrice(price, prices.as_of, note if days > _FRESH_DAYS else "")
+    return FoundPrice(None)
 
 
 def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> float | None:
@@ -110,7 +143,7 @@ class Spending:
         if cost is None:
             raise GenerationError(
                 f"max_cost_usd is {self._limit_usd:g}, but no price is known for this model: "
-                "state its price, or run without max_cost_usd"
+                "state its price in a file that generation.requests.prices names, or run without max_cost_usd"
             )
         return cost
 
@@ -148,18 +181,19 @@ class RequestEstimate(NamedTuple):
     """If every answer is as long as it may be; None where that has no limit."""
     most_cost_usd: float | None
     """By the list price; None where there is none."""
+    price: FoundPrice
 
 
 def estimate_requests(
     settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
     config = settings.config
-    known = AnswerLedger(answers_folder / ledger_key(config)).keys()
+    known = ledger_of(config, answers_folder).keys()
     wanted = requests_by_answer(settings.requests(tasks))
     missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
     tokens = sum(request.prompt.characters // _CHARACTERS_PER_TOKEN for request in missing)
     left = sum(key not in known for key in wanted)
     longest = None if settings.sampling.max_tokens is None else settings.sampling.max_tokens * left
-    price = load_prices().find(*provider_and_model(config))
-    cost = None if longest is None else cost_usd(price, TokenUsage(tokens, longest), batch=config.requests.batch)
-    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, cost)
+    found = find_price(config)
+    cost = None if longest is None else cost_usd(found.price, TokenUsage(tokens, longest), batch=config.requests.batch)
+    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, cost, found)

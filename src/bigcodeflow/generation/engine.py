@@ -5,20 +5,21 @@ same step in which it comes, so that no cancellation finds it in between. The ev
 """
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from bigcodeflow.config import RequestsConfig
 from bigcodeflow.generation import retries
 from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, OnWait, ReplyRecord
 from bigcodeflow.generation.costs import ReplyPrice, Spending
 from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress, SampleFailure
 from bigcodeflow.generation.providers import Provider
 
 SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
@@ -32,72 +33,9 @@ _REMEDIES: dict[ErrorKind, str] = {
     "authentication": "check the key and what it may be used for",
     "not_found": "check the model's name and base_url",
     "bad_request": "check the settings of sampling, prompt and extra_body",
+    "ended": "mend generation.offline, such as memory_share or max_model_tokens",
+    "unanswerable": "lower generation.sampling.max_tokens, or take a model or server with a longer context",
 }
-
-
-@dataclass(slots=True)
-class GenerationProgress:
-    samples_known: int = 0
-    """Answered by earlier runs."""
-    samples_recorded: int = 0
-    """Answered by this run, and on the disk."""
-    samples_failed: int = 0
-    """Given up for this run."""
-    replies: int = 0
-    in_flight: int = 0
-    longest_seconds: float = 0.0
-    """How long the request has been under way that was sent first of those that still are."""
-    limit_seconds: float = 0.0
-    """How long a request may take."""
-    concurrency: int = 0
-    """Requests that may be under way now; fewer than the setting while the provider says that it is too much."""
-    errors: Counter[ErrorKind] = field(default_factory=Counter)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = None
-    """Of the replies whose price is known; None where none is."""
-    samples_per_second: float = 0.0
-    """Over the last minute."""
-    waiting_for: str = ""
-    """Why no request is sent, where it takes longer; empty otherwise."""
-
-    @property
-    def samples_done(self) -> int:
-        return self.samples_known + self.samples_recorded
-
-    def in_words(self) -> str:
-        parts = [f"{self.samples_per_second:.1f}/s"]
-        if self.in_flight:
-            longest = f"longest {self.longest_seconds:.0f} s (limit {self.limit_seconds:.0f} s)"
-            parts.append(f"{self.in_flight:,} open, {longest}")
-        if self.prompt_tokens or self.completion_tokens:
-            parts.append(f"{self.prompt_tokens:,} + {self.completion_tokens:,} tokens")
-        if self.cost_usd is not None:
-            parts.append(f"${self.cost_usd:.4f}")
-        parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(self.errors.items())]
-        if self.samples_failed:
-            parts.append(f"{self.samples_failed} given up")
-        if self.waiting_for:
-            parts.append(f"waits for {self.waiting_for}")
-        return ", ".join(parts)
-
-
-class SampleFailure(NamedTuple):
-    """A sample without an answer; the next run asks for it again."""
-
-    task_id: str
-    sample_index: int
-    kind: ErrorKind
-    message: str
-    attempts: int
-
-
-class GenerationOutcome(NamedTuple):
-    totals: GenerationProgress
-    failures: tuple[SampleFailure, ...]
-    stopped_because: str | None
-    """Why the run ended before everything had been asked, and what to do; None where it did not."""
-    seconds: float
 
 
 Report = Callable[[GenerationProgress], None]
@@ -112,25 +50,28 @@ async def generate(
     *,
     price: ReplyPrice | None = None,
     progress: Report = lambda _: None,
-    waiting: OnWait = lambda _: None,
+    notify: OnWait = lambda _: None,
     shared_limit: SharedLimit = nullcontext,
     policy: retries.RetryPolicy | None = None,
 ) -> GenerationOutcome:
     """Ask for every sample of the requests that the ledger does not hold, and record the replies.
 
     The ledger is held meanwhile: a second run of the same setting waits, and then uses what this one recorded. A run
-    that is cancelled ends at once; what had come is recorded. Whatever the provider does ends in the outcome, not in
-    an exception: samples that were given up are its failures, and a run that cannot go on says why in stopped_because,
-    after the requests under way have ended.
+    that is cancelled sends nothing more, and waits a moment for the requests under way, which are paid for. Whatever
+    the provider does ends in the outcome, not in an exception: samples that were given up are its failures, and a run
+    that cannot go on says why in stopped_because, after the requests under way have ended.
 
     Requests are read one by one as slots become free. Each goes within ``shared_limit``, beside the limits of the
-    settings; a limit of the cost needs a price. ``waiting`` is called when another run holds the ledger.
+    settings; a limit of the cost needs a price. ``notify`` is called with single lines for people: that another run
+    holds the ledger, that the provider is not reached, what an interruption keeps. Samples that can never be answered
+    are recorded as failed answers where the ledger accepts them.
 
     Raises:
         GenerationError: the disk takes no answers, or cost is limited and no price is known.
     """
-    async with ledger.writing_async(waiting) as writer:
-        loop = _RequestLoop(requests, provider, writer, settings, policy or retries.RetryPolicy(), price=price)
+    async with ledger.writing_async(notify) as writer:
+        chosen = policy or retries.RetryPolicy()
+        loop = _RequestLoop(requests, provider, writer, settings, chosen, price=price, notify=notify)
         return await loop.run(progress, shared_limit)
 
 
@@ -144,8 +85,10 @@ class _RequestLoop:
         policy: retries.RetryPolicy,
         *,
         price: ReplyPrice | None,
+        notify: OnWait,
     ) -> None:
-        self._provider, self._settings, self._policy = provider, settings, policy
+        self._provider, self._settings, self._policy, self._notify = provider, settings, policy, notify
+        self._accepts_unanswerable = writer.accepts_unanswerable
         self._known = writer.known
         self._queue = retries.RequestQueue(requests, self._known)
         self._commit = GroupCommit(writer, self._on_synced)
@@ -155,7 +98,7 @@ class _RequestLoop:
         self._random = Random()  # noqa: S311 -- spreads waits, keeps no secret
         self._throttle = retries.Throttle(settings.concurrency, self._random)
         self._budget = retries.RetryBudget(settings.concurrency)
-        self._circuit = retries.Circuit(policy)
+        self._circuit = retries.Circuit(policy, settings.first_contact_seconds)
         self._progress = GenerationProgress()
         self._recorded: deque[tuple[float, int]] = deque()
         """Time and samples recorded, over the last minute."""
@@ -163,6 +106,12 @@ class _RequestLoop:
         self._stopped_because: str | None = None
         self._sent_at: dict[tuple[int, int], float] = {}
         """When each request was sent that is under way, by the identity of its job and the attempt."""
+        self._broken = False
+        """Whether a request ended with an exception that no provider should raise."""
+        self._told: set[str] = set()
+        """Topics of which people were told."""
+        self._unanswerable: list[retries.QueuedRequest] = []
+        """Asked again once something has come: until then the settings may be wrong for all."""
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
 
@@ -170,12 +119,16 @@ class _RequestLoop:
         started = self._now()
         try:
             async with asyncio.TaskGroup() as group:
-                await self._dispatch(group, report, shared_limit)
+                try:
+                    await self._dispatch(group, report, shared_limit)
+                except asyncio.CancelledError:
+                    await self._interrupted()
+                    raise
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # the first ended the others
         finally:
             await self._commit.close()
-        for job in self._queue.waiting_retries():
+        for job in (*self._queue.waiting_retries(), *self._unanswerable):
             self._give_up(job)
         totals = self._snapshot("")
         report(totals)
@@ -209,6 +162,25 @@ class _RequestLoop:
                     async with asyncio.timeout(min(delay_seconds, _SECONDS_BETWEEN_REPORTS)):
                         await self._changed.wait()
 
+    async def _interrupted(self) -> None:
+        """Send nothing more, and wait a moment for what is under way: the provider charges for it."""
+        if self._broken:
+            return
+        self._stop("interrupted")
+        waited = self._progress.in_flight
+        kept = f"interrupted: {self._progress.replies:,} answers of this run are kept"
+        if waited:
+            grace = f"{self._policy.grace_seconds:.0f} s at most; Ctrl-C again ends at once"
+            self._notify(f"{kept}; waiting for {waited:,} requests under way, which are paid for ({grace})")
+        before = self._progress.replies
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._policy.grace_seconds):
+                while self._progress.in_flight:
+                    self._changed.clear()
+                    await self._changed.wait()
+        came = self._progress.replies - before
+        self._notify(f"{came:,} of {waited:,} came and are kept; {_GO_ON}" if waited else f"{kept}; {_GO_ON}")
+
     def _obstacle(self, now: float) -> tuple[float, str]:
         """Seconds until the next request may go, infinite where another must end first; and what is waited for."""
         if self._stopped_because is not None:
@@ -218,7 +190,7 @@ class _RequestLoop:
             return inf, ""
         waits = {
             "the provider, which asked for a pause": self._throttle.delay(now),
-            "the provider, which answers nothing": self._circuit.delay(now),
+            f"the provider, which {self._circuit.complaint}": self._circuit.delay(now),
             "the limits per minute": self._pace.delay(now),
             "requests that are to be asked again": due_seconds,
         }
@@ -227,7 +199,7 @@ class _RequestLoop:
             expected = self._expectation.longest(self._queue.first(now).request)
             if not self._spending.has_room(self._spending.expected(expected)):
                 if not self._progress.in_flight:  # what is under way may turn out cheaper than it was expected to
-                    self._stop(self._spending.limit_reached)
+                    self._stop(f"{self._spending.limit_reached}: raise generation.requests.max_cost_usd; {_GO_ON}")
                 return inf, ""
         return longest_seconds, next((reason for reason, seconds in waits.items() if seconds >= 1), "")
 
@@ -247,10 +219,11 @@ class _RequestLoop:
                 try:
                     reply = await self._ask(job.request)
                 except RequestError as error:
-                    if error.kind != "refused":
-                        self._failed(job, error)
+                    failed_reply = self._reply_of_failure(job.request, error)
+                    if failed_reply is None:
+                        self._failed(job, body, error)
                         return
-                    reply = Reply(tuple(Answer("", "refusal") for _ in job.request.sample_indices), TokenUsage())
+                    reply = failed_reply
                 record = ReplyRecord.of(
                     job.request,
                     reply,
@@ -261,6 +234,9 @@ class _RequestLoop:
                     sent_at=started_at,
                 )
                 self._received(job, record)
+        except Exception:
+            self._broken = True
+            raise
         finally:
             self._sent_at.pop(sent, None)
             self._spending.reserve(-reserved_usd)
@@ -278,6 +254,20 @@ class _RequestLoop:
             raise RequestError("malformed", "a reply without a single answer")
         return reply
 
+    def _reply_of_failure(self, request: Request, error: RequestError) -> Reply | None:
+        """The reply that a request counts as which is never answered: a refusal or, where accepted, a failed answer."""
+        if error.kind == "refused":
+            answer = Answer("", "refusal", error=str(error))
+        elif error.kind == "unanswerable" and self._accepts_unanswerable and self._anything_came:
+            answer = Answer("", "unanswerable", error=str(error))
+        else:
+            return None
+        return Reply(tuple(answer for _ in request.sample_indices), TokenUsage())
+
+    @property
+    def _anything_came(self) -> bool:
+        return bool(self._progress.replies or self._known)
+
     def _received(self, job: retries.QueuedRequest, record: ReplyRecord) -> None:
         self._commit.put(record)
         self._spending.spend(record.cost_usd, job.expected_usd)
@@ -290,23 +280,27 @@ class _RequestLoop:
         self._progress.completion_tokens += record.usage.completion_tokens or 0
         if len(record.answers) < len(job.request.sample_indices):
             self._queue.put_rest(job, len(record.answers))
+        while self._unanswerable:
+            self._queue.put_back(self._unanswerable.pop(), self._now())
 
-    def _failed(self, job: retries.QueuedRequest, error: RequestError) -> None:
+    def _failed(self, job: retries.QueuedRequest, body: Mapping[str, Any], error: RequestError) -> None:
+        now = self._now()
+        note = self._provider.adapt(body, error)
+        if note and job.attempts < self._settings.attempts:
+            self._tell_once("adapted", note)
+            self._circuit.answered()
+            self._queue.put_back(job, now)
+            return
         job.error = error
         self._progress.errors[error.kind] += 1
         described = f"{error.kind.replace('_', ' ')}: {error}"
-        if not error.worth_another_try:  # the same request will always end so
-            self._circuit.answered()  # the provider is there
-            self._give_up(job)
-            nothing_came = not self._progress.replies and not self._known
-            wrong_for_all = nothing_came and len(self._failures) >= retries.FAILURES_IN_A_ROW
-            if error.concerns_every_request or wrong_for_all:
-                self._stop(f"{described}: {_REMEDIES.get(error.kind, 'check the settings')}; {_GO_ON}")
+        if not error.worth_another_try:
+            self._failed_for_good(job, error, described)
             return
-        now = self._now()
         if error.kind in {"rate_limited", "overloaded"}:
             self._throttle.refused(error, sent_at=job.sent_at, now=now)
         hopeless = self._circuit.failed(error, now, probe=job.is_probe)
+        self._tell_unreached(described)
         wait_seconds = error.retry_after_seconds or 0.0
         if not hopeless and wait_seconds > retries.LONGEST_RETRY_AFTER_SECONDS:
             hopeless = f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
@@ -317,6 +311,31 @@ class _RequestLoop:
             self._queue.put_back(job, now + retries.backoff_seconds(self._policy, job.attempts, error, self._random))
         if hopeless:
             self._stop(f"{hopeless}: {described}: {_GO_ON}")
+
+    def _failed_for_good(self, job: retries.QueuedRequest, error: RequestError, described: str) -> None:
+        """The same request will always end so."""
+        self._circuit.answered()  # the provider is there
+        if error.kind == "unanswerable" and self._accepts_unanswerable:
+            self._unanswerable.append(job)
+        else:
+            self._give_up(job)
+        in_vain = len(self._failures) + len(self._unanswerable)
+        wrong_for_all = not self._anything_came and in_vain >= retries.FAILURES_IN_A_ROW
+        if error.concerns_every_request or wrong_for_all:
+            self._stop(f"{described}: {_REMEDIES.get(error.kind, 'check the settings')}; {_GO_ON}")
+
+    def _tell_unreached(self, described: str) -> None:
+        """Say what is wrong with a provider that gives no answers, as soon as it shows."""
+        circuit, unreached = self._circuit, not self._circuit.contacted
+        if unreached or circuit.is_open:
+            limit = f"{self._settings.first_contact_seconds:.0f} s" if unreached else "ten minutes"
+            line = f"the provider {circuit.complaint}: {described}; it is tried again for {limit}"
+            self._tell_once(circuit.complaint, line)
+
+    def _tell_once(self, topic: str, line: str) -> None:
+        if topic not in self._told:
+            self._told.add(topic)
+            self._notify(line)
 
     def _give_up(self, job: retries.QueuedRequest) -> None:
         if job.error is not None:

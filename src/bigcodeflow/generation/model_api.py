@@ -6,12 +6,13 @@ A `Request` is one call for one or more samples of a task; a `Reply` is what the
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 PromptForm = Literal["chat", "prefill", "direct"]
-FinishReason = Literal["stop", "length", "refusal", "other"]
+FinishReason = Literal["stop", "length", "refusal", "tool_calls", "unanswerable", "other"]
 ErrorKind = Literal[
     "rate_limited",  # 429: too many requests or tokens for now
     "overloaded",  # 5xx: the provider has no room or is broken for now
@@ -21,11 +22,14 @@ ErrorKind = Literal[
     "quota",  # money or quota are used up: waiting does not help
     "authentication",  # wrong, missing or forbidden key
     "bad_request",  # the provider does not take what was sent
+    "unanswerable",  # the prompt, or the prompt with its answer, is longer than the model can take
     "not_found",  # no such model or address
     "refused",  # the provider does not answer this content
+    "ended",  # the server that was started for the run is gone
 ]
 _WORTH_ANOTHER_TRY = frozenset({"rate_limited", "overloaded", "connection", "deadline", "malformed"})
-_CONCERNS_EVERY_REQUEST = frozenset({"quota", "authentication", "not_found"})
+_CONCERNS_EVERY_REQUEST = frozenset({"quota", "authentication", "not_found", "ended"})
+_OPENING_TAG = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,15 @@ class Answer:
     finish_reason: FinishReason
     reasoning: str = ""
     """Reasoning that the provider returns apart from the text."""
+    error: str = ""
+    """Why there is no text, where the request could not be answered."""
+
+    def without_open_thought(self) -> "Answer":
+        """The answer as it counts: thoughts that were cut off before a program began are reasoning and no text."""
+        tag = _OPENING_TAG.match(self.text)
+        if tag is None or f"</{tag[1].lower()}>" in self.text.lower():
+            return self
+        return replace(self, text="", reasoning=self.reasoning + self.text[tag.end() :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +137,19 @@ class Reply:
 class RequestError(Exception):
     """A request without an answer. Its text holds no secret: it is stored and shown."""
 
-    def __init__(self, kind: ErrorKind, message: str, *, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        reached: bool | None = None,
+    ) -> None:
+        """``reached`` tells whether an API answered, be it with an error; None takes it from the kind."""
         super().__init__(message)
         self.kind = kind
         self.retry_after_seconds = retry_after_seconds
+        self.reached = kind != "connection" if reached is None else reached
 
     @property
     def worth_another_try(self) -> bool:

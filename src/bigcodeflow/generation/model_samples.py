@@ -6,9 +6,10 @@ those alone.
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,18 +22,21 @@ from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
 from bigcodeflow.generation.batches import BatchProgress, run_batches
-from bigcodeflow.generation.costs import Price, cost_usd, load_prices
-from bigcodeflow.generation.engine import SampleFailure, SharedLimit, generate
+from bigcodeflow.generation.costs import Price, cost_usd, find_price
+from bigcodeflow.generation.engine import SharedLimit, generate
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
     endpoint_of,
-    ledger_key,
+    ledger_of,
     provider_and_model,
     resolve_settings,
 )
-from bigcodeflow.generation.providers import open_batches, open_provider, provider_info
+from bigcodeflow.generation.outcome import SampleFailure
+from bigcodeflow.generation.providers import Endpoint, open_batches, open_provider, provider_info
+from bigcodeflow.generation.providers.chat_completions import VllmServerProvider
 from bigcodeflow.generation.retries import RequestQueue
+from bigcodeflow.generation.vllm_server import VllmServer, served
 
 Report = Callable[[int, int, str], None]
 """Called with the samples done, the samples in all, and how it goes."""
@@ -58,15 +62,15 @@ def model_samples(
     settings = resolve_settings(config, split)
     for line in settings.notes:
         notify(line)
-    ledger = AnswerLedger(answers_folder / ledger_key(config))
+    ledger = ledger_of(config, answers_folder)
     ledger.folder.mkdir(parents=True, exist_ok=True)
     wanted = requests_by_answer(settings.requests(tasks))
     asked = sorted(tasks, key=asked_by) if asked_by else tasks
     run = _SamplesRun(settings, ledger, len(wanted), asked, report, notify, shared_limit)
     provider, _ = provider_and_model(config)
-    outcome = run.offline() if provider_info(provider).offline else asyncio.run(run.online())
+    outcome = run.perform()
     if outcome.stopped_because:
-        raise GenerationError(outcome.stopped_because)
+        raise GenerationError(f"{outcome.stopped_because}{_how_far(outcome, len(wanted))}")
     if outcome.failures:
         shown = [
             f"{one.task_id} sample {one.sample_index}: {one.message} ({one.kind.replace('_', ' ')})"
@@ -76,15 +80,16 @@ def model_samples(
             shown.append(f"and {rest:,} more")
         raise GenerationError(
             f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
-            "What came is kept: run again to ask for these alone"
+            f"What came is kept: run again to ask for these alone{_acceptance(outcome.failures)}"
         )
     table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
         raise GenerationError(
             f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
         )
-    reasons = table["finish_reason"].to_pylist()
-    counts = {"cut_off": reasons.count("length"), "refused": reasons.count("refusal"), "empty": reasons.count("empty")}
+    counts = _counts(table)
+    for line in _poor_answers(table, counts):
+        notify(line)
     costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
     cost = {"cost_usd": round(sum(costs), 6)} if costs else {}
     return table, {"new_answers": outcome.new_samples, **counts, **cost}
@@ -94,6 +99,52 @@ class _Outcome(NamedTuple):
     new_samples: int
     failures: Sequence[SampleFailure]
     stopped_because: str | None
+    samples_done: int = 0
+    """Those of earlier runs included."""
+    cost_usd: float | None = None
+
+
+def _how_far(outcome: _Outcome, samples: int) -> str:
+    """How far a stopped run came, as the end of a sentence, and what the rest may cost where money ended it."""
+    text = f"; {outcome.samples_done:,} of {samples:,} samples are answered"
+    if not str(outcome.stopped_because).startswith("max_cost_usd") or not outcome.cost_usd or not outcome.new_samples:
+        return text
+    rest = outcome.cost_usd / outcome.new_samples * (samples - outcome.samples_done)
+    return f"{text}, and the others cost about ${rest:,.2f} more, at the mean of those that came"
+
+
+def _acceptance(failures: Sequence[SampleFailure]) -> str:
+    count = sum(failure.kind == "unanswerable" for failure in failures)
+    if not count:
+        return ""
+    return f"; {count:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
+
+
+def _counts(table: pa.Table) -> dict[str, int]:
+    """Answers that are no whole text, by what is wrong with them; what is rare is counted only where it is there."""
+    found = Counter(table["finish_reason"].to_pylist())
+    counts = {"cut_off": found["length"], "refused": found["refusal"], "empty": found["empty"]}
+    rare = {name: found[name] for name in ("tool_calls", "unanswerable") if found[name]}
+    return counts | rare
+
+
+def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
+    """What people should know of answers that no program can come of, one line a kind."""
+    if count := counts.get("tool_calls"):
+        yield f"{count:,} answers call tools, though none were offered, and hold no text: mend the server's template"
+    if count := counts.get("unanswerable"):
+        yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
+    rows = zip(table["finish_reason"].to_pylist(), table["raw_text"].to_pylist(), strict=True)
+    silent = Counter(reason for reason, text in rows if not str(text).strip())
+    if count := silent["length"]:
+        yield f"{count:,} answers were cut off before their text began: raise generation.sampling.max_tokens"
+    if count := silent["empty"] + silent["other"]:
+        yield f"{count:,} answers hold no text, though the provider calls them whole"
+
+
+def _first_error(table: pa.Table) -> str:
+    rows = zip(table["finish_reason"].to_pylist(), table["error"].to_pylist(), strict=True)
+    return next((error for reason, error in rows if reason == "unanswerable" and error), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +157,42 @@ class _SamplesRun:
     notify: Callable[[str], None]
     shared_limit: SharedLimit
 
+    @property
+    def missing_samples(self) -> bool:
+        """Whether anything is to be asked."""
+        return not self.ledger.keys() >= requests_by_answer(self.settings.requests(self.tasks)).keys()
+
     def missing(self, writer: AnswerWriter) -> Iterator[Request]:
         """What has no answer yet of each request, as requests of their own."""
         queue = RequestQueue(self.settings.requests(self.tasks), writer.known)
         while queue.delay(0.0) == 0.0:
             yield queue.take(0.0).request
 
-    async def online(self) -> _Outcome:
+    def perform(self) -> _Outcome:
         config = self.settings.config
-        name, model = provider_and_model(config)
-        price = load_prices().find(name, model)
-        async with aclosing(open_provider(name, endpoint_of(config))) as provider:
+        info = provider_info(provider_and_model(config)[0])
+        if info.offline:
+            return self.offline()
+        if not info.server or not self.missing_samples:
+            return asyncio.run(self.online(endpoint_of(config)))
+
+        def report(note: str) -> None:
+            self.report(0, self.samples, note)
+
+        with served(config, self.ledger.folder / "vllm-server.log", report) as server:
+            endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
+            return asyncio.run(self.online(endpoint, server))
+
+    async def online(self, endpoint: Endpoint, server: VllmServer | None = None) -> _Outcome:
+        config = self.settings.config
+        name, _ = provider_and_model(config)
+        found = find_price(config)
+        price = found.price
+        if found.note:
+            self.notify(found.note)
+        async with aclosing(open_provider(name, endpoint)) as provider:
+            if server is not None and isinstance(provider, VllmServerProvider):
+                provider.ended = server.ended
             batched = await self._batched(price) if config.requests.batch else 0
             outcome = await generate(
                 self.settings.requests(self.tasks),
@@ -125,10 +201,17 @@ class _SamplesRun:
                 config.requests,
                 price=partial(cost_usd, price),
                 progress=lambda progress: self.report(progress.samples_done, self.samples, progress.in_words()),
-                waiting=self.notify,
+                notify=self.notify,
                 shared_limit=self.shared_limit,
             )
-        return _Outcome(outcome.totals.samples_recorded + batched, outcome.failures, outcome.stopped_because)
+        totals = outcome.totals
+        return _Outcome(
+            totals.samples_recorded + batched,
+            outcome.failures,
+            outcome.stopped_because,
+            totals.samples_done,
+            totals.cost_usd,
+        )
 
     async def _batched(self, price: Price | None) -> int:
         def report(progress: BatchProgress) -> None:
@@ -185,7 +268,7 @@ class AnswersSoFar:
     ) -> None:
         """Arguments as those of `model_samples`."""
         self._wanted = requests_by_answer(resolve_settings(config, split).requests(tasks))
-        self._ledger = AnswerLedger(answers_folder / ledger_key(config))
+        self._ledger = ledger_of(config, answers_folder)
         self._provider, _ = provider_and_model(config)
 
     def new(self) -> pa.Table:
@@ -219,6 +302,7 @@ def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, 
             "seed": record.seed,
             "attempts": record.attempts,
             "cost_usd": None if record.cost_usd is None else record.cost_usd / len(record.answers),
+            "error": answer.error or None,
         }
         position = record.keys.index(key)
         for name, count in asdict(record.usage).items():  # parts that sum up to the whole

@@ -11,12 +11,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
 from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation import offline
+from bigcodeflow.generation import offline, vllm_server
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
@@ -107,6 +109,11 @@ def ledger_key(config: GenerationConfig) -> str:
     return hashlib.sha256(json.dumps(identity(config), sort_keys=True).encode()).hexdigest()
 
 
+def ledger_of(config: GenerationConfig, answers_folder: Path) -> AnswerLedger:
+    """The answers of this setting; failed ones, to what can never be answered, count where the settings accept them."""
+    return AnswerLedger(answers_folder / ledger_key(config), accepts_unanswerable=config.unanswerable == "fail")
+
+
 def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
     """The parameters that are sent, the original's defaults and ends of answers included."""
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
@@ -144,6 +151,10 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
         problems.append(f"generation.samples_per_request: {provider} gives one answer a request; set it to 1")
     if config.requests.batch and not info.batches:
         problems.append(f"generation.requests.batch: {provider} has no batch API that is known here")
+    if config.requests.batch and (provider, form) == ("mistral", "prefill"):
+        problems.append("generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat")
+    if info.server:
+        problems += vllm_server.server_problems(config)
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
     return ModelSettings(split, form, sampling, config, tuple(notes))
@@ -175,7 +186,18 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
         api_key=find_key(name, variable=variable, base_url=address) if sends else provider_info(name).no_key,
         timeout_seconds=config.requests.timeout_seconds,
         connections=config.requests.concurrency,
+        limit_parameter=config.requests.limit_parameter,
     )
+
+
+def missing_key(config: GenerationConfig) -> str:
+    """What is missing of the key that asking this model needs, and how to give it; empty where nothing is."""
+    name, _ = provider_and_model(config)
+    try:
+        find_key(name, variable=config.api_key_variable, base_url=config.base_url)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:

@@ -138,7 +138,7 @@ def _started(config: GenerationConfig, environment: InstalledEnvironment, progra
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs,),
                 process_group=0,  # of its own: engines start further processes
-                env=_variables(environment, allow_download=config.offline.download),
+                env=engine_variables(environment, allow_download=config.offline.download),
             )
         except OSError as error:
             os.close(channel)
@@ -160,7 +160,7 @@ def _started(config: GenerationConfig, environment: InstalledEnvironment, progra
             os.close(channel)
 
 
-def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
+def engine_variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
     passed = {
         name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name) and not _SECRET.search(name)
     }
@@ -171,11 +171,11 @@ def _variables(environment: InstalledEnvironment, *, allow_download: bool) -> di
     return {**environment.variables, **passed, **offline, **silent}
 
 
-def engine_environment(config: GenerationConfig) -> InstalledEnvironment:
+def engine_environment(config: GenerationConfig, provider: str = "") -> InstalledEnvironment:
     """The environment that the settings name, or else the provider's: for GPUs if that is built, else for the CPU."""
     if config.offline.environment:
         return find_environment(config.offline.environment, "engine")
-    provider, _ = _model(config)
+    provider = provider or _model(config)[0]
     for name in (provider, f"{provider}-cpu"):
         with suppress(EnvironmentUnusableError):
             return find_environment(name, "engine")
@@ -252,7 +252,7 @@ def generate_offline(
                     if request is None:
                         raise GenerationError(f"{config.model}: the worker answered request {event['id']} twice")
                     if event["event"] == "rejected":
-                        reject(request, RequestError("bad_request", event["message"]))
+                        reject(request, RequestError("unanswerable", event["message"]))
                     else:
                         record(request, _reply(config, request, event, served_model), event["seconds"])
                 case "failed":
@@ -290,11 +290,11 @@ def _model(config: GenerationConfig) -> tuple[str, str]:
 def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
     settings = config.offline.model_dump(mode="json")
     for key in ("tokenizer", "lora"):
-        settings[key] = _folder_or_repository(settings[key], f"generation.offline.{key}")
-    return {"task": task, "model": _folder_or_repository(_model(config)[1], "generation.model"), "settings": settings}
+        settings[key] = folder_or_repository(settings[key], f"generation.offline.{key}")
+    return {"task": task, "model": folder_or_repository(_model(config)[1], "generation.model"), "settings": settings}
 
 
-def _folder_or_repository(name: str, setting: str) -> str:
+def folder_or_repository(name: str, setting: str) -> str:
     """A folder's whole path, or a repository's name as it is."""
     folder = Path(name).expanduser()
     if name and folder.is_dir():

@@ -5,7 +5,7 @@ Nothing here sleeps or reads a clock: every function takes the time, in seconds,
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -13,7 +13,7 @@ from math import inf
 from random import Random
 
 from bigcodeflow.generation.answer_ledger import AnswerKey
-from bigcodeflow.generation.model_api import Request, RequestError, TokenUsage
+from bigcodeflow.generation.model_api import ErrorKind, Request, RequestError, TokenUsage
 
 #: A request that a late timer delayed may be caught up within so long; more would be bursts.
 _CATCH_UP_SECONDS = 0.05
@@ -29,8 +29,17 @@ _NEWEST = 0.05
 FAILURES_IN_A_ROW = 10
 #: A provider that asks to wait longer ends the run: a daily quota is not waited for in silence.
 LONGEST_RETRY_AFTER_SECONDS = 900.0
-#: A provider that has answered nothing for so long ends the run.
+#: A provider that has given no answer for so long ends the run.
 _GIVE_UP_SECONDS = 600.0
+#: So many requests have failed at least before a provider that was never reached is given up.
+_LEAST_CONTACTS = 3
+#: What a provider does that gives no answers, by what came last.
+_COMPLAINTS: Mapping[ErrorKind, str] = {
+    "connection": "cannot be reached",
+    "deadline": "answers nothing",
+    "malformed": "answers what is no API's answer",
+    "overloaded": "answers with errors only",
+}
 
 
 class Expectation:
@@ -161,6 +170,8 @@ class RetryPolicy:
     first_probe_seconds: float = 1.0
     """Wait before the first probe; doubles with each further one."""
     longest_probe_seconds: float = 60.0
+    grace_seconds: float = 10.0
+    """How long a run that is interrupted waits for the requests under way, which are paid for."""
 
 
 def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
@@ -197,13 +208,18 @@ class RetryBudget:
 
 
 class Circuit:
-    """Stops asking a provider that answers nothing, and tries it with one request from time to time.
+    """Stops asking a provider that gives no answers, and tries it with one request from time to time.
 
-    Rate limits do not open it: a provider that turns requests away is there. They do count towards giving up.
+    Rate limits do not open it: a provider that turns requests away is there. They do count towards giving up. A
+    provider that was never reached, at an address where nothing listens or where a web page lies, is given up early.
     """
 
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
+    def __init__(self, policy: RetryPolicy, first_contact_seconds: float = 30.0) -> None:
+        self._policy, self._first_contact_seconds = policy, first_contact_seconds
+        self.contacted = False
+        """Whether an API ever answered, with a reply or an error of its own."""
+        self.complaint = ""
+        """What the provider does instead of answering, where a request has failed."""
         self._failures = 0
         self._failing_since: float | None = None
         self._probe_at = 0.0
@@ -227,12 +243,15 @@ class Circuit:
     def answered(self) -> None:
         """Whether to a probe or to any other request, a reply shows that the provider is there."""
         self._failures, self._failing_since = 0, None
+        self.contacted = True
         self._close()
 
     def failed(self, error: RequestError, now: float, *, probe: bool) -> str | None:
         """Count a request that may get an answer later, and return what is wrong when it is time to give up."""
         policy = self._policy
         self._failures += 1
+        self.contacted = self.contacted or error.reached
+        self.complaint = _COMPLAINTS.get(error.kind, self.complaint)
         if self._failing_since is None:
             self._failing_since = now
         if error.kind == "rate_limited":
@@ -245,9 +264,11 @@ class Circuit:
                 self._probe_at = now + min(policy.longest_probe_seconds, pause_seconds)
                 self._probes += 1
         silent_seconds = now - self._failing_since
+        if not self.contacted and silent_seconds >= self._first_contact_seconds and self._failures >= _LEAST_CONTACTS:
+            return f"the provider was not reached once in {silent_seconds:.0f} s"
         if silent_seconds < _GIVE_UP_SECONDS or self._failures < FAILURES_IN_A_ROW:
             return None
-        return f"the provider has answered nothing for {silent_seconds / 60:.0f} minutes"
+        return f"the provider has given no answer for {silent_seconds / 60:.0f} minutes"
 
 
 @dataclass(slots=True)

@@ -39,6 +39,8 @@ class ServiceSettings(SettingsModel):
     """URL; empty for the SQLite file in the folder."""
     deployments: str = ""
     """Path of the prefect.yaml; empty for the shipped one."""
+    env_file: str = ""
+    """Path of a file with variables, such as keys, that each run reads when it starts; empty for none."""
 
     @property
     def ui_url(self) -> str:
@@ -102,6 +104,8 @@ class ServiceFolder:
         self.file = self.root / "service.json"
         self.logs = self.root / "logs"
         self.prefect_home = self.root / "prefect"
+        #: Leads to the user's file with variables, so that a running worker's runs read another one from now on.
+        self.env_file = self.root / "env"
         #: Used where the settings name no other.
         self.database = self.prefect_home / "prefect.db"
 
@@ -125,6 +129,11 @@ class ServiceFolder:
 
     def write(self, record: ServiceRecord) -> None:
         """Remember; whole or not at all."""
+        wanted = record.settings.env_file
+        if wanted != (str(self.env_file.readlink()) if self.env_file.is_symlink() else ""):
+            self.env_file.unlink(missing_ok=True)
+            if wanted:
+                self.env_file.symlink_to(wanted)
         aside = self.root / f".service.{os.getpid()}.tmp"
         aside.touch(mode=0o600)
         aside.write_text(record.model_dump_json(indent=1))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import processes
@@ -62,6 +63,8 @@ class ServiceOptions(NamedTuple):
     """Runs that may execute samples at once."""
     schedules: bool | None = None
     """Switches every schedule on or off."""
+    env_file: Path | None = None
+    """Variables for the runs, such as keys of providers; an empty path forgets the file."""
 
 
 class StartedService(NamedTuple):
@@ -126,6 +129,7 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collectio
         port=options.port or old.port,
         database=old.database if options.database is None else database_url(options.database),
         deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
+        env_file=old.env_file if options.env_file is None else _env_file(options.env_file),
     )
     names = read_deployments(_deployments_file(new))
     if record.running_server is None:
@@ -139,6 +143,14 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collectio
         )
     record.settings = new
     return names.keys()
+
+
+def _env_file(path: Path) -> str:
+    """The file's whole path, which is read once, so that its mistakes show now; empty for an empty path."""
+    if path == Path():
+        return ""
+    read_env_file(path.expanduser())
+    return str(path.expanduser().absolute())
 
 
 def _deployments_file(settings: ServiceSettings) -> Path:
@@ -310,6 +322,7 @@ class _Start:
         record, home = self.record, self.folder.prefect_home
         variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
+            ENV_FILE_VARIABLE: str(self.folder.env_file),
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": (

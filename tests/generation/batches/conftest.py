@@ -12,13 +12,14 @@ import pytest
 from bigcodeflow.generation.batches import BatchOutcome
 from bigcodeflow.generation.model_api import Request
 
+from . import dialects  # noqa: F401 -- adds what the account speaks
 from .double import Account, account_server
 from .driving import drive, open_api
 
 Run = Callable[..., BatchOutcome]
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=["openai", "anthropic", "google", "mistral"])
 def account(request: pytest.FixtureRequest) -> Iterator[Account]:
     with account_server(Account(dialect=request.param)) as served:
         yield served

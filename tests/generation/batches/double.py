@@ -88,7 +88,7 @@ class Account:
     @property
     def prompts(self) -> Counter[str]:
         """How often each prompt was handed in."""
-        return Counter(_prompt(body) for batch in self.batches.values() for _, body in batch.entries)
+        return Counter(prompt_of(body) for batch in self.batches.values() for _, body in batch.entries)
 
     def calls(self, method: str, pattern: str) -> int:
         return sum(seen == method and re.fullmatch(pattern, path) is not None for seen, path in self.log)
@@ -101,7 +101,7 @@ class Account:
         if not all(_CUSTOM_ID.fullmatch(custom_id) for custom_id in custom_ids):
             raise StatusError(400, "custom_id: String should match pattern")
         with self.lock:
-            name = f"{'batch' if self.dialect == 'openai' else 'msgbatch'}_{len(self.batches) + 1}"
+            name = f"{'msgbatch' if self.dialect == 'anthropic' else 'batch'}_{len(self.batches) + 1}"
             created = datetime.now(UTC) - details.pop("age", timedelta())
             rejection, polls = self.reject, details.pop("polls", self.polls)
             batch = Batch(name, self.dialect, entries, created, polls, rejection=rejection, **details)
@@ -113,17 +113,19 @@ class Account:
             return sorted(self.batches.values(), key=lambda batch: batch.created_at, reverse=True)
 
 
-def _prompt(body: dict[str, Any]) -> str:
+def prompt_of(body: dict[str, Any]) -> str:
+    if "contents" in body:
+        return body["contents"][-1]["parts"][0]["text"]
     return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
 
 
-def _outcome(batch: Batch, body: dict[str, Any]) -> str:
-    found = re.search(r"\[(\w+)\]", _prompt(body))
+def outcome_of(batch: Batch, body: dict[str, Any]) -> str:
+    found = re.search(r"\[(\w+)\]", prompt_of(body))
     wanted = found[1] if found else "ok"
     return "cancelled" if batch.cancelled and wanted == "slow" else "ok" if wanted == "slow" else wanted
 
 
-class _Dialect:
+class Dialect:
     """What both batch APIs have in common."""
 
     after: str
@@ -145,7 +147,7 @@ class _Dialect:
         return {"object": "list", "data": shown, "has_more": len(batches) > size}
 
 
-class _OpenAI(_Dialect):
+class OpenAI(Dialect):
     """Files and batches."""
 
     after = "after"
@@ -186,7 +188,7 @@ class _OpenAI(_Dialect):
 
     def show(self, batch: Batch) -> dict[str, Any]:
         created = int(batch.created_at.timestamp())
-        outcomes = [_outcome(batch, body) for _, body in batch.entries]
+        outcomes = [outcome_of(batch, body) for _, body in batch.entries]
         state = "cancelling" if batch.cancelled else "in_progress"
         shown: dict[str, Any] = {"id": batch.id, "object": "batch", "created_at": created, "metadata": batch.metadata}
         if batch.rejection:
@@ -204,7 +206,7 @@ class _OpenAI(_Dialect):
     def lines(self, file_id: str) -> list[dict[str, Any]]:
         kind, _, batch_id = file_id.partition("-")
         batch = self.account.batches[batch_id]
-        entries = [(custom_id, body, _outcome(batch, body)) for custom_id, body in batch.entries]
+        entries = [(custom_id, body, outcome_of(batch, body)) for custom_id, body in batch.entries]
         random.Random(batch_id).shuffle(entries)
         bad = {"error", "expired", "cancelled"}
         chosen = [entry for entry in entries if (entry[2] in bad) == (kind == "err") and entry[2] != "missing"]
@@ -221,14 +223,14 @@ class _OpenAI(_Dialect):
         return line | {"response": {"status_code": status, "request_id": f"req_{custom_id}", "body": content}}
 
     def completion(self, body: dict[str, Any], answers: int) -> dict[str, Any]:
-        text = self.account.answer.format(prompt=_prompt(body))
+        text = self.account.answer.format(prompt=prompt_of(body))
         said = {"text": text} if "prompt" in body else {"message": {"role": "assistant", "content": text}}
         choices = [{"index": number, "finish_reason": "stop", **said} for number in range(answers)]
         usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
         return {"id": "cmpl", "model": body["model"], "choices": choices, "usage": usage}
 
 
-class _Anthropic(_Dialect):
+class _Anthropic(Dialect):
     """Message batches."""
 
     after, polled_in_lists = "after_id", 1
@@ -253,7 +255,7 @@ class _Anthropic(_Dialect):
         names = {"ok": "succeeded", "short": "succeeded", "error": "errored", "cancelled": "canceled"}
         counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
         for _, body in batch.entries:
-            outcome = _outcome(batch, body)
+            outcome = outcome_of(batch, body)
             counts[names.get(outcome, outcome) if batch.ended else "processing"] += 1
         state = "ended" if batch.ended else "canceling" if batch.cancelled else "in_progress"
         results = f"{self.account.address}/v1/messages/batches/{batch.id}/results" if batch.ended else None
@@ -265,7 +267,7 @@ class _Anthropic(_Dialect):
     def lines(self, batch: Batch) -> list[dict[str, Any]]:
         entries = list(batch.entries)
         random.Random(batch.id).shuffle(entries)
-        return [{"custom_id": one, "result": self.result(body, _outcome(batch, body))} for one, body in entries]
+        return [{"custom_id": one, "result": self.result(body, outcome_of(batch, body))} for one, body in entries]
 
     def result(self, body: dict[str, Any], outcome: str) -> dict[str, Any]:
         if outcome == "error":
@@ -273,10 +275,14 @@ class _Anthropic(_Dialect):
             return {"type": "errored", "error": {"type": "error", "error": error}}
         if outcome in {"expired", "cancelled"}:
             return {"type": "expired" if outcome == "expired" else "canceled"}
-        content = [{"type": "text", "text": self.account.answer.format(prompt=_prompt(body))}]
+        content = [{"type": "text", "text": self.account.answer.format(prompt=prompt_of(body))}]
         usage = {"input_tokens": 5, "output_tokens": 7}
         message = {"id": "msg", "type": "message", "role": "assistant", "model": body["model"], "content": content}
         return {"type": "succeeded", "message": message | {"stop_reason": "end_turn", "usage": usage}}
+
+
+#: `dialects` adds those of further providers.
+DIALECTS: dict[str, type[Any]] = {"openai": OpenAI, "anthropic": _Anthropic}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -307,7 +313,7 @@ class _Handler(BaseHTTPRequestHandler):
         account = self.account
         path, _, text = self.path.partition("?")
         query = dict(pair.split("=", 1) for pair in text.split("&") if pair)
-        api = _OpenAI(account) if account.dialect == "openai" else _Anthropic(account)
+        api = DIALECTS[account.dialect](account)
         account.log.append((self.command, path))
         try:
             account.before(self.command, path)

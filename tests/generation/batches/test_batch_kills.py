@@ -5,7 +5,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 from bigcodeflow.generation.model_api import Request
 
-from .double import CREATE, Account, DroppedError
+from .double import CREATE, Account, DroppedError, account_server
 from .driving import recorded, request, run_in_process
 
 TWENTY = [request(number) for number in range(20)]
@@ -22,6 +22,13 @@ SECONDS = 30
 # Forked from a process that has the SDKs imported: importing them anew for each life would take most of the time.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload([run_in_process.__module__])
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def account(request: pytest.FixtureRequest) -> Iterator[Account]:
+    """One of each way to find a lost batch; the others are found as OpenAI's are."""
+    with account_server(Account(dialect=request.param)) as served:
+        yield served
 
 
 def _start(account: Account, folder: Path, requests: Sequence[Request]) -> BaseProcess:

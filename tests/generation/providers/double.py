@@ -18,8 +18,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-DIALECTS = ("openai", "anthropic", "google", "mistral", "ollama", "huggingface")
-_SUFFIX = {"openai": "/v1", "huggingface": "/v1"}
+DIALECTS = ("openai", "openai-responses", "azure", "anthropic", "google", "mistral", "ollama", "huggingface")
+_SUFFIX = {"openai": "/v1", "openai-responses": "/v1", "huggingface": "/v1"}
 _HANG_SECONDS = 60
 _COMPANY_SECONDS = 10
 
@@ -236,7 +236,7 @@ def _content(received: Received, outcome: Outcome) -> tuple[int, bytes, Mapping[
         body = b"<html>busy</html>" if outcome.how == "garbage" else {}
     else:
         headers = {"x-request-id": f"req-{received.number}", "request-id": f"req-{received.number}"}
-        body = _SPEAKERS[received.dialect](received, outcome)
+        body = SPEAKERS[received.dialect](received, outcome)
     return status, body if isinstance(body, bytes) else json.dumps(body).encode(), headers
 
 
@@ -349,8 +349,39 @@ def _served(received: Received) -> str:
     return f"{received.path.rpartition('/')[2].partition(':')[0] if google else received.body['model']}-0613"
 
 
-_SPEAKERS: Mapping[str, Callable[[Received, Completion], dict[str, Any]]] = {
+def _responses(received: Received, completion: Completion) -> dict[str, Any]:
+    parts = [{"type": "output_text", "text": _texts(received, completion)[0], "annotations": []}]
+    if completion.finish == "refusal":
+        parts = [{"type": "refusal", "refusal": parts[0]["text"]}]
+    thoughts = [
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": completion.reasoning}]}
+    ]
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": "incomplete" if completion.finish == "length" else "completed",
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if completion.finish == "length" else None,
+        "model": _served(received),
+        "output": [
+            *thoughts[: bool(completion.reasoning)],
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": parts},
+        ],
+        "usage": {
+            "input_tokens": completion.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": completion.cached_tokens},
+            "output_tokens": completion.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": completion.reasoning_tokens},
+            "total_tokens": completion.prompt_tokens + completion.completion_tokens,
+        },
+    }
+
+
+#: By dialect; `clouds` adds those of further providers.
+SPEAKERS: dict[str, Callable[[Received, Completion], dict[str, Any]]] = {
     "openai": _openai,
+    "openai-responses": _responses,
+    "azure": _openai,
     "anthropic": _anthropic,
     "google": _google,
     "mistral": _mistral,

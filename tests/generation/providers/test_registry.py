@@ -9,7 +9,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.providers import PROVIDERS, Endpoint, find_key, open_provider, provider_info
 from tests.generation.providers.conftest import KEY
 
-NETWORK = [name for name, info in PROVIDERS.items() if not info.offline]
+KEYED = [name for name, info in PROVIDERS.items() if info.key_variables]
 
 
 @pytest.mark.parametrize(("wrong", "hint"), [("opnai", "did you mean openai"), ("Anthropic", "did you mean anthropic")])
@@ -38,13 +38,27 @@ def test_a_missing_key_is_named_by_its_variable(name: str, monkeypatch: pytest.M
         open_provider(name, Endpoint("m"))
 
 
-@pytest.mark.parametrize("name", NETWORK)
+@pytest.mark.parametrize("name", KEYED)
 def test_an_own_server_needs_no_key_and_gets_none_unasked(name: str, monkeypatch: pytest.MonkeyPatch):
     """A key made for the provider never goes to another address, unless its variable is named."""
     monkeypatch.setenv(PROVIDERS[name].key_variables[0], KEY)
-    assert find_key(name, base_url="http://127.0.0.1:1") == ""
+    assert find_key(name, base_url="http://127.0.0.1:1") == (KEY if PROVIDERS[name].own_address else "")
     assert find_key(name, base_url="http://127.0.0.1:1", variable=PROVIDERS[name].key_variables[0]) == KEY
     assert find_key(name) == KEY
+
+
+def test_a_missing_key_says_how_runs_of_the_ui_get_one(monkeypatch: pytest.MonkeyPatch):
+    """Their process is started by a worker, which knows nothing of the shell that somebody set the key in."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError) as raised:
+        find_key("openai")
+    assert "a Prefect Secret block named openai-api-key" in str(raised.value)
+    assert "bigcodeflow up --env-file FILE" in str(raised.value)
+
+
+def test_a_provider_whose_address_is_everybodys_own_needs_it_named():
+    with pytest.raises(ConfigError, match=r"generation\.base_url: azure needs your address, such as https://NAME"):
+        open_provider("azure", Endpoint("m", api_key="k"))
 
 
 def test_a_named_variable_must_be_set(monkeypatch: pytest.MonkeyPatch):

@@ -67,9 +67,8 @@ def test_the_end_of_an_answer_has_one_of_four_reasons(name: str, finish: Finish)
 def test_each_reply_names_the_request(name: str):
     with model_server() as server:
         request_id = asked(server, name).request_id
-    assert request_id == {"openai": "req-0", "anthropic": "req-0", "google": "resp-1", "ollama": None}.get(
-        name, "cmpl-1"
-    )
+    from_header = dict.fromkeys(("openai", "openai-responses", "azure", "anthropic"), "req-0")
+    assert request_id == (from_header | {"google": "resp-1", "ollama": None}).get(name, "cmpl-1")
 
 
 @pytest.mark.parametrize("name", ["openai", "google", "mistral", "huggingface"])
@@ -115,6 +114,11 @@ def test_an_unknown_end_is_other(name: str, reason: str | None):
         "anthropic": {"content": [{"type": "text", "text": "x"}], "stop_reason": reason},
         "google": {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": reason}]},
         "ollama": {"message": {"role": "assistant", "content": "x"}, "done": True, "done_reason": reason},
+        "openai-responses": {
+            "status": "incomplete",
+            "incomplete_details": {"reason": reason},
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": "x"}]}],
+        },
     }
     assert replied(name, bodies.get(name, {"choices": [choice]})).answers == (Answer("x", "other"),)
 

@@ -19,7 +19,8 @@ OWN_SERVER = "http://127.0.0.1:9/v1"
 
 @functools.cache
 def opened(name: str, model: str, base_url: str = "") -> Provider:
-    return open_provider(name, Endpoint(model, base_url, "hf_k"))
+    own = "https://mine.openai.azure.com" if name == "azure" else ""
+    return open_provider(name, Endpoint(model, base_url or own, "hf_k"))
 
 
 def problems(
@@ -30,6 +31,8 @@ def problems(
 
 USUAL = [
     ("openai", "gpt-4o"),
+    ("openai-responses", "gpt-4o"),
+    ("azure", "my-deployment"),
     ("anthropic", "claude-sonnet-4-6"),
     ("anthropic", "claude-3-5-haiku-20241022"),
     ("google", "gemini-2.5-flash"),
@@ -99,14 +102,15 @@ def test_a_form_that_is_not_taken_is_a_problem(name: str, model: str, base_url: 
 @pytest.mark.parametrize(("name", "model"), USUAL)
 def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str):
     """Asking for three and getting one would look like lost samples."""
-    config = GenerationConfig(model=f"{name}:{model}", n_samples=3, samples_per_request=3)
+    address = "https://mine.openai.azure.com" if name == "azure" else ""
+    config = GenerationConfig(model=f"{name}:{model}", base_url=address, n_samples=3, samples_per_request=3)
     try:
         resolve_settings(config, "complete", sends=False)
         lines = []
     except ConfigError as error:
         lines = [line for line in str(error).splitlines() if "samples_per_request" in line]
     expected = f"generation.samples_per_request: {name} gives one answer a request; set it to 1"
-    assert lines == ([expected] if name in {"anthropic", "ollama"} else [])
+    assert lines == ([expected] if name in {"anthropic", "ollama", "openai-responses"} else [])
 
 
 @pytest.mark.parametrize(
@@ -116,6 +120,9 @@ def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str)
         ("openai", "gpt-5", GREEDY, "sampling.temperature"),
         ("openai", "gpt-5-mini-2025-08-07", GREEDY, "sampling.temperature"),
         ("openai", "gpt-5.2", replace(GREEDY, reasoning_effort="high"), "sampling.temperature"),
+        ("openai", "gpt-6.1-sol", GREEDY, "sampling.temperature"),
+        ("openai-responses", "gpt-4o", Sampling(stop=("\nA",)), "sampling.stop"),
+        ("openai-responses", "o3", GREEDY, "sampling.temperature"),
         ("openai", "o3", Sampling(stop=("\nA",)), "sampling.stop"),
         ("openai", "gpt-4o", Sampling(stop=("a", "b", "c", "d", "e")), "sampling.stop"),
         ("openai", "gpt-4o", Sampling(reasoning_effort="low"), "sampling.reasoning_effort"),
@@ -153,6 +160,8 @@ def test_what_a_model_does_not_take_is_a_problem(name: str, model: str, sampling
     ("name", "model", "sampling"),
     [
         ("openai", "gpt-5.2", GREEDY),
+        ("openai", "gpt-6.1-sol", replace(GREEDY, reasoning_effort="none")),
+        ("azure", "my-o3", Sampling(max_tokens=9000, reasoning_effort="high")),
         ("openai", "gpt-5-chat-latest", GREEDY),
         ("openai", "o3", Sampling(max_tokens=9000, reasoning_effort="high")),
         ("anthropic", "claude-opus-4-7", Sampling(max_tokens=9000, reasoning_effort="xhigh")),

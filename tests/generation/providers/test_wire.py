@@ -21,6 +21,8 @@ EVERYTHING = Sampling(
 )
 EXTRA: dict[str, dict[str, Any]] = {
     "openai": {"min_p": 0.1, "chat_template_kwargs": {"enable_thinking": False}},
+    "openai-responses": {"metadata": {"a": "b"}},
+    "azure": {"user": "u"},
     "anthropic": {"metadata": {"user_id": "u"}},
     "google": {"generationConfig": {"topK": 9}, "safetySettings": [{"category": "C", "threshold": "T"}]},
     "mistral": {"safe_prompt": True},
@@ -53,7 +55,8 @@ def test_the_body_that_is_stored_is_the_body_that_arrives(name: str, sampling: S
 def test_what_is_not_given_is_not_sent(name: str):
     body = sent(name, chat(sampling=Sampling()))
     empty = {"options", "generationConfig"}
-    assert set(body) <= {"model", "messages", "system", "contents", "systemInstruction", "stream", "tools"} | empty
+    turns = {"messages", "system", "contents", "systemInstruction", "instructions", "input"}
+    assert set(body) <= {"model", "stream", "store", "tools"} | turns | empty
     assert not body.get("options")
     assert not body.get("generationConfig")
 
@@ -81,6 +84,22 @@ def test_openai_itself_gets_the_new_name_of_the_limit():
     body = open_provider("openai", Endpoint("gpt-5", api_key=KEY)).body(chat())
     assert body["max_completion_tokens"] == 2048
     assert "max_tokens" not in body
+
+
+def test_parameters_of_responses():
+    """Instructions apart, one name of the limit, no copy kept, and a summary of the reasoning asked for."""
+    sampling = Sampling(temperature=0.25, top_p=0.75, max_tokens=4096, reasoning_effort="low")
+    body = sent("openai-responses", chat(sampling=sampling))
+    assert body == {
+        "model": "m-1",
+        "instructions": "Be brief.",
+        "input": TURNS[1:],
+        "temperature": 0.25,
+        "top_p": 0.75,
+        "max_output_tokens": 4096,
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "store": False,
+    }
 
 
 def test_anthropic_parameters():
@@ -210,5 +229,6 @@ def test_direct_continues_bare_text(name: str, path: str):
 def test_several_turns_stay_in_order(name: str):
     turns = (Message("user", "a"), Message("assistant", "b"), Message("user", "c"))
     body = sent(name, Request("t", (0,), Prompt("chat", turns), SETTINGS))
-    texts = [turn.get("content") or turn["parts"][0]["text"] for turn in body.get("messages") or body["contents"]]
+    turned = body.get("messages") or body.get("input") or body["contents"]
+    texts = [turn.get("content") or turn["parts"][0]["text"] for turn in turned]
     assert texts == ["a", "b", "c"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.model_api import PromptForm, Reply, Request, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError, Sampling
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.providers.batch_apis import BatchApi
@@ -32,6 +32,8 @@ class Endpoint:
     """Deadline of one request, connection included."""
     connections: int = 64
     """Requests that may be under way at once."""
+    limit_parameter: str = "auto"
+    """What max_tokens is sent as by the providers of OpenAI's protocol; 'auto' finds out."""
 
 
 class Provider:
@@ -56,6 +58,14 @@ class Provider:
         """Send a request once and wait for the whole reply, or raise RequestError: no retries, and none of an SDK's."""
         raise NotImplementedError
 
+    def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
+        """Write further requests otherwise, where one with this body failed for how it was written.
+
+        Returns what is done differently, in words for people: then the request is worth another try. Empty where
+        nothing can be done.
+        """
+        return ""
+
     async def aclose(self) -> None:
         """Give connections back."""
 
@@ -75,6 +85,12 @@ class ProviderInfo:
     """Module and class of its batch API; empty where none is known."""
     offline: bool = False
     """Whether the model is loaded here, by an engine, instead of asked over a network."""
+    server: bool = False
+    """Whether the model is loaded here by a server that is started for the run."""
+    own_address: str = ""
+    """Such as https://NAME.openai.azure.com, where every user has an address of their own, which must be named."""
+    extra: str = ""
+    """Extra of this package that holds the provider's SDK; empty where it needs none."""
 
 
 #: Providers by the name in front of the colon of generation.model.
@@ -86,16 +102,41 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
             several_answers=True,
             batches="batch_apis.OpenAIBatches",
         ),
+        "openai-responses": ProviderInfo("responses.ResponsesProvider", ("OPENAI_API_KEY",)),
+        "azure": ProviderInfo(
+            "azure.AzureProvider",
+            ("AZURE_OPENAI_API_KEY",),
+            needs_key=False,
+            several_answers=True,
+            own_address="https://NAME.openai.azure.com",
+            extra="azure",
+        ),
         "anthropic": ProviderInfo(
             "anthropic.AnthropicProvider", ("ANTHROPIC_API_KEY",), batches="batch_apis.AnthropicBatches"
         ),
-        "google": ProviderInfo("google.GoogleProvider", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), several_answers=True),
-        "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
+        "bedrock": ProviderInfo("bedrock.BedrockProvider", needs_key=False, extra="bedrock"),
+        "google": ProviderInfo(
+            "google.GoogleProvider",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            several_answers=True,
+            batches="google_batches.GoogleBatches",
+            extra="google",
+        ),
+        "vertex": ProviderInfo("google.VertexProvider", needs_key=False, several_answers=True, extra="google"),
+        "mistral": ProviderInfo(
+            "chat_completions.MistralProvider",
+            ("MISTRAL_API_KEY",),
+            several_answers=True,
+            batches="mistral_batches.MistralBatches",
+        ),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo(
             "chat_completions.HuggingFaceProvider", ("HF_TOKEN",), no_key="hf_not-needed", several_answers=True
         ),
         "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
+        "vllm-server": ProviderInfo(
+            "chat_completions.VllmServerProvider", needs_key=False, several_answers=True, server=True
+        ),
         "transformers": ProviderInfo(needs_key=False, several_answers=True, offline=True),
     }
 )
@@ -113,19 +154,39 @@ def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
     """The key from the environment, or an empty text where none is needed.
 
     Only the named variable is read or, where none is named, the provider's usual ones. Those are not read where an
-    address is given, so that a key is never sent to a server that it was not made for. Messages name variables, never
-    their content.
+    address is given that need not be, so that a key is never sent to a server that it was not made for. Messages name
+    variables, never their content.
     """
-    info = provider_info(name)
-    variables = (variable,) if variable else () if base_url else info.key_variables
+    variables = key_variables(name, variable=variable, base_url=base_url)
     for candidate in variables:
         key = os.environ.get(candidate, "").strip()
         if key:
             _check_key(key, candidate)
             return key
-    if variable or (info.needs_key and not base_url):
-        raise ConfigError(f"{name} needs a key: set the environment variable {' or '.join(variables)}")
+    if variable or (provider_info(name).needs_key and not base_url):
+        raise ConfigError(_no_key(name, variables))
     return ""
+
+
+def key_variables(name: str, *, variable: str = "", base_url: str = "") -> tuple[str, ...]:
+    """The environment variables that may hold the key, in the order in which they are looked at."""
+    info = provider_info(name)
+    if variable:
+        return (variable,)
+    return () if base_url and not info.own_address else info.key_variables
+
+
+def secret_block(variable: str) -> str:
+    """Name of the Prefect Secret block that may hold what a variable would; blocks have dashes and small letters."""
+    return variable.lower().replace("_", "-")
+
+
+def _no_key(name: str, variables: Sequence[str]) -> str:
+    return (
+        f"{name} needs a key: set the environment variable {' or '.join(variables)}; for runs that the UI starts, make "
+        f"a Prefect Secret block named {' or '.join(map(secret_block, variables))}, or name a file that sets the "
+        "variable: bigcodeflow up --env-file FILE"
+    )
 
 
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
@@ -135,17 +196,19 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
         raise ConfigError(f"generation.model: {name} loads models here and is not asked over a network")
     if endpoint.base_url:
         _check_address(endpoint.base_url)
+    elif info.own_address:
+        raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
     if endpoint.api_key:
         _check_key(endpoint.api_key, f"the key of {name}")
     elif info.needs_key and not endpoint.base_url:
-        raise ConfigError(f"{name} needs a key: set the environment variable {' or '.join(info.key_variables)}")
+        raise ConfigError(_no_key(name, info.key_variables))
     try:
         provider: Provider = _class(info.factory)(endpoint)
     except ModuleNotFoundError as error:
-        if name != "google" or (error.name or "").startswith("bigcodeflow"):
+        if not info.extra or (error.name or "").startswith("bigcodeflow"):
             raise
         raise ConfigError(
-            f"generation.model: google needs the package {error.name}: pip install 'bigcodeflow[google]'"
+            f"generation.model: {name} needs the package {error.name}: pip install 'bigcodeflow[{info.extra}]'"
         ) from None
     return provider
 

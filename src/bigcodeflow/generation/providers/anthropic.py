@@ -33,6 +33,7 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
+    "tool_use": "tool_calls",
 }
 
 
@@ -124,7 +125,7 @@ class AnthropicProvider(HttpProvider):
 
     async def ask(self, request: Request) -> Reply:
         response = await self.send("POST", "/v1/messages", self.body(request))
-        return message_reply(decoded(response.text), request_id=response.headers.get("request-id"))
+        return message_reply(decoded(response.text, str(response.url)), request_id=response.headers.get("request-id"))
 
 
 def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:

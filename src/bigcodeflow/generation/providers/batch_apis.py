@@ -1,5 +1,7 @@
 """Batch APIs of providers: many requests handed over at once, answered within a day for less money.
 
+Those of OpenAI and Anthropic are here; Google's and Mistral's, in modules of their own.
+
 OpenAI takes a file of requests and gives files of answers and of errors. A batch carries its tag as metadata, so that
 one whose id was lost is found again without doubt.
 
@@ -79,8 +81,8 @@ class BatchApi(ABC):
 
     limits: ClassVar[ProviderBatchLimits]
     path: ClassVar[str]
-    after: ClassVar[str]
-    """Parameter of the list that names the last batch of the page before."""
+    after: ClassVar[str] = ""
+    """Parameter of the list that names the last batch of the page before, of those that list batches by pages."""
 
     def __init__(self, provider: HttpProvider) -> None:
         self._key, self.provider = provider.endpoint.api_key, provider

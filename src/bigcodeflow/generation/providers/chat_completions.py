@@ -7,7 +7,7 @@ them would be used. Ollama's /v1 address is for the provider openai; it takes ne
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -34,6 +34,8 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "model_length": "length",
     "content_filter": "refusal",
     "refusal": "refusal",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
 }
 # The provider broke off: what it sent is no answer of the model's and would count as a failure of the model's.
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
@@ -42,6 +44,13 @@ _REASONING = re.compile(r"o\d|gpt-[5-9]|codex")
 _CHATTING = re.compile(r"gpt-5(\.\d+)?-chat")
 # These reason always; later ones take sampling parameters while reasoning_effort is 'none'.
 _ALWAYS_REASONING = re.compile(r"o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$")
+# These reason unless reasoning_effort is 'none'; those between take 'none' for their default.
+_REASONING_UNASKED = re.compile(r"gpt-([6-9]|\d\d)")
+_LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+# What servers say of a field that they do not take; of one whose value is too large they say something else.
+_NOT_TAKEN = re.compile(
+    r"(?i)unsupported|not supported|does not support|unrecogni[sz]ed|unknown|unexpected|not permitted|instead"
+)
 _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
 # Which fields, in the order in which they are sent: see `given_fields`.
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
@@ -62,7 +71,8 @@ class ChatCompletions(HttpProvider):
     async def ask(self, request: Request) -> Reply:
         response = await self.send("POST", self.path(request), self.body(request))
         request_id = response.headers.get(self.request_id_header)
-        return completion_reply(decoded(response.text), request_id=request_id, secret=self.endpoint.api_key)
+        data = decoded(response.text, str(response.url))
+        return completion_reply(data, request_id=request_id, secret=self.endpoint.api_key)
 
 
 class OpenAIProvider(ChatCompletions):
@@ -76,6 +86,9 @@ class OpenAIProvider(ChatCompletions):
         host = urlsplit(endpoint.base_url or self.address).hostname or ""
         self.official = host == "openai.com" or host.endswith(".openai.com")
         """Whether it is OpenAI itself, which takes less than compatible servers and refuses what it does not know."""
+        self._limit_is_fixed = endpoint.limit_parameter != "auto"
+        usual = _LIMIT_NAMES[self.official]
+        self._limit_name = endpoint.limit_parameter if self._limit_is_fixed else usual
 
     def problems(self, request: Request) -> list[str]:
         """What OpenAI does not take; compatible servers say so themselves."""
@@ -91,7 +104,8 @@ class OpenAIProvider(ChatCompletions):
         lines += too_many_stops(sampling, 4, "OpenAI")
         if not _REASONING.match(model) or _CHATTING.match(model):
             return lines + untaken(sampling, {"reasoning_effort": f"{model} does not reason"})
-        if not _ALWAYS_REASONING.match(model) and sampling.reasoning_effort in {None, "none"}:
+        unasked = "" if _REASONING_UNASKED.match(model) else "none"
+        if not _ALWAYS_REASONING.match(model) and (sampling.reasoning_effort or unasked) == "none":
             return lines
         reason = f"{model} takes none while it reasons"
         lines += untaken(sampling, dict.fromkeys(("temperature", "top_p", *_PENALTIES), reason))
@@ -110,15 +124,47 @@ class OpenAIProvider(ChatCompletions):
     def path(self, request: Request) -> str:
         return "/completions" if request.prompt.form == "direct" else "/chat/completions"
 
+    def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
+        """Send the limit of tokens under its other name, once, where a server refuses the one that it was sent."""
+        sent = next((name for name in _LIMIT_NAMES if name in body), "")
+        told = str(error)
+        if error.kind != "bad_request" or "prompt" in body or not sent or sent not in told:
+            return ""
+        if not _NOT_TAKEN.search(told):
+            return ""
+        if sent == self._limit_name:
+            if self._limit_is_fixed:
+                return ""
+            self._limit_is_fixed = True
+            self._limit_name = _LIMIT_NAMES[not _LIMIT_NAMES.index(sent)]
+        return f"the server takes no {sent}: {self._limit_name} is sent instead"
+
     def body(self, request: Request) -> Mapping[str, Any]:
         form = request.prompt.form
-        limit = "max_completion_tokens" if self.official and form != "direct" else "max_tokens"
+        limit = "max_tokens" if form == "direct" else self._limit_name
         names = (*_SAMPLING, *_PENALTIES, "reasoning_effort", "seed", "n")
         prompt = {"prompt": request.prompt.text} if form == "direct" else {"messages": turns(request)}
         body = {"model": self.endpoint.model, **prompt, **given_fields(request, names, max_tokens=limit)}
         if form == "prefill":
             body |= {"continue_final_message": True, "add_generation_prompt": False}
         return merged(body, request.extra_body)
+
+
+class VllmServerProvider(OpenAIProvider):
+    """vLLM's own server, which is started for the run; asked here, before it runs, for what it takes."""
+
+    address = "http://127.0.0.1:8000/v1"
+    ended: Callable[[], str] = staticmethod(lambda: "")
+    """How the server ended; empty while it runs."""
+
+    async def ask(self, request: Request) -> Reply:
+        """A server that is gone does not come back."""
+        try:
+            return await super().ask(request)
+        except RequestError as error:
+            if error.kind == "connection" and (how := self.ended()):
+                raise RequestError("ended", how) from None
+            raise
 
 
 class MistralProvider(ChatCompletions):
@@ -220,6 +266,8 @@ def _answer(choice: Mapping[str, Any]) -> Answer:
     message = choice["message"]
     text, thoughts = content_parts(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or thoughts
+    if message.get("tool_calls") and not text:
+        reason = "tool_calls"  # whatever the server calls it: no text was meant to come
     if message.get("refusal"):
         return Answer(text or message["refusal"], "refusal", reasoning)
     return Answer(text, reason, reasoning)
@@ -277,7 +325,8 @@ def _ollama_reply(data: Mapping[str, Any]) -> Reply:
         raise RequestError("malformed", "the answer is not marked as done")
     try:
         message = data["message"] if "message" in data else {**data, "content": data["response"]}
-        answer = Answer(message["content"] or "", finish_reason(data.get("done_reason")), message.get("thinking") or "")
+        reason = "tool_calls" if message.get("tool_calls") else finish_reason(data.get("done_reason"))
+        answer = Answer(message["content"] or "", reason, message.get("thinking") or "")
     except (AttributeError, KeyError, TypeError) as error:
         raise RequestError("malformed", f"the answer has not the form of Ollama's: {error!r}") from None
     usage = TokenUsage(data.get("prompt_eval_count"), data.get("eval_count"))

@@ -1,15 +1,18 @@
-"""Google's Gemini API, over its SDK: that asks on by itself where Google ends an answer for its own limits."""
+"""Google's Gemini API and Vertex AI, over the SDK: that asks on where Google ends an answer for its own limits."""
 
+import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from google import genai
+from google.auth.exceptions import GoogleAuthError, TransportError
 from google.genai import errors, types
 
 from bigcodeflow.generation import providers
-from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called
+from bigcodeflow.generation.model_api import Answer, ErrorKind, FinishReason, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called, shown
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _FIELDS = {  # in the order in which they are sent
@@ -31,23 +34,33 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
     **dict.fromkeys(_REFUSALS, "refusal"),
+    **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "tool_calls"),
 }
 
 
 class GoogleProvider(providers.Provider):
     """Generated contents, several candidates a request."""
 
+    address = _ADDRESS
+
     def __init__(self, endpoint: providers.Endpoint) -> None:
         self._endpoint = endpoint
-        self._http = async_client(endpoint, _ADDRESS)
-        self._client = genai.Client(
+        self._http = async_client(endpoint, self.address)
+
+    @cached_property
+    def _client(self) -> genai.Client:
+        endpoint = self._endpoint
+        return genai.Client(
             vertexai=False,  # the environment could else choose another service, with other prices
             api_key=endpoint.api_key or NO_KEY,
-            http_options=types.HttpOptions(
-                base_url=endpoint.base_url or _ADDRESS,
-                timeout=round(endpoint.timeout_seconds * 1000),
-                httpx_async_client=self._http,
-            ),
+            http_options=self._http_options(endpoint.base_url or self.address),
+        )
+
+    def _http_options(self, base_url: str | None) -> types.HttpOptions:
+        return types.HttpOptions(
+            base_url=base_url,
+            timeout=round(self._endpoint.timeout_seconds * 1000),
+            httpx_async_client=self._http,
         )
 
     def problems(self, request: Request) -> list[str]:
@@ -86,15 +99,38 @@ class GoogleProvider(providers.Provider):
         sending = self._client.aio.models.generate_content(
             model=self._endpoint.model, contents=_contents(request), config=config
         )
-        reply = await called(
-            self._endpoint, sending, errors.APIError, errors.ContinuationInterruptedError, *SHAPE_ERRORS
-        )
+        failures = (errors.APIError, errors.ContinuationInterruptedError, *SHAPE_ERRORS)
+        address = self._endpoint.base_url or self.address
+        try:
+            reply = await called(self._endpoint, sending, *failures, address=address)
+        except GoogleAuthError as error:  # credentials that are there and are not taken, or none
+            kind: ErrorKind = "connection" if isinstance(error, TransportError) else "authentication"
+            raise RequestError(kind, shown(f"Google's credentials: {error}", self._endpoint.api_key)) from None
         return content_reply(reply)
 
     async def aclose(self) -> None:
-        await self._client.aio.aclose()
-        self._client.close()
+        if "_client" in vars(self):
+            await self._client.aio.aclose()
+            self._client.close()
         await self._http.aclose()
+
+
+class VertexProvider(GoogleProvider):
+    """The same models in a project of Google Cloud's, with the credentials that this machine has for it."""
+
+    address = "https://aiplatform.googleapis.com"
+
+    @cached_property
+    def _client(self) -> genai.Client:
+        project = os.environ.get("GOOGLE_CLOUD_PROJECT", "")
+        if not project:
+            raise RequestError("authentication", "no project: set the environment variable GOOGLE_CLOUD_PROJECT")
+        return genai.Client(
+            vertexai=True,
+            project=project,
+            location=os.environ.get("GOOGLE_CLOUD_LOCATION", "global"),
+            http_options=self._http_options(self._endpoint.base_url or None),
+        )
 
 
 def content_reply(reply: types.GenerateContentResponse) -> Reply:

@@ -9,7 +9,9 @@ import ipaddress
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -34,6 +36,8 @@ _TRANSPORT_ERRORS: tuple[type[Exception], ...] = (httpx2.HTTPError, OSError, Val
 SHAPE_ERRORS = (AttributeError, LookupError, TypeError)
 T = TypeVar("T")
 
+#: Longer than any network needs; the time for an answer counts from the connection.
+_CONNECT_SECONDS = 15.0
 #: Characters of a provider's words that are kept.
 MESSAGE_LENGTH = 400
 _KINDS: Mapping[int, ErrorKind] = {
@@ -44,6 +48,15 @@ _KINDS: Mapping[int, ErrorKind] = {
     429: "rate_limited",
     **dict.fromkeys((409, 425), "overloaded"),
 }
+# No API takes requests here; 501 is what servers of files answer.
+_NO_API = frozenset({405, 501})
+# An answer that is too long for the model, which all providers but few call a bad request.
+_TOO_LONG = re.compile(
+    r"(?i)maximum context length|context[ _](length|window|size)|(prompt|input) is too long|exceed context limit|"
+    r"(token count|number of tokens).* exceeds|longer than the maximum|max_new_tokens` must be <="
+)
+_WEB_PAGE = re.compile(r"(?i)\s*(<!doctype|<html|<head|<body|<\?xml)")
+_TITLE = re.compile(r"(?is)<title[^>]*>(.{1,80}?)</title>")
 # What providers write into code, type, status or reason; these say more than the number, which is 400 for most.
 _CODES: Mapping[str, ErrorKind] = {
     **dict.fromkeys(("insufficient_quota", "billing_hard_limit_reached", "billing_error"), "quota"),
@@ -51,6 +64,7 @@ _CODES: Mapping[str, ErrorKind] = {
     **dict.fromkeys(("model_not_found", "model_not_supported", "invalid_model"), "not_found"),
     **dict.fromkeys(("content_policy_violation", "content_filter", "responsibleaipolicyviolation"), "refused"),
     **dict.fromkeys(("moderation_blocked", "invalid_prompt"), "refused"),
+    **dict.fromkeys(("context_length_exceeded", "request_too_large"), "unanswerable"),
 }
 _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
     (re.compile(r"(?i)credit balance is too low"), "quota"),
@@ -75,12 +89,14 @@ class HttpProvider(Provider):
         """Send a request once, with the body as JSON or what the client's options hold, and read the whole response."""
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
-        response = await called(self.endpoint, self._http.request(method, self._address + path, **options))
+        address = self._address + path
+        response = await called(self.endpoint, self._http.request(method, address, **options), address=address)
         self._ensure_success(response)
         return response
 
     async def json(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
-        return decoded((await self.send(method, path, body, **options)).text)
+        response = await self.send(method, path, body, **options)
+        return decoded(response.text, str(response.url))
 
     async def result_lines(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
         """The results of a batch, one JSON object a line, without holding them all.
@@ -123,14 +139,14 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
     return httpx2.AsyncClient(
         headers=headers,
         limits=httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
-        timeout=endpoint.timeout_seconds,
+        timeout=httpx2.Timeout(endpoint.timeout_seconds, connect=min(_CONNECT_SECONDS, endpoint.timeout_seconds)),
         follow_redirects=True,
         trust_env=not is_local,  # no proxy of the environment can reach this machine's own addresses
     )
 
 
-async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception]) -> T:
-    """What a call returns, within the endpoint's deadline.
+async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception], address: str = "") -> T:
+    """What a call returns, within the endpoint's deadline; the address is named where nothing answers there.
 
     Beside those of the transport, an SDK's own failures become a `RequestError`: one without a cause, since that holds
     the request's headers.
@@ -141,14 +157,16 @@ async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exce
     except TimeoutError:
         raise RequestError("deadline", f"no answer within {endpoint.timeout_seconds:g} s") from None
     except failures + _TRANSPORT_ERRORS as error:
-        raise _request_error(error, endpoint) from None
+        raise _request_error(error, endpoint, address or endpoint.base_url) from None
 
 
-def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
+def _request_error(error: BaseException, endpoint: Endpoint, address: str) -> RequestError:
     """The error for a status, or for the innermost cause: SDKs wrap those of the transport."""
     response = getattr(error, "response", None)
     if response is not None and not response.is_success:
         return _response_error(response, endpoint)
+    if reason := next(filter(None, map(_unreached, _causes(error))), ""):
+        return RequestError("connection", shown(f"{address or 'the provider'} {reason}", endpoint.api_key))
     while error.__cause__ is not None:
         error = error.__cause__
     kind: ErrorKind = "connection"
@@ -156,11 +174,39 @@ def _request_error(error: BaseException, endpoint: Endpoint) -> RequestError:
         kind = "deadline"
     elif isinstance(error, (ValueError, *SHAPE_ERRORS)) or response is not None:
         kind = "malformed"
-    return RequestError(kind, shown(f"{type(error).__name__}: {error}", endpoint.api_key))
+    where = f"{address}: " if kind == "connection" and address else ""
+    message = shown(f"{where}{type(error).__name__}: {error}", endpoint.api_key)
+    return RequestError(kind, message, reached=False if isinstance(error, json.JSONDecodeError) else None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what led to it, the causes of several attempts to connect included."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        if isinstance(found, BaseExceptionGroup):
+            for one in found.exceptions:
+                yield from _causes(one)
+        found = found.__cause__ or found.__context__
+
+
+def _unreached(error: BaseException) -> str:
+    """Why there is no connection, and what to do, in words; empty for other errors."""
+    if isinstance(error, ConnectionRefusedError):
+        return "refuses connections: start the server there, or mend generation.base_url"
+    if isinstance(error, socket.gaierror):
+        return "has no address: mend the host in generation.base_url, or see to this machine's network"
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLWantReadError):
+        reason = getattr(error, "verify_message", "") or error.reason or "not understood"
+        return f"gives no TLS connection ({reason}): mend http or https in generation.base_url, or its certificate"
+    if type(error).__name__ == "ConnectTimeout":
+        return "takes no connection in time: mend generation.base_url, or see to a firewall or proxy between"
+    return ""
 
 
 def _response_error(response: Any, endpoint: Endpoint) -> RequestError:
-    return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key)
+    address = str(getattr(response, "url", ""))
+    return status_error(response.status_code, response.headers, response.text, secret=endpoint.api_key, address=address)
 
 
 def compact_json(data: Any) -> bytes:
@@ -168,14 +214,25 @@ def compact_json(data: Any) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def decoded(text: str) -> dict[str, Any]:
+def decoded(text: str, address: str = "") -> dict[str, Any]:
+    """An answer's JSON object; the address is named where the answer is that of another server."""
     try:
         data = json.loads(text)
     except ValueError:
-        raise RequestError("malformed", f"the answer is no JSON: {text[:80]!r}") from None
+        message = _web_page(text, address) or f"the answer is no JSON: {text[:80]!r}"
+        raise RequestError("malformed", message, reached=False) from None
     if not isinstance(data, dict):
         raise RequestError("malformed", f"the answer is a JSON {type(data).__name__}, not an object")
     return data
+
+
+def _web_page(text: str, address: str) -> str:
+    """What to say of an answer that is a web page; empty of any other."""
+    if not _WEB_PAGE.match(text):
+        return ""
+    title = _TITLE.search(text)
+    named = f" ({' '.join(title[1].split())})" if title else ""
+    return f"{address or 'the address'} answers with a web page{named}, not as an API: mend generation.base_url"
 
 
 def _batch_result(line: bytes) -> dict[str, Any] | None:
@@ -189,22 +246,26 @@ def _batch_result(line: bytes) -> dict[str, Any] | None:
     return None
 
 
-def status_error(status: int, headers: Mapping[str, str], body: str, *, secret: str = "") -> RequestError:
+def status_error(
+    status: int, headers: Mapping[str, str], body: str, *, secret: str = "", address: str = ""
+) -> RequestError:
     """The error that a provider's answer means.
 
-    Headers have lower-case names. The secret is a key that must not be shown, even where the server sends it back.
+    Headers have lower-case names. The secret is a key that must not be shown, even where the server sends it back. The
+    address is named where the answer is a web page.
     """
+    page = _web_page(body, address)
     parts: list[Mapping[str, Any]] = []
     with suppress(ValueError):
         parts = _error_parts(json.loads(body))
     words = [part[key] for part in parts for key in ("message", "error", "detail") if part.get(key)]
-    text = (words[0] if isinstance(words[0], str) else json.dumps(words[0])) if words else body or "no message"
+    text = (words[0] if isinstance(words[0], str) else json.dumps(words[0])) if words else page or body or "no message"
     wait_seconds = retry_after_seconds(headers)
     if wait_seconds is None:  # Google states the wait in the body only, such as "retryDelay": "13s"
         delays = [part["retryDelay"] for part in parts if isinstance(part.get("retryDelay"), str)]
         wait_seconds = _number(delays[0].removesuffix("s")) if delays else None
     message = shown(f"{status}: {text}", secret)
-    return RequestError(_kind(status, parts, body), message, retry_after_seconds=wait_seconds)
+    return RequestError(_kind(status, parts, body), message, retry_after_seconds=wait_seconds, reached=not page)
 
 
 def shown(message: str, secret: str) -> str:
@@ -238,6 +299,8 @@ def _number(text: str) -> float | None:
 def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKind:
     if status < HTTPStatus.BAD_REQUEST:
         return "malformed"
+    if status in _NO_API:
+        return "not_found"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "overloaded"
     for code in (part.get(key) for part in parts for key in ("code", "type", "status", "reason")):
@@ -246,7 +309,9 @@ def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKi
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         # Google answers 429 with the same words to what a minute and what a day allows.
         return "quota" if any("PerDay" in str(part.get("violations")) for part in parts) else "rate_limited"
-    return next((kind for phrase, kind in _PHRASES if phrase.search(body)), _KINDS.get(status, "bad_request"))
+    kind = next((kind for phrase, kind in _PHRASES if phrase.search(body)), _KINDS.get(status, "bad_request"))
+    too_long = kind == "bad_request" and _TOO_LONG.search(body)
+    return "unanswerable" if too_long else kind
 
 
 def _error_parts(content: Any) -> list[Mapping[str, Any]]:

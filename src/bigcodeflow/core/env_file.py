@@ -1,0 +1,49 @@
+"""Files that set environment variables, such as keys: one NAME=value a line, as a shell or Docker reads them."""
+
+import os
+import re
+from pathlib import Path
+
+from bigcodeflow.core.errors import ConfigError
+
+#: Names the file whose variables each run takes that the service starts; it need not be there.
+ENV_FILE_VARIABLE = "BIGCODEFLOW_ENV_FILE"
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII)
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The variables of a file; messages name its lines, never their content.
+
+    Raises:
+        ConfigError: it cannot be read, or a line sets no variable.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise ConfigError(f"--env-file {path} cannot be read ({reason}): name a file of lines NAME=value") from None
+    found = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        parsed = _LINE.fullmatch(text)
+        if parsed is None:
+            raise ConfigError(f"{path}, line {number}: sets no variable: write NAME=value")
+        found[parsed[1]] = _unquoted(parsed[2])
+    return found
+
+
+def _unquoted(value: str) -> str:
+    for quote in "\"'":
+        if len(value) > 1 and value[0] == value[-1] == quote:
+            return value[1:-1]
+    return value.partition(" #")[0].rstrip()
+
+
+def take_env_file() -> None:
+    """Set the variables of the service's file in this process, as far as they are not set."""
+    path = os.environ.get(ENV_FILE_VARIABLE)
+    if path and os.path.lexists(path):  # a link to a file that is gone is a mistake to be told
+        for name, value in read_env_file(Path(path)).items():
+            os.environ.setdefault(name, value)

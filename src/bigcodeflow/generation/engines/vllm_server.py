@@ -1,0 +1,29 @@
+"""Starts vLLM's server, and ends it with the process that wanted it, which keeps this one's standard input open."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+
+def _end_with_the_starter() -> None:
+    while os.read(0, 4096):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> None:
+    """Run the server with the given arguments; its exit status is this process's."""
+    os.setpgid(0, 0)  # of its own already where it is started as it should be: nothing else is to be killed
+    threading.Thread(target=_end_with_the_starter, daemon=True).start()
+    command = [sys.executable, "-s", "-u", "-m", "vllm.entrypoints.openai.api_server", *sys.argv[1:]]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _frame: server.send_signal(received))
+    status = server.wait()
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+if __name__ == "__main__":
+    main()

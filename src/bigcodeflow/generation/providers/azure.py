@@ -1,0 +1,61 @@
+"""OpenAI's models in Azure: the same protocol at a resource's own address, with a key or Microsoft Entra's tokens."""
+
+import asyncio
+from typing import Any
+
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import DefaultAzureCredential
+
+from bigcodeflow.generation.model_api import Reply, Request, RequestError
+from bigcodeflow.generation.providers import Endpoint, other_form, too_many_stops, untaken
+from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
+from bigcodeflow.generation.providers.http_client import shown
+
+_SCOPE = "https://cognitiveservices.azure.com/.default"
+_PATH = "/openai/v1"
+
+
+class AzureProvider(OpenAIProvider):
+    """Chats with a deployment, whose name stands for the model."""
+
+    address = ""  # every resource has its own
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Without a key, tokens are had as Microsoft's SDK finds them: of a workload, a machine or a user."""
+        super().__init__(endpoint)
+        if not self._limit_is_fixed:
+            self._limit_name = "max_completion_tokens"
+        if not self._address.endswith(_PATH):
+            self._address += _PATH
+        self._credential: Any = None
+        del self._http.headers["authorization"]
+        if endpoint.api_key:
+            self._http.headers["api-key"] = endpoint.api_key
+
+    def problems(self, request: Request) -> list[str]:
+        """A deployment's name does not tell the model, so that the rest is for Azure to refuse."""
+        reasons = {"top_k": "Azure takes none", "reasoning_tokens": "Azure takes no budget, but reasoning_effort"}
+        lines = other_form(request, ["chat"], "Azure") + untaken(request.sampling, reasons)
+        return lines + too_many_stops(request.sampling, 4, "Azure")
+
+    async def ask(self, request: Request) -> Reply:
+        if not self.endpoint.api_key:
+            self._credential = self._credential or DefaultAzureCredential()
+            self._http.headers["authorization"] = f"Bearer {await asyncio.to_thread(self._token)}"
+        return await super().ask(request)
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        if self._credential is not None:
+            self._credential.close()
+
+    def _token(self) -> str:
+        """A valid token; the SDK keeps it until it expires."""
+        try:
+            return str(self._credential.get_token(_SCOPE).token)
+        except ClientAuthenticationError as error:
+            reason = " ".join(str(error.message).split())[:200]
+            raise RequestError(
+                "authentication",
+                shown(f"no key in AZURE_OPENAI_API_KEY, and Microsoft's SDK finds no identity: {reason}", ""),
+            ) from None

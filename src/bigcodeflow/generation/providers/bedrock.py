@@ -1,0 +1,142 @@
+"""Models in Amazon Bedrock, by its Converse API over AWS's SDK, which signs requests with the credentials it finds."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+from botocore.config import Config  # type: ignore[import-untyped]
+from botocore.exceptions import (  # type: ignore[import-untyped]
+    BotoCoreError,
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+    ReadTimeoutError,
+)
+
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.providers import (
+    Endpoint,
+    Provider,
+    given_fields,
+    merged,
+    other_form,
+    system_prompt,
+    too_many_stops,
+    unset,
+    untaken,
+)
+from bigcodeflow.generation.providers.http_client import shown, status_error
+
+_FIELDS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop": "stopSequences"}
+_FINISH_REASONS: Mapping[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "refusal",
+    "content_filtered": "refusal",
+    "tool_use": "tool_calls",
+    "malformed_tool_use": "tool_calls",
+}
+_MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
+_NO_IDENTITY = (NoCredentialsError, PartialCredentialsError, NoRegionError)
+
+
+class BedrockProvider(Provider):
+    """Conversations, one answer a request; further fields go to the model as additionalModelRequestFields."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._threads = ThreadPoolExecutor(endpoint.connections, thread_name_prefix="bedrock")
+
+    @cached_property
+    def _client(self) -> Any:
+        # What is sent again is for `retries` to decide.
+        config = Config(
+            retries={"total_max_attempts": 1},
+            connect_timeout=min(15.0, self._endpoint.timeout_seconds),
+            read_timeout=self._endpoint.timeout_seconds,
+            max_pool_connections=self._endpoint.connections,
+        )
+        return boto3.client("bedrock-runtime", endpoint_url=self._endpoint.base_url or None, config=config)
+
+    def problems(self, request: Request) -> list[str]:
+        names = ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens")
+        lines = other_form(request, ["chat"], "Bedrock") + untaken(request.sampling, dict.fromkeys(names, _MISSING))
+        if request.seed is not None:
+            lines.append(unset("sampling.seed", _MISSING))
+        return lines + too_many_stops(request.sampling, 4, "Bedrock")
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        """The arguments of `converse`, the model among them."""
+        messages = [
+            {"role": message.role, "content": [{"text": message.text}]}
+            for message in request.prompt.messages
+            if message.role != "system"
+        ]
+        body: dict[str, Any] = {"modelId": self._endpoint.model, "messages": messages}
+        if system := system_prompt(request):
+            body["system"] = [{"text": system}]
+        body["inferenceConfig"] = given_fields(request, _FIELDS, **_FIELDS)
+        if request.extra_body:
+            body["additionalModelRequestFields"] = merged({}, request.extra_body)
+        return body
+
+    async def ask(self, request: Request) -> Reply:
+        sending = partial(self._converse, dict(self.body(request)))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, sending)
+
+    async def aclose(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if "_client" in vars(self):
+            self._client.close()
+
+    def _converse(self, body: Mapping[str, Any]) -> Reply:
+        try:
+            return converse_reply(self._client.converse(**body), self._endpoint.model)
+        except ClientError as error:
+            raise _response_error(error) from None
+        except _NO_IDENTITY as error:
+            hint = "set AWS_REGION, and AWS_BEARER_TOKEN_BEDROCK or the credentials of an AWS account"
+            raise RequestError("authentication", f"{shown(str(error), '')}: {hint}") from None
+        except ReadTimeoutError:
+            raise RequestError("deadline", f"no answer within {self._endpoint.timeout_seconds:g} s") from None
+        except EndpointConnectionError as error:
+            raise RequestError("connection", f"{shown(str(error), '')}: mend AWS_REGION or base_url") from None
+        except BotoCoreError as error:
+            raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise RequestError("malformed", f"the answer has not the form of Converse's: {error!r}") from None
+
+
+def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
+    blocks = data["output"]["message"]["content"]
+    text = "".join(block["text"] for block in blocks if "text" in block)
+    thoughts = (block["reasoningContent"] for block in blocks if "reasoningContent" in block)
+    reasoning = "".join((thought.get("reasoningText") or {}).get("text", "") for thought in thoughts)
+    given = data.get("usage") or {}
+    prompt, cached = given.get("inputTokens"), given.get("cacheReadInputTokens")
+    if prompt is not None:  # as with Anthropic, what a cache held or takes is counted apart
+        prompt += (cached or 0) + (given.get("cacheWriteInputTokens") or 0)
+    usage = TokenUsage(prompt, given.get("outputTokens"), None, cached)
+    answer = Answer(text, _FINISH_REASONS.get(data.get("stopReason") or "", "other"), reasoning)
+    request_id = (data.get("ResponseMetadata") or {}).get("RequestId")
+    return Reply((answer,), usage, served_model=model, request_id=request_id)
+
+
+def _response_error(error: ClientError) -> RequestError:
+    response = error.response
+    metadata = response.get("ResponseMetadata") or {}
+    details = response.get("Error") or {}
+    code, message = details.get("Code") or "", details.get("Message") or "no message"
+    status = metadata.get("HTTPStatusCode") or 500
+    if code in {"UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}:
+        status = 401
+    body = json.dumps({"error": {"message": f"{code}: {message}"}})
+    return status_error(status, metadata.get("HTTPHeaders") or {}, body)

@@ -1,0 +1,93 @@
+"""OpenAI's Responses API, over HTTP; stateless, with a summary of the reasoning where the model gives one."""
+
+# ruff: noqa: ARG002 (every provider has the same signatures)
+
+from collections.abc import Mapping
+from typing import Any
+
+from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.providers import given_fields, merged, other_form, system_prompt, turns, unset, untaken
+from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
+from bigcodeflow.generation.providers.http_client import decoded, ensure_ok
+
+_INCOMPLETE: Mapping[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "refusal"}
+_NOT_THERE = "the Responses API has no such parameter"
+
+
+class ResponsesProvider(OpenAIProvider):
+    """Responses, one answer a request."""
+
+    def problems(self, request: Request) -> list[str]:
+        """As for chats, less what this API has no parameter for."""
+        sampling = request.sampling
+        missing = dict.fromkeys(("top_k", "frequency_penalty", "presence_penalty", "reasoning_tokens"), _NOT_THERE)
+        lines = other_form(request, ["chat"], "the Responses API") + untaken(sampling, missing)
+        if sampling.stop:
+            lines.append(f"generation.sampling.stop: {_NOT_THERE}; empty it")
+        if request.seed is not None:
+            lines.append(unset("sampling.seed", _NOT_THERE))
+        known = {line.partition(":")[0] for line in lines}
+        return lines + [line for line in super().problems(request) if line.partition(":")[0] not in known]
+
+    def notes(self, request: Request) -> list[str]:
+        return ["Responses: sent with store false, so that OpenAI keeps no copy for later turns"]
+
+    def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
+        """The limit has one name here."""
+        return ""
+
+    def path(self, request: Request) -> str:
+        return "/responses"
+
+    def body(self, request: Request) -> Mapping[str, Any]:
+        system, sampling = system_prompt(request), request.sampling
+        body: dict[str, Any] = {"model": self.endpoint.model}
+        if system:
+            body["instructions"] = system
+        body["input"] = [turn for turn in turns(request) if turn["role"] != "system"]
+        body |= given_fields(request, ("temperature", "top_p", "max_tokens"), max_tokens="max_output_tokens")
+        if sampling.reasoning_effort is not None:
+            body["reasoning"] = {"effort": sampling.reasoning_effort, "summary": "auto"}
+        return merged(body | {"store": False}, request.extra_body)
+
+    async def ask(self, request: Request) -> Reply:
+        response = await self.send("POST", self.path(request), self.body(request))
+        data = decoded(response.text, str(response.url))
+        return response_reply(
+            data, request_id=response.headers.get(self.request_id_header), secret=self.endpoint.api_key
+        )
+
+
+def response_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
+    """A response as `Reply`; one that failed raises RequestError."""
+    ensure_ok(data, secret=secret)
+    status = data.get("status")
+    if status in {"failed", "cancelled"}:
+        raise RequestError("overloaded", f"the response has the status {status!r}")
+    try:
+        answer = _answer(data["output"], data)
+        usage = _usage(data.get("usage") or {})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RequestError("malformed", f"the answer has not the form of a response: {error!r}") from None
+    return Reply((answer,), usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
+
+
+def _answer(items: Any, data: Mapping[str, Any]) -> Answer:
+    parts = [part for item in items if item["type"] == "message" for part in item["content"]]
+    text = "".join(part["text"] for part in parts if part["type"] == "output_text")
+    refusal = "".join(part["refusal"] for part in parts if part["type"] == "refusal")
+    thoughts = [part["text"] for item in items if item["type"] == "reasoning" for part in item.get("summary") or ()]
+    reason: FinishReason = "stop"
+    if data.get("status") == "incomplete":
+        reason = _INCOMPLETE.get((data.get("incomplete_details") or {}).get("reason") or "", "other")
+    elif refusal:
+        reason = "refusal"
+    elif not text and any(str(item["type"]).endswith("_call") for item in items):
+        reason = "tool_calls"
+    return Answer(text or refusal, reason, "\n\n".join(thoughts))
+
+
+def _usage(given: Mapping[str, Any]) -> TokenUsage:
+    reasoning = (given.get("output_tokens_details") or {}).get("reasoning_tokens")
+    cached = (given.get("input_tokens_details") or {}).get("cached_tokens")
+    return TokenUsage(given.get("input_tokens"), given.get("output_tokens"), reasoning, cached)

