@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _BENCHMARKS = {"bigcode/bigcodebench", "bigcode/bigcodebench-hard"}
+_SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 #: Providers whose models are their own, so that they are the model's developer too.
 _DEVELOPERS = frozenset({"anthropic", "google", "mistral", "openai"})
 #: What was measured of a sample, with the unit in the name.
@@ -122,7 +124,7 @@ class ExportedRun:
         name = self.dataset.dataset.partition("@")[0]
         if name in _BENCHMARKS:
             return "bigcodebench-hard" if self.recorded.subset == "hard" else "bigcodebench"
-        return as_name(name.rpartition("/")[2].partition(".")[0])
+        return as_name(_SUFFIX.sub("", name.rpartition("/")[2]))
 
     @property
     def task(self) -> str:
