@@ -43,7 +43,11 @@ def show(
 ) -> None:
     """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
     columns = [
-        Column(name, "right" if name in {"rank", "pass@1"} else "left", wrap="fold" if name == "model" else "never")
+        Column(
+            name,
+            "right" if name in {"rank", "pass@1"} else "left",
+            wrap="fold" if name in {"model", "published"} else "never",
+        )
         for name in ("rank", "pass@1", "95 % interval", "model", "origin", "published")
     ]
     for ranking in rankings(_entries(_config(given))):
