@@ -11,6 +11,7 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from bigcodeflow.store import ArtifactRef
+from tasks.explorer_links import linked
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
@@ -28,8 +29,9 @@ def artifact_key(*names: str) -> str:
 class RunListener:
     """Shows one stage as a progress artifact and in the log of the task run that it belongs to."""
 
-    def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds_now: Callable[[], float] = time.monotonic, *, store: str = "") -> None:
         self._seconds_now = seconds_now
+        self._store = store
         self._bar: ProgressBar | None = None
         self.reused = False
         """Whether the stage that ended last was in the store already."""
@@ -37,7 +39,7 @@ class RunListener:
     def begin(self, title: str) -> "ProgressBar":
         """Announce the work, and return what its progress is reported to."""
         get_run_logger().info("%s: started", title)
-        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now)
+        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now, store=self._store)
         return self._bar
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
@@ -60,7 +62,9 @@ class RunListener:
 class ProgressBar:
     """A progress artifact that is updated at most once a second, with a log line at each further tenth."""
 
-    def __init__(self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic, *, store: str = ""
+    ) -> None:
         self._title = title
         self._logger = logger
         self._seconds_now = seconds_now
@@ -68,7 +72,8 @@ class ProgressBar:
         self._logged_step = 0
         key = f"{artifact_key(title)}-progress"
         # An id, since the function is also asynchronous for callers that are.
-        self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=f"Progress of {title}")))
+        described = linked(f"Progress of {title}", store, "/live")
+        self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=described)))
 
     def __call__(self, finished: int, total: int, note: str = "") -> None:
         """Take note that so many units of all are finished, and how it goes."""

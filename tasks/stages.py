@@ -52,7 +52,7 @@ TASK_OPTIONS = TaskOptions(
 
 def perform_stage(stage: Stage, run: ResolvedRun) -> State[ArtifactRef]:
     """The final state of a stage's task, with its artifact; named Cached where the store held that already."""
-    listener = RunListener()
+    listener = RunListener(store=run.config.store)
     ref = perform(stage, open_store(run.config.store), listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 

@@ -47,6 +47,10 @@ _COMMANDS = {
         "store.report",
         "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",
     ),
+    "explore": (
+        "explore.explore",
+        "Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.",
+    ),
     "catalog": ("store.catalog", "Build the catalog of a store anew, and say where it is and what it shows."),
     "up": (
         "service.up",

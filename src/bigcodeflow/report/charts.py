@@ -154,6 +154,17 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
 
 
+def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
+    """A line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
+    encoding = {
+        "x": {"field": "x", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": {"grid": False}},
+        "color": _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"}),
+        "tooltip": _SCORE_TOOLTIP,
+    }
+    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
+    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
+
+
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
     """A named dot with a whisker for each run, over the amount ``x``."""
     value, name = _score_axis("value", title), {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}

@@ -196,6 +196,11 @@ class InspectedRun:
             found.append(detail_of(known[_identity(sample)], self.run))
         return found
 
+    def task_details(self, task_id: str) -> list[SampleDetail]:
+        """Everything that the store holds of a task's samples, in their order; none where the run lacks the task."""
+        rows = models.rows_of(self._connection, "inspection_details", {"task_id": task_id})
+        return [detail_of(row, self.run) for row in rows]
+
     def task_id(self, text: str) -> str:
         """The one task that an id or a number means."""
         ids = self._facets.get("task", [])
