@@ -120,7 +120,7 @@ def test_from_a_run_to_its_failing_sample(reader):
     page = reader("/?model=falling")
     page.locator("tbody th a").first.click()
     page.get_by_role("link", name="Samples that failed").click()
-    expect(page.locator(".hits li")).to_have_count(9)
+    expect(page.locator(".hits li")).to_have_count(14)
     page.locator(".hits a", has_text="Demo/5").click()
     expect(page.locator("h1")).to_contain_text("Demo/5")
     assert page.locator("details[open] code .k").count() > 0

@@ -51,4 +51,4 @@ def test_only_runs_of_the_same_thing_are_set_beside_one_another(recorded):
     [change] = changes(recorded)
     assert (change.n_tasks, change.n_worse, change.n_better) == (10, 1, 0)
     assert isinstance(change.later.started_at, datetime)
-    assert change.cause == "other answers"
+    assert change.cause == "other answers, another dataset"

@@ -181,12 +181,11 @@ def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
 def _names(series: Sequence[Sequence[ListedRun]]) -> list[str]:
     """The model, and where several series are of one model their own names."""
     models = [runs[0].who for runs in series]
-    names = [runs[0].who if models.count(runs[0].who) == 1 else f"{runs[0].who} · {runs[0].run}" for runs in series]
-    return names
+    return [runs[0].who if models.count(runs[0].who) == 1 else f"{runs[0].who} · {runs[0].run}" for runs in series]
 
 
 def _points(name: str, runs: Sequence[ListedRun]) -> list[ScorePoint]:
-    found = []
+    found: list[ScorePoint] = []
     for run in reversed(runs):
         if run.pass_at_k is None:
             continue

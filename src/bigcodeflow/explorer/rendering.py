@@ -2,6 +2,8 @@
 
 import hashlib
 import math
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache, cached_property
@@ -93,7 +95,9 @@ def asset_versions() -> Mapping[str, str]:
 
 @cache
 def vega() -> Asset:
-    """The charting library; making it takes 2 s of CPU once a machine."""
+    """The charting library; making it takes 2 s of CPU once a machine, in another process: no page waits meanwhile."""
+    make = "from bigcodeflow.report.writer import charting_library; charting_library()"
+    subprocess.run([sys.executable, "-P", "-c", make], stdin=subprocess.DEVNULL, check=False)
     return Asset(charting_library().encode(), "text/javascript")
 
 
@@ -107,8 +111,8 @@ def duration(seconds: float | None) -> str:
     """Seconds in words, such as '2.4 s', '7 min' or '3.5 h'; empty where they are not known."""
     if seconds is None or not math.isfinite(seconds):
         return ""
-    if seconds < _MINUTE:
-        return f"{seconds:.1f} s"
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - two digits are enough
     if seconds < 2 * _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
     return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"

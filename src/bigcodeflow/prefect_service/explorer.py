@@ -46,17 +46,18 @@ class ExplorerStart:
         record = self._start.record
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._began:
-                break
+                return record.running_explorer is not None
             try:
                 self._start.wait("explorer", record.running_explorer, self._answers)
-                self._start.note("explorer")
-                return True
             except ServiceError as error:
                 if attempt == _ATTEMPTS:
                     self._start.notify(f"runs go on without the explorer: {error}")
-                    break
-                self._launch()
-        return record.running_explorer is not None
+                else:
+                    self._launch()
+            else:
+                self._start.note("explorer")
+                return True
+        return False
 
     def _launch(self) -> None:
         record, settings = self._start.record, self._start.record.settings
