@@ -26,6 +26,7 @@ from bigcodeflow.explorer.live import live_runs
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
 from bigcodeflow.explorer.search_index import SampleIndex
+from bigcodeflow.results.statistics import student_quantile
 
 #: Of every response.
 _HEADERS = {
@@ -59,9 +60,14 @@ class Explorer:
         return cls(catalog, SampleIndex(catalog.store.location, cache))
 
     def warm_up(self) -> None:
-        """Do what the first visitors would else wait for: read the catalog, index samples, bundle the charts."""
+        """Do what the first visitors would else wait for: read the catalog, index samples, compile pages and charts."""
+        student_quantile(2)  # imports SciPy
+        self.renderer.compile()
         try:
-            self.index.refresh(sample_pages.files_of(self.catalog.version().runs))
+            version = self.catalog.version()
+            self.index.refresh(sample_pages.files_of(version.runs))
+            version.compute()
+            changes.changes_of(version)
         except BigCodeFlowError as error:  # the pages say it too
             logger.warning("%s", error)
         vega()

@@ -136,6 +136,10 @@ class CatalogVersion:
         artifacts = sorted({run.execution_key for run in latest if run.execution_key})
         return {row["task_id"]: row["solve_rate"] for row in self.rows("solve_rates", artifacts=artifacts)}
 
+    def compute(self) -> None:
+        """Compute what pages keep, so that none has to wait for it."""
+        _ = self.by_record, self.series, self.tasks, self.solve_rates
+
     @contextmanager
     def opened(self) -> Iterator["DuckDBPyConnection"]:
         """A connection of this thread's own."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -161,9 +162,14 @@ class InspectedRun:
         self.run, self._connection = run, connection
         self.absent = absent
         """What the store does not hold of this run, in words."""
-        self._facets: dict[str, list[str]] = {}
-        for row in models.rows_of(connection, "inspection_facets"):
-            self._facets.setdefault(row["facet"], []).append(row["value"])
+
+    @cached_property
+    def _facets(self) -> Mapping[str, list[str]]:
+        """The values that there are to filter by."""
+        found: dict[str, list[str]] = {}
+        for row in models.rows_of(self._connection, "inspection_facets"):
+            found.setdefault(row["facet"], []).append(row["value"])
+        return found
 
     def samples(self, filters: Filters) -> list[Row]:
         """The samples that fit, in the order of the tasks: grain and columns as in ``sql/inspection_samples.sql``.
