@@ -92,7 +92,10 @@ class ListedRun:
     @property
     def own_name(self) -> str:
         """The name that somebody gave it, where it says more than the title does."""
-        return "" if self.run in ("run", self.model, self.who, self.control) else self.run
+        # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID, of which only the end says more than the title.
+        _, found, rest = self.run.partition(f"-{self.split}-{self.subset}")
+        name = rest.lstrip("-+") if found else self.run
+        return "" if name in ("run", self.model, self.who, self.control) else name
 
     @property
     def series(self) -> tuple[str, str, str, str]:

@@ -10,6 +10,9 @@ from bigcodeflow.report import charts, overview
 from bigcodeflow.report.comparisons import compared, comparison_sections, lead_runs
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
+from bigcodeflow.results.comparison.comparison import Comparison
+from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
+from bigcodeflow.results.comparison.text_tables import points
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import titles
 
@@ -27,28 +30,52 @@ def compare_page(visit: Visit) -> Page:
                            "`bigcodeflow compare --html`")  # fmt: skip
     listed = [visit.run(record) for record in records]
     if len(listed) < _FEWEST:
-        return Page("compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": []})
+        return Page(
+            "compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": [], "verdicts": []}
+        )
     kept_as = ("comparison", *records)
     found = visit.version.memory.get(kept_as)
     if found is None:
         found = visit.version.memory[kept_as] = _compared(visit, listed)
-    labels, sections = found
+    labels, sections, verdicts = found
     tasks = changed_tasks(visit, *listed) if len(listed) == _FEWEST else []
     shown = tasks[:_MOST_TASKS]
     content = [section.as_json() for section in sections]
     return Page(
         "compare.html",
-        {"runs": listed, "sections": content, "tasks": shown, "n_tasks": len(tasks), "labels": labels},
+        {
+            "runs": listed,
+            "sections": content,
+            "tasks": shown,
+            "n_tasks": len(tasks),
+            "labels": labels,
+            "verdicts": verdicts,
+        },
     )
 
 
-def _compared(visit: Visit, listed: Sequence[ListedRun]) -> tuple[Sequence[str], Sequence[Section]]:
+def _compared(visit: Visit, listed: Sequence[ListedRun]) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
+    """Names of the runs, the report's sections about them, and the verdict on each pair in a sentence."""
     reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
-    sections = [overview.scores(reported), *comparison_sections(compared(reported, lead_runs(reported)))]
+    found = compared(reported, lead_runs(reported))
+    sections = [overview.scores(reported), *comparison_sections(found)]
     sections.append(overview.failure_kinds(reported) or Section("failure-kinds", "Failures", "No sample failed."))
-    return [run.label for run in reported], [
-        section for section in sections if section.table.rows or section.chart or section.lead
-    ]
+    verdicts = (
+        [_sentence(pair) for pair in found.pairs if pair.k == found.k[0]] if isinstance(found, Comparison) else []
+    )
+    return [run.label for run in reported], sections, verdicts
+
+
+def _sentence(pair: Pair) -> str:
+    """Such as 'a is better than b: 3.1 points more (0.4 to 5.8) …'."""
+    if pair.interval is None or pair.p_holm is None:
+        return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
+    ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
+    return (
+        f"{pair_verdict(pair)[0].upper()}{pair_verdict(pair)[1:]}: {pair.first} less {pair.second} is "
+        f"{points(pair.difference)} points (95 % interval {ends}) on {pair.n_tasks:,} common tasks, "
+        f"better on {pair.n_first_better:,} and worse on {pair.n_second_better:,}."
+    )
 
 
 def _labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:

@@ -18,6 +18,9 @@ _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
 #: Characters of a name that a chart has room for; the page sets fewer on a phone.
 _NAME_LENGTH = 52
 _SHORT_NAME = 28
+_DAY_MILLISECONDS = 86_400_000
+#: Days that the axis of a trend names.
+_MOST_DAYS = 8
 _DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
 _WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
 
@@ -156,8 +159,11 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
 
 def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
     """A line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
+    moments = [point["x"] for point in points]
+    days = max(1, round((max(moments) - min(moments)) / _DAY_MILLISECONDS / _MOST_DAYS))
+    axis = {"grid": False, "format": "%b %d", "tickCount": {"interval": "day", "step": days}, "labelOverlap": True}
     encoding = {
-        "x": {"field": "x", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": {"grid": False}},
+        "x": {"field": "x", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis},
         "color": _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"}),
         "tooltip": _SCORE_TOOLTIP,
     }

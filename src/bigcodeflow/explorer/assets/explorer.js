@@ -90,6 +90,17 @@ function takeOver(old, fresh) {
   else [...old.childNodes].forEach((child, place) => takeOver(child, fresh.childNodes[place]));
 }
 
+/** A phone shows the search alone, and the filters when they are asked for or in force. */
+function foldFilters() {
+  for (const form of document.querySelectorAll('form.filters:not([data-given])')) {
+    const fold = form.querySelector('.fold');
+    if (!fold || !matchMedia('(max-width: 36rem)').matches) continue;
+    form.classList.add('folded');
+    fold.hidden = false;
+    fold.addEventListener('click', () => fold.setAttribute('aria-expanded', String(!form.classList.toggle('folded'))));
+  }
+}
+
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   if (event.key === '/' && byId('q')) byId('q').select();
@@ -105,6 +116,7 @@ async function start() {
   byId('choose')?.addEventListener('change', countChosen);
   addEventListener('pageshow', countChosen); // a browser that goes back keeps the ticks
   countChosen();
+  foldFilters();
   colourPrograms();
   for (const part of document.querySelectorAll('[data-refresh]')) renew(part);
   await drawCharts();
