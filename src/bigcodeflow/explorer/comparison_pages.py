@@ -67,14 +67,14 @@ def _compared(visit: Visit, listed: Sequence[ListedRun]) -> tuple[Sequence[str],
 
 
 def _sentence(pair: Pair) -> str:
-    """Such as 'a is better than b: 3.1 points more (0.4 to 5.8) …'."""
+    """Such as 'a is better: a scores +3.1 points beside b (95 % interval +0.4 to +5.8) …'."""
     if pair.interval is None or pair.p_holm is None:
         return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
     ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
     return (
-        f"{pair_verdict(pair)[0].upper()}{pair_verdict(pair)[1:]}: {pair.first} less {pair.second} is "
-        f"{points(pair.difference)} points (95 % interval {ends}) on {pair.n_tasks:,} common tasks, "
-        f"better on {pair.n_first_better:,} and worse on {pair.n_second_better:,}."
+        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % interval "
+        f"{ends}) on {pair.n_tasks:,} common tasks, of which it does better on {pair.n_first_better:,} and worse on "
+        f"{pair.n_second_better:,}."
     )
 
 
