@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -67,7 +68,15 @@ class Explorer:
             version = self.catalog.version()
             self.index.refresh(sample_pages.files_of(version.runs))
             version.compute()
+            # One page of each costly kind, for the modules that they import.
+            records = [run.record for run in version.runs[:2]]
+            visit = Visit(
+                self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
+            )
             changes.changes_of(version)
+            for record in records:
+                run_pages.one_run(visit, record)
+            comparison_pages.compare_page(visit)
         except BigCodeFlowError as error:  # the pages say it too
             logger.warning("%s", error)
         vega()

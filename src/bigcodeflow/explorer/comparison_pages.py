@@ -71,10 +71,10 @@ def _sentence(pair: Pair) -> str:
     if pair.interval is None or pair.p_holm is None:
         return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
     ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
+    better = f"it does better on {pair.n_first_better:,} and worse on {pair.n_second_better:,}"
     return (
-        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % interval "
-        f"{ends}) on {pair.n_tasks:,} common tasks, of which it does better on {pair.n_first_better:,} and worse on "
-        f"{pair.n_second_better:,}."
+        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % "
+        f"interval {ends}); of {pair.n_tasks:,} common tasks {better}."
     )
 
 

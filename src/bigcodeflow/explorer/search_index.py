@@ -32,6 +32,20 @@ _COLUMNS = (
 _LISTED = '[{"artifact":"VARCHAR","number":"INTEGER","hits":"BIGINT"}]'
 _TASKS = '[{"task_id":"VARCHAR","hits":"BIGINT"}]'
 
+#: Rows of the table ``fitting`` that are shown, whole but for the words.
+_SHOWN = """
+WITH shown AS (
+    SELECT number, artifact, place FROM fitting
+    WHERE
+        $kind IN ('', failure_kind)
+        AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END
+    ORDER BY number, place LIMIT $limit OFFSET $offset
+)
+SELECT samples.* EXCLUDE (words), shown.number
+FROM samples JOIN shown USING (artifact, place)
+ORDER BY number, place
+"""
+
 logger = logging.getLogger(__name__)
 
 
@@ -117,24 +131,21 @@ class SampleIndex:
         if self._database is None:
             return Found((), {}, {}, 0)
         source, conditions, parameters = _searched(query)
-        of_kind, of_status = _kind_condition(query), _status_condition(query)
-        chosen = " AND ".join(filter(None, (*conditions, of_kind, of_status))) or "true"
-        wider = " AND ".join(conditions) or "true"
         with self._lock:
             connection = self._database.cursor()
         with connection:
-            counts = connection.execute(
-                f"{source} SELECT status, failure_kind, count(*) FROM found WHERE {wider} GROUP BY ALL",  # noqa: S608
+            # Words are looked for once; what they fit is narrow, and only the rows that are shown are read whole.
+            where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+            connection.execute(
+                f"CREATE TEMP TABLE fitting AS {source} "  # noqa: S608 - our own words
+                f"SELECT number, artifact, place, status, failure_kind FROM found {where}",
                 parameters,
-            ).fetchall()
-            own = {"kind": query.kind} if of_kind else {}
-            own |= {"status": query.status} if "$status" in of_status else {}
-            # Words are long and are not shown.
-            sql = (
-                f"{source} SELECT * EXCLUDE (words, hits) FROM found WHERE {chosen} "  # noqa: S608 - our own words
-                "ORDER BY number, place LIMIT $limit OFFSET $offset"
             )
-            rows = list(rows_from(connection.execute(sql, parameters | own | {"limit": limit, "offset": offset})))
+            counts = connection.execute("SELECT status, failure_kind, count(*) FROM fitting GROUP BY ALL").fetchall()
+            asked = {"kind": query.kind, "status": query.status}
+            chosen = connection.execute(_SHOWN, asked | {"limit": limit, "offset": offset})
+            rows = list(rows_from(chosen))
+            connection.execute("DROP TABLE fitting")
         return _found(rows, counts, query)
 
     def _fill(self) -> None:
@@ -235,16 +246,6 @@ def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:
         parameters["variant"] = query.variant
         conditions.append("variant = $variant")
     return f"WITH {', '.join(tables)}", conditions, parameters
-
-
-def _kind_condition(query: SampleQuery) -> str:
-    return "failure_kind = $kind" if query.kind else ""
-
-
-def _status_condition(query: SampleQuery) -> str:
-    if query.status == "!pass":
-        return "status <> 'pass'"
-    return "status = $status" if query.status else ""
 
 
 def _found(rows: Sequence[Row], counts: Sequence[tuple[str, str, int]], query: SampleQuery) -> Found:
