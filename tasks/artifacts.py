@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
 from bigcodeflow.config import RunConfig
@@ -21,6 +21,7 @@ from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_failures
 from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.store import open_store
+from tasks.explorer_links import explorer_link, linked, run_path
 
 _MOST_TASKS_NAMED = 50
 _MOST_LIBRARIES = 10
@@ -36,11 +37,17 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))
     failures = failure_rows(store.read(artifacts.execution, ["variant", "sanitizer", "status", "failure_kind"]))
     report = write_run_report(config, outputs)
-    create_table_artifact(score_rows(metrics), key="scores", description=f"Scores of {title}")
+    link, path = explorer_link(config.store, run_path(outputs.record)), run_path(outputs.record)
+    if link:
+        create_link_artifact(link, "Open this run in the explorer", key="explorer", description=f"Results of {title}")
+    create_table_artifact(
+        score_rows(metrics), key="scores", description=linked(f"Scores of {title}", config.store, path)
+    )
     if failures:
-        create_table_artifact(failures, key="failures", description=f"Why samples of {title} did not pass")
-    page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report)
-    create_markdown_artifact(page, key="result", description=f"Result of {title}")
+        described = linked(f"Why samples of {title} did not pass", config.store, path)
+        create_table_artifact(failures, key="failures", description=described)
+    page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report, explorer=link)
+    create_markdown_artifact(page, key="result", description=linked(f"Result of {title}", config.store, path))
     for row in score_rows(metrics):
         interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
         texts = (row["variant"], row["sanitizer"], row["score"], row["value"], interval_text)
@@ -124,10 +131,12 @@ def result_page(
     *,
     failures: Sequence[dict[str, str]] = (),
     report: Path | None = None,
+    explorer: str = "",
 ) -> str:
     """The result as Markdown: scores, what was not judged, failures, ground truths, and where report and files lie.
 
-    Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass.
+    Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass;
+    explorer is the address of the run's page there.
     """
     rows, scores = metrics.to_pylist(), score_rows(metrics)
     several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]
@@ -140,7 +149,9 @@ def result_page(
     kinds = {tuple(map(row.get, _KIND)) for found in (scores, *(found for _, found in sections)) for row in found}
     common = dict(zip(_KIND, next(iter(kinds)), strict=True)) if len(kinds) == 1 else {}
     table = partial(_table, common)
-    parts = [table(scores) or "No pass@k: every requested k is larger than the number of samples of a task."]
+    opened = "every sample, compared, searched and over the nights"
+    parts = [f"[Open in the explorer]({explorer}): {opened}."] if explorer else []
+    parts += [table(scores) or "No pass@k: every requested k is larger than the number of samples of a task."]
     if common:
         parts.append("; ".join(f"{name} {value}" for name, value in common.items()) + ".")
     parts += [

@@ -13,6 +13,7 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
 from bigcodeflow.store import ArtifactRef
+from tasks.explorer_links import linked
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
@@ -32,8 +33,9 @@ def artifact_key(*names: str) -> str:
 class RunListener:
     """Shows one stage as a progress artifact and in the log of the task run that it belongs to."""
 
-    def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds_now: Callable[[], float] = time.monotonic, *, store: str = "") -> None:
         self._seconds_now = seconds_now
+        self._store = store
         self._bar: ProgressBar | None = None
         self.reused = False
         """Whether the stage that ended last was in the store already."""
@@ -41,7 +43,7 @@ class RunListener:
     def begin(self, title: str) -> "ProgressBar":
         """Announce the work, and return what its progress is reported to."""
         get_run_logger().info("%s: started", title)
-        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now)
+        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now, store=self._store)
         return self._bar
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
@@ -67,8 +69,11 @@ class ProgressBar:
     Several threads may report; one that comes while another one's report is being sent does not wait.
     """
 
-    def __init__(self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic, *, store: str = ""
+    ) -> None:
         self._state = StageProgress(title, seconds_now)
+        self._store = store
         self._logger = logger
         self._seconds_now = seconds_now
         self._updated_at_seconds = self._logged_at_seconds = seconds_now()
@@ -76,7 +81,8 @@ class ProgressBar:
         self._sending = threading.Lock()
         key = f"{artifact_key(title)}-progress"
         # An id, since the function is also asynchronous for callers that are.
-        self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=f"Progress of {title}")))
+        described = linked(f"Progress of {title}", self._store, "/live")
+        self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=described)))
 
     def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
         """Take note that so many units of all are finished, how it goes, and what is under way."""
@@ -102,6 +108,7 @@ class ProgressBar:
     def update(self, percent: float, description: str | None = None) -> None:
         """Show so much of the work as finished, and in the artifact's description how it goes."""
         try:
-            update_progress_artifact(self._artifact_id, progress=percent, description=description)
+            described = linked(description, self._store, "/live") if description else None
+            update_progress_artifact(self._artifact_id, progress=percent, description=described)
         except httpx.HTTPError as error:  # hours of execution must not be lost to a bar that cannot be drawn
             self._logger.warning("%s: progress could not be shown (%s)", self._state.title, error)

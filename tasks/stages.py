@@ -54,7 +54,7 @@ TASK_OPTIONS = TaskOptions(
 
 def perform_stage(stage: Stage, run: ResolvedRun, live: LiveRun | None = None) -> State[ArtifactRef]:
     """The final state of a stage's task, with its artifact; named Cached where the store held that already."""
-    listener = RunListener()
+    listener = RunListener(store=run.config.store)
     ref = perform(stage, open_store(run.config.store), live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 

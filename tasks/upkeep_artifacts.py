@@ -17,6 +17,7 @@ from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_r
 from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows
 from bigcodeflow.pipeline.sweeps import SweepConfig
 from bigcodeflow.results.formatting import board_title
+from tasks.explorer_links import linked
 from tasks.progress import artifact_key
 
 #: Ranks of each ranking that the UI shows beside all of our own.
@@ -28,12 +29,16 @@ _MOST_ROWS = 500
 def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> None:
     """Attach the table of results, the table of failures where there are any, and the whole as one page."""
     key = artifact_key("sweep", config.name)
-    create_table_artifact(result_rows(results), key=key, description=f"Results of sweep {config.name}")
+    described = linked(f"Results of sweep {config.name}", config.store)
+    create_table_artifact(result_rows(results), key=key, description=described)
     failures = [{"run": result.name, "why": result.error} for result in results if result.outcome == "failed"]
     if failures:
-        description = f"Runs of sweep {config.name} that failed; run the sweep again for these alone"
+        description = linked(
+            f"Runs of sweep {config.name} that failed; run the sweep again for these alone", config.store
+        )
         create_table_artifact(failures, key=f"{key}-failures", description=description)
-    create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=f"Sweep {config.name}")
+    described = linked(f"Sweep {config.name}", config.store)
+    create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=described)
 
 
 def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
@@ -73,9 +78,10 @@ def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> No
         if rank.position <= _TOP or rank.entry.origin == "ours"
     ]
     description = f"Leaderboard of {config.store}: the first {_TOP} ranks of each ranking, and all of ours"
-    create_table_artifact(rows, key="leaderboard", description=description)
+    create_table_artifact(rows, key="leaderboard", description=linked(description, config.store, "/trends"))
     page = "\n\n".join(_page(update)) + "\n"
-    create_markdown_artifact(page, key="leaderboard-changes", description="What is new on the leaderboard")
+    described = linked("What is new on the leaderboard", config.store, "/changes")
+    create_markdown_artifact(page, key="leaderboard-changes", description=described)
     for change in update.changes.regressions if update.changes else ():
         get_run_logger().warning("regression: %s", change_line(change))
     for refusal in update.refusals:
@@ -128,12 +134,14 @@ def show_check(found: EnvironmentCheckResult) -> None:
         checks.append(_check(title, reliable, len(repeated.rows)))
         tables.append(("Tasks in quarantine", repeated.table))
     key = artifact_key("environment", name)
-    create_table_artifact(checks, key=key, description=f"Check of environment {name}")
+    described = linked(f"Check of environment {name}", found.config.store)
+    create_table_artifact(checks, key=key, description=described)
     lines = _list(line for result in found.controls for line in wording(result))
     parts = [f"# Environment {name}", Table.of_records(checks).to_markdown(), "## Controls", lines]
     parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in tables if table.rows]
     page = "\n\n".join(parts) + "\n"
-    create_markdown_artifact(page, key=f"{key}-result", description=f"Environment {name}: what it can judge")
+    described = linked(f"Environment {name}: what it can judge", found.config.store)
+    create_markdown_artifact(page, key=f"{key}-result", description=described)
 
 
 def _check(title: str, held: int, total: int, *, sound: bool | None = None) -> dict[str, str]:
@@ -145,5 +153,5 @@ def show_removed(config: RetentionConfig, found: Sequence[Removable]) -> None:
     """Attach what went, or would go, as a table: the largest first."""
     rows = removed_rows(found)[:_MOST_ROWS]
     described = f"{'Would go' if config.dry_run else 'Went'} from {config.store}: {totals(found)}"
-    create_table_artifact(rows, key="retention", description=described)
+    create_table_artifact(rows, key="retention", description=linked(described, config.store))
     get_run_logger().info("%s", described)

@@ -52,6 +52,10 @@ _COMMANDS = {
         "export.export",
         "Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
     ),
+    "explore": (
+        "explore.explore",
+        "Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.",
+    ),
     "catalog": ("store.catalog", "Build the catalog of a store anew, and say where it is and what it shows."),
     "up": (
         "service.up",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notice, out, print_line
-from bigcodeflow.cli.options import settings_options
+from bigcodeflow.cli.options import STORE_VARIABLE, settings_options
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.table import Column, Table
 
@@ -49,6 +49,14 @@ def up(
             show_default="none",
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or URL of the store whose runs the explorer shows.",
+            show_default="results/store",
+            envvar=STORE_VARIABLE,
+        ),
+    ] = None,
     state: _State = _STATE,
 ) -> None:
     """Start a Prefect server and a worker here, and register all deployments; return when runs can be triggered.
@@ -60,11 +68,13 @@ def up(
     from bigcodeflow.prefect_service.start import ServiceOptions, start_service
 
     folder = ServiceFolder(state)
-    options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file)
+    options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file, store)
     started = start_service(folder, Path.cwd(), options, notice)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")
+    if started.has_explorer:
+        print_line(f"Explorer: {started.settings.explorer_url}")
     notice(
         f"{started.deployments} deployments; {active} are on (switch with --schedules); "
         f"at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
@@ -106,9 +116,13 @@ def status(state: _State = _STATE) -> None:
         server += f", {found.settings.ui_url}" + ("" if found.answering else ", does not answer")
     if found.worker is not None and not found.worker_online:
         worker += ", not known to the server"
+    explorer = "not running"
+    if found.explorer is not None:
+        explorer = f"process {found.explorer.pid}, {found.settings.explorer_url}"
     rows = [
         ("server", server),
         ("worker", worker),
+        ("explorer", explorer),
         ("database", without_password(found.settings.database)),
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),

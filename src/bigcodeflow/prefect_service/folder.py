@@ -15,6 +15,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
+from bigcodeflow.core.paths import located
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
@@ -24,6 +25,9 @@ from bigcodeflow.store.files import locked
 #: Gets a line about what is waited for or was done.
 Notify = Callable[[str], None]
 
+#: Names a service's folder to the commands, and in the environment of its processes to those that they start.
+STATE_VARIABLE = "BIGCODEFLOW_STATE"
+DEFAULT_STATE = ".bigcodeflow"
 #: Written into the environment of the server and the worker, and inherited by all that they start.
 MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
 #: Prefect's own, in the environment of a flow run's process.
@@ -41,6 +45,10 @@ class ServiceSettings(SettingsModel):
     """Path of the prefect.yaml; empty for the shipped one."""
     env_file: str = ""
     """Path of a file with variables, such as keys, that each run reads when it starts; empty for none."""
+    store: str = "results/store"
+    """Folder, from the project's on, or URL of the store whose runs the explorer shows."""
+    explorer_port: int = 0
+    """Port of the explorer, which listens on this machine only; 0: none was chosen yet."""
 
     @property
     def ui_url(self) -> str:
@@ -53,6 +61,11 @@ class ServiceSettings(SettingsModel):
         """What PREFECT_API_URL has to be."""
         return f"{self.ui_url}/api"
 
+    @property
+    def explorer_url(self) -> str:
+        """Address of the explorer for a browser on this machine."""
+        return f"http://127.0.0.1:{self.explorer_port}"
+
 
 class ServiceRecord(BaseModel):
     """What the folder remembers between two commands."""
@@ -63,6 +76,9 @@ class ServiceRecord(BaseModel):
     settings: ServiceSettings = ServiceSettings()
     server: ProcessIdentity | None = None
     worker: ProcessIdentity | None = None
+    explorer: ProcessIdentity | None = None
+    explored: str = ""
+    """Store that the explorer was started for, as `open_store` calls it."""
     worker_api_url: str = ""
     """Server that the worker was started for."""
     prefect_version: str = ""
@@ -86,6 +102,11 @@ class ServiceRecord(BaseModel):
     def running_worker(self) -> ProcessIdentity | None:
         """The worker's process; None where it has ended."""
         return self.worker if self.worker is not None and self.worker.alive else None
+
+    @property
+    def running_explorer(self) -> ProcessIdentity | None:
+        """The explorer's process; None where it has ended."""
+        return self.explorer if self.explorer is not None and self.explorer.alive else None
 
     def processes(self) -> dict[ProcessIdentity, Mapping[str, str]]:
         """All that the service started and what those started in turn, with their environments."""
@@ -173,6 +194,8 @@ class ServiceState(NamedTuple):
     """Whether the server receives heartbeats of the worker."""
     deployments: Sequence[str] = ()
     active_schedules: Sequence[str] = ()
+    explorer: ProcessIdentity | None = None
+    """None where it does not run."""
 
     @property
     def ready(self) -> bool:
@@ -185,7 +208,13 @@ def service_state(folder: ServiceFolder) -> ServiceState | None:
     if not folder.exists:
         return None
     record = folder.read()
-    state = ServiceState(record.settings, record.running_server, record.running_worker, len(record.flow_runs()))
+    state = ServiceState(
+        record.settings,
+        record.running_server,
+        record.running_worker,
+        len(record.flow_runs()),
+        explorer=record.running_explorer,
+    )
     if state.server is None:
         return state
     with PrefectServer(record.settings.api_url) as server:
@@ -209,3 +238,13 @@ def running_server(folder: ServiceFolder) -> ServiceSettings | None:
         return None
     with PrefectServer(record.settings.api_url) as server:
         return record.settings if server.home() else None
+
+
+def explorer_url(store: str) -> str:
+    """Address of the explorer beside this process that shows a store; empty where there is none."""
+    try:
+        record = ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE))).read()
+    except ServiceError:
+        return ""
+    shown = record.running_explorer is not None and record.explored == str(located(store))
+    return record.settings.explorer_url if shown else ""

@@ -1,9 +1,7 @@
 """`up`: whatever of a service does not run is started, whatever is not registered is registered, the rest stays."""
 
 import asyncio
-import errno
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -27,9 +25,11 @@ from bigcodeflow.prefect_service.deployments import (
     finish_registration,
     read_deployments,
 )
+from bigcodeflow.prefect_service.explorer import ExplorerStart, free_port
 from bigcodeflow.prefect_service.folder import (
     MARK_VARIABLE,
     RUN_VARIABLE,
+    STATE_VARIABLE,
     Notify,
     ServiceFolder,
     ServiceRecord,
@@ -43,7 +43,6 @@ _START_SECONDS = 300
 _NOTIFY_EVERY_SECONDS = 10.0
 _POLL_SECONDS = 0.25
 _WORKER_MODULE = "bigcodeflow.prefect_service.worker_process"
-_PORTS_TRIED = 100
 _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
 _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
@@ -65,6 +64,8 @@ class ServiceOptions(NamedTuple):
     """Switches every schedule on or off."""
     env_file: Path | None = None
     """Variables for the runs, such as keys of providers; an empty path forgets the file."""
+    store: str | None = None
+    """Whose runs the explorer shows."""
 
 
 class StartedService(NamedTuple):
@@ -77,10 +78,12 @@ class StartedService(NamedTuple):
     execution_runs: int | None
     new: Sequence[str]
     """What this start did; nothing where all was there."""
+    has_explorer: bool
+    """Whether the explorer runs."""
 
 
 def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions, notify: Notify) -> StartedService:
-    """Start server and worker and register the deployments, as far as that is not done; return when all is ready.
+    """Start server, worker and explorer and register the deployments, as far as not done; return when all is ready.
 
     Args:
         folder: where the service keeps its state.
@@ -99,13 +102,15 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
         processes.end(
             process
             for process, environment in record.processes().items()
-            if process not in (record.server, record.worker) and RUN_VARIABLE not in environment
+            if process not in (record.server, record.worker, record.explorer) and RUN_VARIABLE not in environment
         )
-        start = _Start(folder, record, project, notify)
+        start = Start(folder, record, project, notify)
         with ExitStack() as opened:
             registration = start.begun_registration()
             if registration is not None:  # one that is not finished ends with this, since its standard input is closed
                 opened.enter_context(registration)
+            explorer = ExplorerStart(start)
+            explorer.begin()
             start.server()
             server = opened.enter_context(PrefectServer(record.settings.api_url))
             server.make_pool(execution_runs=options.execution_runs)
@@ -117,8 +122,10 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
                     server.set_schedule(schedule, active=options.schedules)
             # The worker's process was started before; it is ready when it asks the server for runs.
             start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name))
+            has_explorer = explorer.finish()
             active = [schedule.active for schedule in server.schedules()]
-            return StartedService(record.settings, len(names), active, server.execution_runs(), start.new)
+            runs = server.execution_runs()
+            return StartedService(record.settings, len(names), active, runs, start.new, has_explorer)
 
 
 def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collection[str]:
@@ -130,10 +137,12 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collectio
         database=old.database if options.database is None else database_url(options.database),
         deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
         env_file=old.env_file if options.env_file is None else _env_file(options.env_file),
+        store=options.store or old.store,
+        explorer_port=old.explorer_port,
     )
     names = read_deployments(_deployments_file(new))
     if record.running_server is None:
-        new = new.model_copy(update={"port": _free_port(new, asked=options.port is not None)})
+        new = new.model_copy(update={"port": free_port(new.host, new.port, asked=options.port is not None)})
         if new.database:
             check_database(new.database)
     elif (new.host, new.port, new.database) != (old.host, old.port, old.database):
@@ -155,19 +164,6 @@ def _env_file(path: Path) -> str:
 
 def _deployments_file(settings: ServiceSettings) -> Path:
     return Path(settings.deployments) if settings.deployments else shipped("prefect.yaml")
-
-
-def _free_port(settings: ServiceSettings, *, asked: bool) -> int:
-    """The port, or the next free one where the user asked for none in particular."""
-    for port in range(settings.port, settings.port + (1 if asked else _PORTS_TRIED)):
-        try:
-            with socket.create_server((settings.host, port)):
-                return port
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise ConfigError(f"--host {settings.host} --port {port}: {error.strerror or error}") from None
-    taken = f"--port {settings.port} is taken by another program: name another, or none to get a free one"
-    raise ConfigError(taken if asked else f"no port is free from {settings.port} on: name one with --port")
 
 
 def database_url(text: str) -> str:
@@ -218,7 +214,7 @@ def check_database(url: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class Start:
     """One start: what it has to know at every step."""
 
     folder: ServiceFolder
@@ -237,9 +233,9 @@ class _Start:
             place_database(self.folder.database)
         if record.running_server is None:
             self.notify(f"starting the Prefect server on {settings.ui_url} ({without_password(settings.database)}) …")
-            record.server = self._process("server", "-P", "-m", "flows.form_server", settings.host, str(settings.port))
+            record.server = self.process("server", "flows.form_server", settings.host, str(settings.port))
             record.prefect_version = installed
-            self._note("server")
+            self.note("server")
         elif record.prefect_version != installed:
             self.notify(
                 f"the server runs Prefect {record.prefect_version}, installed is {installed}: "
@@ -260,10 +256,10 @@ class _Start:
             processes.end([record.running_worker])
         if crashed := report_crashed(server, record):
             self.notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
-        start = ("-m", _WORKER_MODULE, "start", "--pool", POOL, "--type", "process")
-        record.worker = self._process("worker", *start, "--name", record.worker_name)
+        start = ("start", "--pool", POOL, "--type", "process")
+        record.worker = self.process("worker", _WORKER_MODULE, *start, "--name", record.worker_name)
         record.worker_api_url = record.settings.api_url
-        self._note("worker")
+        self.note("worker")
 
     def begun_registration(self) -> Popen[str] | None:
         """A registration that imports while the server starts; None where all is as it was when it was registered."""
@@ -277,7 +273,7 @@ class _Start:
         with begun or self._begin_registration() as registration:
             finish_registration(registration, server, _deployments_file(self.record.settings))
         self.record.deployed = self._fingerprint()
-        self._note("deployments")
+        self.note("deployments")
 
     def wait(self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool]) -> None:
         """Return when a started process is ready; one that is not ready in time is ended, which raises ServiceError."""
@@ -285,10 +281,10 @@ class _Start:
         while not ready():
             now = time.monotonic()
             if process is None or not process.alive:
-                raise self._broken(name, "ended before it was ready")
+                raise self.broken(name, "ended before it was ready")
             if now - began > _START_SECONDS:
                 processes.end([process])
-                raise self._broken(name, f"was not ready within {_START_SECONDS} s and was stopped")
+                raise self.broken(name, f"was not ready within {_START_SECONDS} s and was stopped")
             if now - notified >= _NOTIFY_EVERY_SECONDS:
                 notified = now
                 self.notify(f"  the {name} is starting, {now - began:.0f} s so far …")
@@ -302,19 +298,21 @@ class _Start:
         settings = self.record.settings
         return deployments_fingerprint(_deployments_file(settings), self.project, settings.database)
 
-    def _note(self, what: str) -> None:
+    def note(self, what: str) -> None:
+        """Remember what was done."""
         self.new.append(what)
         self.folder.write(self.record)
 
-    def _process(self, name: str, *arguments: str) -> processes.ProcessIdentity:
+    def process(self, name: str, module: str, *arguments: str) -> processes.ProcessIdentity:
+        """Start a module as a process of the service, which writes into the log of that name."""
+        # Without -P a package of the project's folder would be imported for one of the same name here.
+        command = [sys.executable, "-P", "-m", module, *arguments]
         log = self.folder.logs / f"{name}.log"
         if log.exists() and log.stat().st_size > _LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-        started = processes.start(
-            [sys.executable, *arguments], folder=self.project, log=log, environment=self._environment()
-        )
+        started = processes.start(command, folder=self.project, log=log, environment=self._environment())
         if started is None:
-            raise self._broken(name, "ended at once")
+            raise self.broken(name, "ended at once")
         return started
 
     def _environment(self) -> dict[str, str]:
@@ -323,6 +321,8 @@ class _Start:
         variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
             ENV_FILE_VARIABLE: str(self.folder.env_file),
+            # Runs find the explorer in the service's record.
+            STATE_VARIABLE: str(self.folder.root),
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": (
@@ -343,8 +343,10 @@ class _Start:
             variables["PREFECT_API_AUTH_STRING"] = authentication
         return variables
 
-    def _broken(self, name: str, what: str) -> ServiceError:
+    def broken(self, name: str, what: str) -> ServiceError:
+        """What became of a process of the service, with the end of its log."""
         log = self.folder.logs / f"{name}.log"
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
-        return ServiceError(f"the Prefect {name} {what}; the end of {log}:\n{end}")
+        whose = "" if name == "explorer" else "Prefect "
+        return ServiceError(f"the {whose}{name} {what}; the end of {log}:\n{end}")

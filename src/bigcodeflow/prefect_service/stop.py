@@ -14,20 +14,20 @@ _NOTIFY_EVERY_SECONDS = 30.0
 
 
 def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[str, ...]:
-    """Stop worker and server and all that they started; returns which of them ran.
+    """Stop worker, server and explorer and all that they started; returns which of them ran.
 
     Runs are waited for, or cancelled, so that they can be retried after the next start.
     """
     if not folder.exists:
         return ()
     with folder.locked(notify) as record:
-        found = {"worker": record.running_worker, "server": record.running_server}
+        found = {"worker": record.running_worker, "server": record.running_server, "explorer": record.running_explorer}
         running = tuple(name for name, process in found.items() if process is not None)
         if "server" in running:
             _stop_runs(folder, record, wait=wait, notify=notify)
         # Whatever still carries the service's mark: flow runs of a worker that died, clusters of a run that died.
         processes.end(record.processes())
-        record.server = record.worker = None
+        record.server = record.worker = record.explorer = None
         folder.write(record)
     return running
 

@@ -18,6 +18,9 @@ _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
 #: Characters of a name that a chart has room for; the page sets fewer on a phone.
 _NAME_LENGTH = 52
 _SHORT_NAME = 28
+_DAY_MILLISECONDS = 86_400_000
+#: Days that the axis of a trend names.
+_MOST_DAYS = 8
 _DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
 _WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
 
@@ -149,6 +152,20 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
         "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": axis},
         "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
         "tooltip": [_number("x", x_title, "~g"), *_SCORE_TOOLTIP],
+    }
+    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
+    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
+
+
+def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
+    """A line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
+    moments = [point["x"] for point in points]
+    days = max(1, round((max(moments) - min(moments)) / _DAY_MILLISECONDS / _MOST_DAYS))
+    axis = {"grid": False, "format": "%b %d", "tickCount": {"interval": "day", "step": days}, "labelOverlap": True}
+    encoding = {
+        "x": {"field": "x", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis},
+        "color": _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"}),
+        "tooltip": _SCORE_TOOLTIP,
     }
     line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
     return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])

@@ -70,16 +70,20 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
         for run in chosen.values():
             with views(connection, metrics=run.path("aggregation")):
                 rows = list(rows_from(connection.execute("SELECT * FROM source_metrics")))
-            kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(rows, "sample_count")})
-            if not kinds:
-                raise ArtifactError(
-                    f"run {run.record}: nothing was judged, so there is nothing to report: give it samples and run it "
-                    "again"
-                )
-            found.append(ReportedRun(run.title, run, rows, kinds))
+            found.append(reported_run(run, rows))
     lead_kinds = ([run.kinds[0][place] for run in found] for place in (0, 1))
     labels = titles(list(chosen.values()), *lead_kinds)
     return [replace(run, label=label) for run, label in zip(found, labels, strict=True)]
+
+
+def reported_run(run: RecordedRun, metrics: Sequence[Row]) -> ReportedRun:
+    """A recorded run with the rows of its METRICS table, called by its title."""
+    kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(metrics, "sample_count")})
+    if not kinds:
+        raise ArtifactError(
+            f"run {run.record}: nothing was judged, so there is nothing to report: give it samples and run it again"
+        )
+    return ReportedRun(run.title, run, metrics, kinds)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: What mail and chat let through, and a phone opens without a pause.
 MAX_BYTES = 15_000_000
 #: Read as one script, each after what it uses.
-SCRIPTS = ("dom.js", "data.js", "code.js", "overview.js", "detail.js", "samples.js", "main.js")
+SCRIPTS = ("dom.js", "data.js", "code.js", "charts.js", "overview.js", "detail.js", "samples.js", "main.js")
 _ASSETS = Path(__file__).with_name("assets")
 _VEGA_SNIPPET = "window.vegaEmbed = vegaEmbed;"
 

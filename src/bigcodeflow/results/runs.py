@@ -129,6 +129,14 @@ def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
     return [_read(path, store) for path in store.files(_FOLDER)]
 
 
+def recorded_run(store: Store, record: str) -> RecordedRun:
+    """The run of a record's name."""
+    path = store.file(f"{_FOLDER}/{record}.json")
+    if path is None:
+        raise ArtifactError(f"{store.location}: has no record {record!r}: it was deleted, or is of another store")
+    return _read(path, store)
+
+
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
     """A title for each run; those that share one are followed by what differs, until they differ.
 

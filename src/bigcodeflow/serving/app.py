@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from functools import cache
 from http import HTTPStatus
 from typing import Annotated, Any, Literal, cast
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -21,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bigcodeflow
-from bigcodeflow.execution.remote.http_client import is_loopback
+from bigcodeflow.core.listening import is_own_name
 from bigcodeflow.execution.remote.protocol import ApiModel, BatchRequest, Info, Prepared, PrepareRequest, Result
 from bigcodeflow.serving import sandbox_fusion
 from bigcodeflow.serving.request_parsing import RequestRefusedError, parse_batch
@@ -111,14 +110,6 @@ async def _require_own_name(request: Request) -> None:
         raise RequestRefusedError(
             HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
         )
-
-
-def is_own_name(host: str) -> bool:
-    """Whether a Host header names this machine by a name that no other machine has."""
-    try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
-    except ValueError:  # brackets without an address in them
-        return False
 
 
 class OneLength:

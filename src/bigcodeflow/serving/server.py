@@ -1,23 +1,20 @@
 """The process of a service: listens, serves until it is stopped, and leaves nothing behind."""
 
-import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.listening import BACKLOG, is_loopback, listening, quiet_signals, shown_host
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.execution.remote.http_client import is_loopback
 from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
 from bigcodeflow.serving.service import Service
-
-_BACKLOG = 1024
 
 
 def serve(
@@ -62,7 +59,7 @@ class ServiceServer(uvicorn.Server):
             "access_log": False,
             "server_header": False,
             "proxy_headers": False,
-            "backlog": _BACKLOG,
+            "backlog": BACKLOG,
             "timeout_keep_alive": 75,  # longer than clients keep a connection, so that none is closed under a request
             "timeout_graceful_shutdown": 30,  # for running items
         }
@@ -89,31 +86,3 @@ def usable_key(key: str, host: str, variable: str) -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{variable} holds blanks or characters beyond ASCII, which no header can carry")
     return key
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket at an address; taken first, since a check of the sandbox would be in vain if the port is another's."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {host} port {port} ({error.strerror or error}): choose another --host or --port"
-        ) from None
-
-
-@contextmanager
-def quiet_signals() -> Iterator[None]:
-    """Ignore the signal that ended Uvicorn, which raises it again for an earlier handler."""
-    signals = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, lambda *_: None) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def shown_host(host: str) -> str:
-    """A host as it stands in a URL."""
-    return f"[{host}]" if ":" in host else host

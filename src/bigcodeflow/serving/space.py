@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.listening import is_loopback, is_own_name, shown_host
 from bigcodeflow.environments import find_environment
-from bigcodeflow.execution.remote.http_client import is_loopback
-from bigcodeflow.serving.app import is_own_name, make_app
+from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
-from bigcodeflow.serving.server import serve, shown_host
+from bigcodeflow.serving.server import serve
 from bigcodeflow.serving.service import Service
 
 logger = logging.getLogger(__name__)

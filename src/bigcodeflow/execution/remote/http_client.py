@@ -1,6 +1,5 @@
 """A client of the HTTP API, and what each response means for the caller."""
 
-import ipaddress
 import json
 import os
 import threading
@@ -24,6 +23,7 @@ from bigcodeflow.core.errors import (
     SandboxUnavailableError,
     error_message,
 )
+from bigcodeflow.core.listening import is_loopback
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import code_version
 from bigcodeflow.execution.remote import protocol
@@ -260,14 +260,6 @@ def _space_of_hub(name: str, address: str) -> tuple[str, str]:
     if not address:
         raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
     return address, get_token() or ""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _retry_after(header: str) -> float | None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -163,9 +164,14 @@ class InspectedRun:
         self.run, self._connection = run, connection
         self.absent = absent
         """What the store does not hold of this run, in words."""
-        self._facets: dict[str, list[str]] = {}
-        for row in models.rows_of(connection, "inspection_facets"):
-            self._facets.setdefault(row["facet"], []).append(row["value"])
+
+    @cached_property
+    def _facets(self) -> Mapping[str, list[str]]:
+        """The values that there are to filter by."""
+        found: dict[str, list[str]] = {}
+        for row in models.rows_of(self._connection, "inspection_facets"):
+            found.setdefault(row["facet"], []).append(row["value"])
+        return found
 
     def samples(self, filters: Filters) -> list[Row]:
         """The samples that fit, in the order of the tasks: grain and columns as in ``sql/inspection_samples.sql``.
@@ -198,6 +204,11 @@ class InspectedRun:
                 known = {_identity(row): row for row in rows}
             found.append(detail_of(known[_identity(sample)], self.run))
         return found
+
+    def task_details(self, task_id: str) -> list[SampleDetail]:
+        """Everything that the store holds of a task's samples, in their order; none where the run lacks the task."""
+        rows = models.rows_of(self._connection, "inspection_details", {"task_id": task_id})
+        return [detail_of(row, self.run) for row in rows]
 
     def task_id(self, text: str) -> str:
         """The one task that an id or a number means."""

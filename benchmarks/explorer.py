@@ -1,0 +1,136 @@
+"""Milliseconds that each page of the explorer takes, over loopback, on a store of many runs.
+
+    python benchmarks/explorer.py [--models 40] [--nights 25] [--tasks 1140] [--keep FOLDER] [--rounds 9]
+
+40 models on 25 nights are 1,000 runs of 1,140 tasks: the starter set's tasks again and again, made-up answers (see
+explorer_store.py). The explorer runs in a process of its own, and all samples are indexed. A page's first time and the
+median and the slowest of the rounds are printed, from the request to the last byte, as a Markdown table; what pages
+keep of a catalog is there after the first time. Exit code 1 where any page but the first one takes 300 ms in the
+median or at first.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import httpx2
+from explorer_store import MadeUpModel, fill, starter_tasks
+
+from bigcodeflow.results import CATALOG_NAME, rebuild_catalog
+
+MOST_SECONDS = 0.3
+
+
+def models(number: int) -> list[MadeUpModel]:
+    """So many models, of both splits, the last one worse in the last night."""
+    return [
+        MadeUpModel(
+            f"model-{place:02}",
+            0.3 + 0.5 * place / number,
+            "instruct" if place % 2 else "complete",
+            last_skill=0.2 if place == number - 1 else None,
+        )
+        for place in range(number)
+    ]
+
+
+def addresses(root: Path) -> Mapping[str, str]:
+    """Pages by what they are."""
+    with duckdb.connect(root / CATALOG_NAME, read_only=True) as catalog:
+        rows = catalog.execute("SELECT record, run FROM runs ORDER BY started_at DESC").fetchall()
+        latest, run = rows[0]
+        earlier = next(record for record, name in rows[1:] if name == run)
+        other = rows[2][0]
+        task = catalog.execute("SELECT task_id FROM stored.tasks ORDER BY position OFFSET 700 LIMIT 1").fetchall()
+    [(task_id,)] = task or [("Starter/0",)]
+    return {
+        "all runs": "/",
+        "all runs, by model": "/?model=model-03",
+        "all runs, page 10": "/?page=10&sort=score",
+        "runs in progress": "/live",
+        "what got worse": "/changes",
+        "trends": "/trends",
+        "trends of a model": "/trends?model=model-03",
+        "a run": f"/runs/{latest}",
+        "two nights compared": f"/compare?run={latest}&run={earlier}",
+        "two models compared": f"/compare?run={latest}&run={other}",
+        "all samples": "/samples",
+        "samples by words": "/samples?q=attributeerror+median",
+        "samples by phrase and model": "/samples?q=%22row+7%22+model-03&status=%21pass",
+        "samples of difficult tasks": "/samples?difficulty=hard&status=pass",
+        "samples of a run": f"/samples?run={latest}&status=%21pass",
+        "programs of a run by words": f"/samples?run={latest}&q=import+math&deep=1",
+        "a sample": f"/sample?run={latest}&task={task_id}",
+    }
+
+
+class Times:
+    """Seconds of one page."""
+
+    def __init__(self, client: httpx2.Client, address: str, rounds: int) -> None:
+        self.first = self._seconds(client, address)
+        self.others = [self._seconds(client, address) for _ in range(rounds)]
+
+    def _seconds(self, client: httpx2.Client, address: str) -> float:
+        began = time.perf_counter()
+        client.get(address).raise_for_status()
+        return time.perf_counter() - began
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.others)
+
+
+def measure(root: Path, rounds: int, cache: Path) -> bool:
+    """Print what each page takes; whether all are fast enough."""
+    command = [sys.executable, "-m", "bigcodeflow.explorer", str(root), "127.0.0.1", "0"]
+    environment = {"XDG_CACHE_HOME": str(cache), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            with httpx2.Client(base_url=process.stdout.readline().strip(), timeout=300, trust_env=False) as client:
+                client.get("/health").raise_for_status()
+                began = time.perf_counter()
+                while "are indexed so far" in client.get("/samples").text:
+                    time.sleep(0.5)
+                print(f"\nall samples indexed within {time.perf_counter() - began:.0f} s of the start\n")
+                found = {name: Times(client, address, rounds) for name, address in addresses(root).items()}
+        finally:
+            process.terminate()
+    print("| page | first ms | median ms | slowest ms |\n| --- | ---: | ---: | ---: |")
+    for name, times in found.items():
+        slowest = max(times.others)
+        print(f"| {name} | {1000 * times.first:.0f} | {1000 * times.median:.0f} | {1000 * slowest:.0f} |")
+    return all(max(times.median, times.first) <= MOST_SECONDS for times in found.values())
+
+
+def main() -> None:
+    """Fill a store and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=40)
+    parser.add_argument("--nights", type=int, default=25)
+    parser.add_argument("--tasks", type=int, default=1140)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--keep", type=Path, help="folder for the store; one that is there already is taken")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        root = arguments.keep or Path(temporary) / "store"
+        if not root.is_dir():
+            made = models(arguments.models)
+            fill(root, made, nights=arguments.nights, tasks=starter_tasks(arguments.tasks), exact=False)
+        rebuild_catalog(root)
+        n_runs = len(list((root / "runs").glob("*.json")))
+        size = sum(path.stat().st_size for path in root.glob("*/*/*.parquet"))
+        print(f"{n_runs:,} runs of {arguments.tasks:,} tasks; artifacts {size / 1e9:.2f} GB", end="")
+        print(f", catalog {(root / CATALOG_NAME).stat().st_size / 1e6:.1f} MB")
+        sys.exit(0 if measure(root, arguments.rounds, Path(temporary)) else 1)
+
+
+if __name__ == "__main__":
+    main()

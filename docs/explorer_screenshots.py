@@ -1,0 +1,123 @@
+"""Writes docs/images/explorer-*.png: pages of the explorer over a made-up store, as a browser here shows them.
+
+    python docs/explorer_screenshots.py
+
+Each page at the width of a desk and of a phone, light and dark. Needs the system's Chromium (apt-get install chromium).
+Models and results are made up (see benchmarks/explorer_store.py).
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from explorer_store import LAST_NIGHT, MadeUpModel, fill, starter_tasks  # noqa: E402
+
+from bigcodeflow.core.listening import listening  # noqa: E402
+from bigcodeflow.explorer.app import Explorer, make_app  # noqa: E402
+from bigcodeflow.explorer.server import ExplorerServer  # noqa: E402
+from bigcodeflow.results import rebuild_catalog  # noqa: E402
+from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
+
+#: Width and height of the window.
+SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+MODELS = [
+    MadeUpModel("granite-river-70b", 0.66, last_skill=0.28),
+    MadeUpModel("granite-river-70b", 0.61, "instruct"),
+    MadeUpModel("pine-code-32b", 0.58),
+    MadeUpModel("pine-code-32b", 0.52, "instruct"),
+    MadeUpModel("heron-mini", 0.41),
+    MadeUpModel("heron-mini", 0.37, "instruct"),
+    MadeUpModel("lark-2-large", 0.74),
+    MadeUpModel("lark-2-large", 0.70, "instruct"),
+]
+
+
+def write_live(store: Path) -> None:
+    """A run in progress, as its process describes it."""
+    now = datetime.now(UTC)
+    ages = {"Starter/12": 41.0, "Starter/31": 18.4, "Starter/7": 9.2, "Starter/19": 3.1, "Starter/40": 0.6}
+    run: dict[str, Any] = {
+        "run_id": "night", "name": "lark-2-large · hard · instruct", "pid": 4711, "host": "bench-1",
+        "started_at": (now - timedelta(minutes=12)).isoformat(), "updated_at": now.isoformat(), "stage": "execution",
+        "done": 412, "total": 1140, "eta_seconds": 1260, "model": "openai:lark-2-large", "split": "instruct",
+        "subset": "hard", "preset": "bigcodebench",
+    }  # fmt: skip
+    run["executing"] = [
+        {"task_id": task, "variant": "calibrated", "sample_index": 0, "limit_seconds": 60}
+        | {"since": (now - timedelta(seconds=age)).isoformat()}
+        for task, age in ages.items()
+    ]
+    folder = store / "live"
+    folder.mkdir(exist_ok=True)
+    (folder / "night.json").write_text(json.dumps(run))
+
+
+def pages(explorer: Explorer) -> Mapping[str, str]:
+    """Addresses of the pages that are shown, by the names of their pictures."""
+    runs = [
+        run for run in explorer.catalog.version().runs if run.model == "granite-river-70b" and run.split == "complete"
+    ]
+    later, earlier = runs[0].record, runs[1].record
+    lost = explorer.catalog.version().rows(
+        "changed_tasks", first=runs[0].execution_key, second=runs[1].execution_key,
+        **dict.fromkeys(("first_variant", "second_variant"), "calibrated"),
+        **dict.fromkeys(("first_sanitizer", "second_sanitizer"), "parity"),
+    )  # fmt: skip
+    task = next(row["task_id"] for row in lost if row["first_outcomes"] == ["wrong_api"] or row is lost[-1])
+    return {
+        "runs": "/",
+        "live": "/live",
+        "comparison": f"/compare?run={later}&run={earlier}",
+        "sample": f"/sample?run={later}&task={task}",
+        "trends": "/trends?board=full+%C2%B7+complete",
+    }
+
+
+def main() -> None:
+    """Make the store, serve it, and take the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as temporary:
+        store = Path(temporary) / "results" / "store"
+        fill(store, MODELS, nights=8, tasks=starter_tasks())
+        rebuild_catalog(store)
+        explorer = Explorer.of(store, cache=Path(temporary) / "cache")
+        explorer.warm_up()
+        with listening("127.0.0.1", 0) as listener:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            server = ExplorerServer(make_app(explorer))
+            thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+            thread.start()
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
+                for place, (width, height) in SIZES.items():
+                    for scheme in ("light", "dark"):
+                        context = browser.new_context(
+                            viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=1
+                        )
+                        page = context.new_page()
+                        for name, address in pages(explorer).items():
+                            write_live(store)
+                            page.goto(f"{url}{address}")
+                            page.wait_for_selector("html[data-ready]", state="attached")
+                            page.screenshot(path=IMAGES / f"explorer-{name}-{place}-{scheme}.png")
+                        context.close()
+                browser.close()
+            server.should_exit = True
+            thread.join()
+        explorer.index.close()
+    print(f"{LAST_NIGHT:%Y-%m-%d} is the last night of the pictures in {IMAGES.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Listening for HTTP on this machine: the socket, its address in words, signals, and which names are its own."""
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from bigcodeflow.core.errors import ConfigError
+
+BACKLOG = 1024
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket at an address; taken first, since all other preparations would be in vain if the port is another's."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {host} port {port} ({error.strerror or error}): choose another --host or --port"
+        ) from None
+    # Connections inherit it: else the body of a response waits 40 ms for the receipt of its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
+
+
+def shown_host(host: str) -> str:
+    """A host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+@contextmanager
+def quiet_signals() -> Iterator[None]:
+    """Ignore the signal that ended Uvicorn, which raises it again for an earlier handler."""
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda *_: None) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine by a name that no other machine has."""
+    return is_loopback(name_of(host))
+
+
+def name_of(host: str) -> str:
+    """The name or address in a Host header, without the port; empty where it has none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # brackets without an address in them
+        return ""

@@ -1,0 +1,207 @@
+"""The addresses of the explorer: a page for each, read-only, for whoever names this machine by its own name."""
+
+import ipaddress
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import bigcodeflow
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
+from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages
+from bigcodeflow.explorer.catalog import Catalog
+from bigcodeflow.explorer.live import live_runs
+from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
+from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
+from bigcodeflow.explorer.search_index import SampleIndex
+from bigcodeflow.results.statistics import student_quantile
+
+#: Of every response.
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+#: Addresses of files change with their content.
+_KEPT = "private, max-age=31536000, immutable"
+_STATUSES = {NotThereError: HTTPStatus.NOT_FOUND, AddressError: HTTPStatus.UNPROCESSABLE_ENTITY}
+
+logger = logging.getLogger(__name__)
+
+MakePage = Callable[[Visit], Page]
+
+
+@dataclass(frozen=True, slots=True)
+class Explorer:
+    """One store, opened for its readers."""
+
+    catalog: Catalog
+    index: SampleIndex
+    renderer: Renderer = field(default_factory=Renderer)
+
+    @classmethod
+    def of(cls, location: Path | str, *, cache: Path | None = None) -> "Explorer":
+        """The explorer of a store; its index of samples lies in the folder, or else in the user's cache."""
+        catalog = Catalog(location)
+        return cls(catalog, SampleIndex(catalog.store.location, cache))
+
+    def warm_up(self) -> None:
+        """Do what the first visitors would else wait for: read the catalog, index samples, compile pages and charts."""
+        student_quantile(2)  # imports SciPy
+        self.renderer.compile()
+        try:
+            version = self.catalog.version()
+            self.index.refresh(sample_pages.files_of(version.runs))
+            version.compute()
+            # One page of each costly kind, for the modules that they import.
+            records = [run.record for run in version.runs[:2]]
+            visit = Visit(
+                self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
+            )
+            changes.changes_of(version)
+            for record in records:
+                run_pages.one_run(visit, record)
+            comparison_pages.compare_page(visit)
+        except BigCodeFlowError as error:  # the pages say it too
+            logger.warning("%s", error)
+        vega()
+
+    def visit(self, request: Request) -> Visit:
+        """One request."""
+        return Visit(self.catalog, self.catalog.version(), self.index, request.query_params, now())
+
+
+def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
+    """The application; ``host`` is what it listens on."""
+
+    def page(make: MakePage) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return await run_in_threadpool(_answer, explorer, request, make)
+
+        return answer
+
+    async def one_run(request: Request) -> Response:
+        record = str(request.path_params["record"])
+        return await run_in_threadpool(_answer, explorer, request, lambda visit: run_pages.one_run(visit, record))
+
+    async def asset(request: Request) -> Response:
+        return await run_in_threadpool(_asset, str(request.path_params["name"]))
+
+    async def health(_request: Request) -> Response:
+        # The store is named, so that `up` knows this explorer from another program that took the port.
+        return PlainTextResponse(f"bigcodeflow {bigcodeflow.__version__} {explorer.catalog.store.location}")
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
+        return await run_in_threadpool(_problem, explorer, request, "There is no such page.", status)
+
+    pages: Mapping[str, MakePage] = {
+        "/": run_pages.all_runs,
+        "/live": _live,
+        "/changes": changes.changes_page,
+        "/trends": changes.trends,
+        "/compare": comparison_pages.compare_page,
+        "/samples": sample_pages.samples,
+        "/sample": sample_pages.sample,
+    }
+    routes = [Route(path, page(make)) for path, make in pages.items()]
+    routes += [Route("/runs/{record}", one_run), Route("/assets/{name}", asset), Route("/health", health)]
+    return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
+
+
+def _live(visit: Visit) -> Page:
+    """What runs in progress do now."""
+    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now), "now": visit.now})
+
+
+def _answer(explorer: Explorer, request: Request, make: MakePage) -> Response:
+    """A page, or the page that says what is wrong with the address or the store."""
+    try:
+        visit = explorer.visit(request)
+        template, context = make(visit)
+        return explorer.renderer.page(template, {**_common(explorer, request), **context})
+    except BigCodeFlowError as error:
+        return _problem(explorer, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
+
+
+def _problem(explorer: Explorer, request: Request, message: str, status: int) -> Response:
+    return explorer.renderer.page("problem.html", {**_common(explorer, request), "message": message}, status)
+
+
+def _common(explorer: Explorer, request: Request) -> dict[str, Any]:
+    """What every page shows or links with."""
+    moment = now()
+    return {
+        "path": request.url.path,
+        "query": request.query_params,
+        "n_live": len(live_runs(explorer.catalog.store.root, moment)),
+        "location": explorer.catalog.store.location,
+        "now": moment,
+    }
+
+
+def _asset(name: str) -> Response:
+    found = vega() if name == "vega.js" else assets().get(name)
+    if found is None:
+        return PlainTextResponse("There is no such file.", HTTPStatus.NOT_FOUND)
+    return Response(found.content, media_type=found.media_type, headers={"Cache-Control": _KEPT})
+
+
+class OwnNameOnly:
+    """Answers requests that name this machine by a name of its own, and puts the headers of a careful site on all.
+
+    A page of another site can have a browser here send requests, and read the answers where its own name leads to
+    127.0.0.1: it cannot do so under this machine's own name.
+    """
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app = app
+        self._is_loopback = is_loopback(host)
+        self._names = {host.lower(), socket.gethostname().lower(), "localhost"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse."""
+        if scope["type"] != "http":
+            return
+        headers = dict(scope["headers"])
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [*message["headers"], *((name.encode(), value.encode()) for name, value in _HEADERS.items())]
+                if not any(name.lower() == b"cache-control" for name, _ in own):
+                    own.append((b"Cache-Control", b"no-store"))
+                message = {**message, "headers": own}
+            await send(message)
+
+        app: ASGIApp = self._app
+        if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
+            reason = "this explorer answers to 127.0.0.1 and localhost only"
+            if not self._is_loopback:
+                reason = "this explorer answers to the address and the name of its machine only"
+            app = PlainTextResponse(reason, HTTPStatus.FORBIDDEN)
+        await app(scope, receive, send_with_headers)
+
+    def _is_own(self, host: str) -> bool:
+        if self._is_loopback:
+            return is_own_name(host)
+        name = name_of(host).lower()
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True  # a number cannot be made to lead elsewhere

@@ -1,0 +1,96 @@
+"""Two or more runs beside one another: the report's comparison, and the tasks that two of them judge differently."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bigcodeflow.explorer.catalog import ListedRun
+from bigcodeflow.explorer.pages import AddressError, Page, Visit
+from bigcodeflow.explorer.run_pages import metrics_of
+from bigcodeflow.report import charts, overview
+from bigcodeflow.report.comparisons import compared, comparison_sections, lead_runs
+from bigcodeflow.report.overview import Section
+from bigcodeflow.report.runs import ReportedRun, reported_run
+from bigcodeflow.results.comparison.comparison import Comparison
+from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
+from bigcodeflow.results.comparison.text_tables import points
+from bigcodeflow.results.models import Row
+from bigcodeflow.results.runs import titles
+
+#: More would take seconds, and no colours could tell them apart.
+MOST_RUNS = charts.MOST_COLOURS
+_MOST_TASKS = 300
+_FEWEST = 2
+
+
+def compare_page(visit: Visit) -> Page:
+    """The comparison of the runs in the address."""
+    records = list(dict.fromkeys(visit.query.getlist("run")))
+    if len(records) > MOST_RUNS:
+        raise AddressError(f"{len(records)} runs are too many: compare up to {MOST_RUNS} here, or more with "
+                           "`bigcodeflow compare --html`")  # fmt: skip
+    listed = [visit.run(record) for record in records]
+    if len(listed) < _FEWEST:
+        return Page(
+            "compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": [], "verdicts": []}
+        )
+    kept_as = ("comparison", *records)
+    found = visit.version.memory.get(kept_as)
+    if found is None:
+        found = visit.version.memory[kept_as] = _compared(visit, listed)
+    labels, sections, verdicts = found
+    tasks = changed_tasks(visit, *listed) if len(listed) == _FEWEST else []
+    shown = tasks[:_MOST_TASKS]
+    content = [section.as_json() for section in sections]
+    return Page(
+        "compare.html",
+        {
+            "runs": listed,
+            "sections": content,
+            "tasks": shown,
+            "n_tasks": len(tasks),
+            "labels": labels,
+            "verdicts": verdicts,
+        },
+    )
+
+
+def _compared(visit: Visit, listed: Sequence[ListedRun]) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
+    """Names of the runs, the report's sections about them, and the verdict on each pair in a sentence."""
+    reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
+    found = compared(reported, lead_runs(reported))
+    sections = [overview.scores(reported), *comparison_sections(found)]
+    sections.append(overview.failure_kinds(reported) or Section("failure-kinds", "Failures", "No sample failed."))
+    verdicts = (
+        [_sentence(pair) for pair in found.pairs if pair.k == found.k[0]] if isinstance(found, Comparison) else []
+    )
+    return [run.label for run in reported], sections, verdicts
+
+
+def _sentence(pair: Pair) -> str:
+    """Such as 'a is better: a scores +3.1 points beside b (95 % interval +0.4 to +5.8) …'."""
+    if pair.interval is None or pair.p_holm is None:
+        return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
+    ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
+    better = f"it does better on {pair.n_first_better:,} and worse on {pair.n_second_better:,}"
+    return (
+        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % "
+        f"interval {ends}); of {pair.n_tasks:,} common tasks {better}."
+    )
+
+
+def _labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
+    kinds = ([run.kinds[0][place] for run in runs] for place in (0, 1))
+    labels = titles([run.recorded for run in runs], *kinds)
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def changed_tasks(visit: Visit, first: ListedRun, second: ListedRun) -> list[Row]:
+    """Tasks of which two runs pass different shares, those that the second lost first."""
+    if not (first.execution_key and second.execution_key):
+        return []
+    parameters = {
+        f"{name}{part}": value
+        for name, run in (("first", first), ("second", second))
+        for part, value in (("", run.execution_key), ("_variant", run.variant), ("_sanitizer", run.sanitizer))
+    }
+    return visit.version.rows("changed_tasks", **parameters)

@@ -1,0 +1,109 @@
+"""Runs in progress: what their processes say of themselves in ``{store}/live/{run_id}.json``.
+
+A process writes its file anew every few seconds, and removes it in the end.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from bigcodeflow.results.formatting import board_title
+
+FOLDER = "live"
+#: A process that has written nothing for so long is hung, killed, or on a machine that is gone.
+_SILENT_AFTER = timedelta(seconds=60)
+#: The file of a process that was killed stays; after so long nobody looks for it here.
+_FORGOTTEN_AFTER = timedelta(days=1)
+_MOST_FILES = 200
+_MOST_BYTES = 1 << 20
+
+_Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+_Seconds = Annotated[float, Field(allow_inf_nan=False, ge=0)]
+_Count = Annotated[int, Field(ge=0)]
+
+
+class _Written(BaseModel):
+    """Written by the same or another version, whose further fields are left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ExecutingSample(_Written):
+    """A sample that a sandbox executes now."""
+
+    task_id: str
+    variant: str = ""
+    sample_index: int | str = 0
+    since: _Utc
+    limit_seconds: _Seconds | None = None
+
+    def seconds(self, now: datetime) -> float:
+        """For how long it has been executed."""
+        return max(0.0, (now - self.since).total_seconds())
+
+    def percent(self, now: datetime) -> float | None:
+        """How much of its limit has passed; None where no limit is known."""
+        return 100.0 * min(1.0, self.seconds(now) / self.limit_seconds) if self.limit_seconds else None
+
+
+class LiveRun(_Written):
+    """A run in progress, as its process described it last."""
+
+    run_id: str
+    name: str = ""
+    pid: int | None = None
+    host: str = ""
+    started_at: _Utc
+    updated_at: _Utc
+    stage: str = ""
+    done: _Count = 0
+    total: _Count = 0
+    eta_seconds: _Seconds | None = None
+    executing: tuple[ExecutingSample, ...] = ()
+    """The longest first; the writer names a few."""
+    model: str | None = None
+    split: str | None = None
+    subset: str | None = None
+    preset: str | None = None
+
+    @property
+    def board(self) -> str:
+        """Subset and split."""
+        return board_title(self.subset or "", self.split or "")
+
+    @property
+    def percent(self) -> float:
+        """How much of the stage is done, as far as that is known."""
+        return 100.0 * min(self.done, self.total) / self.total if self.total else 0.0
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether its process has given no sign of life for a minute."""
+        return now - self.updated_at > _SILENT_AFTER
+
+    def seconds(self, now: datetime) -> float:
+        """Since its start; of one that is silent until its last sign of life."""
+        return max(0.0, ((self.updated_at if self.is_silent(now) else now) - self.started_at).total_seconds())
+
+    def eta(self, now: datetime) -> float | None:
+        """Seconds that it will take from now on; None where that is not known."""
+        if self.eta_seconds is None or self.is_silent(now):
+            return None
+        return max(0.0, self.eta_seconds - (now - self.updated_at).total_seconds())
+
+
+def live_runs(store_root: Path, now: datetime) -> Sequence[LiveRun]:
+    """Runs in progress, the latest start first; a file that does not describe a run is left out."""
+    files = sorted((store_root / FOLDER).glob("*.json"))[:_MOST_FILES]
+    found = [run for path in files if (run := _read(path)) and now - run.updated_at <= _FORGOTTEN_AFTER]
+    return sorted(found, key=lambda run: run.started_at, reverse=True)
+
+
+def _read(path: Path) -> LiveRun | None:
+    try:
+        with path.open("rb") as file:
+            return LiveRun.model_validate_json(file.read(_MOST_BYTES))
+    except (OSError, ValidationError):  # removed meanwhile, or another program's
+        return None

@@ -1,0 +1,155 @@
+"""The list of all runs, and one run."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.explorer.catalog import ListedRun, utc
+from bigcodeflow.explorer.changes import changes_of, worse
+from bigcodeflow.explorer.live import live_runs
+from bigcodeflow.explorer.pages import Page, Portion, Visit
+from bigcodeflow.report import overview
+from bigcodeflow.report.overview import Section
+from bigcodeflow.report.runs import ReportedRun, reported_run
+from bigcodeflow.results.models import Row
+from bigcodeflow.results.runs import RecordedRun
+
+#: Filters with choices: names in the address, and attributes of runs.
+_CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
+#: What the list can be ordered by, the default first; runs that lack it come last.
+_ORDERS: Mapping[str, tuple[str, Callable[[ListedRun], Any]]] = {
+    "latest": ("latest first", lambda run: run.started_at),
+    "oldest": ("oldest first", lambda run: run.started_at),
+    "score": ("highest score first", lambda run: run.pass_at_k),
+    "cost": ("dearest first", lambda run: run.cost_usd),
+    "model": ("by model", lambda run: run.title),
+}
+_ASCENDING = ("oldest", "model")
+_MOST_WORSE = 3
+
+
+def all_runs(visit: Visit) -> Page:
+    """Every recorded run that fits the filters."""
+    found = filtered(visit)
+    order = visit.text("sort") if visit.text("sort") in _ORDERS else "latest"
+    runs = _ordered(found, order)
+    portion = Portion.of(visit, len(runs))
+    given = {name: visit.text(name) for name in (*_CHOICES, "q", "since", "until")}
+    return Page(
+        "runs.html",
+        {
+            "runs": runs[portion.first :][:50],
+            "portion": portion,
+            "n_all": len(visit.version.runs),
+            "given": given,
+            "order": order,
+            "orders": {name: words for name, (words, _) in _ORDERS.items()},
+            "choices": visit.lists(_CHOICES),
+            "live": live_runs(visit.catalog.store.root, visit.now),
+            "worse": worse(changes_of(visit.version))[:_MOST_WORSE],
+            "location": visit.catalog.store.location,
+            "now": visit.now,
+        },
+    )
+
+
+def filtered(visit: Visit) -> list[ListedRun]:
+    """The runs that fit the filters in the address, the latest first."""
+    wanted = {attribute: text for name, attribute in _CHOICES.items() if (text := visit.text(name))}
+    words = visit.text("q").lower().split()
+    since, until = visit.day("since"), visit.day("until")
+
+    def fits(run: ListedRun) -> bool:
+        day = utc(run.started_at).date()
+        text = f"{run.title}\n{run.run}\n{run.record}".lower()
+        return (
+            all(getattr(run, attribute) == value for attribute, value in wanted.items())
+            and (since is None or day >= since)
+            and (until is None or day <= until)
+            and all(word in text for word in words)
+        )
+
+    return [run for run in visit.version.runs if fits(run)]
+
+
+def _ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
+    key = _ORDERS[order][1]
+    known = [run for run in runs if key(run) is not None]
+    return sorted(known, key=key, reverse=order not in _ASCENDING) + [run for run in runs if key(run) is None]
+
+
+def one_run(visit: Visit, record: str) -> Page:
+    """A run's scores, failures, costs and settings, and what led to it and came after it."""
+    listed = visit.run(record)
+    recorded = visit.catalog.recorded(listed)
+    nights = visit.version.series[listed.series]
+    earlier = next((before for after, before in pairwise(nights) if after == listed), None)
+    later = next((after for after, before in pairwise(nights) if before == listed), None)
+    try:
+        reported, problem = reported_run(recorded, metrics_of(recorded)), ""
+    except ArtifactError as error:
+        reported, problem = None, str(error)
+    sections = _sections(reported) if reported else []
+    return Page(
+        "run.html",
+        {
+            "run": listed,
+            "earlier": earlier,
+            "later": later,
+            "n_nights": len(nights),
+            "problem": problem,
+            "tiles": overview.tiles(reported) if reported else [],
+            "sections": [section.as_json() for section in sections],
+            "facts": _facts(listed, recorded),
+            "config": json.dumps(recorded.config, indent=2, sort_keys=True),
+        },
+    )
+
+
+def metrics_of(run: RecordedRun) -> list[Row]:
+    """Rows of the run's METRICS table."""
+    path = run.path("aggregation")
+    try:
+        with pq.ParquetFile(path) as file:
+            rows: list[Row] = file.read().to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"{path} cannot be read ({error}): run the aggregation stage again") from error
+    return rows
+
+
+def _sections(run: ReportedRun) -> list[Section]:
+    """The report's sections of one run that its metrics tell."""
+    lead = "A task counts in each of its"
+    found = (
+        overview.scores([run]),
+        overview.pass_at_k([run]),
+        overview.reliability([run]),
+        overview.failure_kinds([run]),
+        overview.by_slice([run], "domain", "Domains", f"{lead} domains."),
+        overview.by_slice([run], "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
+    )
+    return [section for section in found if section is not None]
+
+
+def _facts(run: ListedRun, recorded: RecordedRun) -> list[tuple[str, str]]:
+    """What is known of a run beside its scores, each with its name."""
+    config = recorded.config
+    asked = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in recorded.parameters.items() if value != "")
+    facts = [
+        ("record", run.record),
+        ("name", run.run),
+        ("model", str(config.get("generation", {}).get("model") or run.model)),
+        ("answers come from", run.source or ""),
+        ("asked with", asked),
+        ("tasks", str(config.get("dataset", {}).get("source", ""))),
+        ("sanitizer", run.sanitizer or ""),
+        ("environment", run.environment or ""),
+        ("backend", str(config.get("execution", {}).get("backend", ""))),
+        ("tasks in quarantine", f"{len(recorded.quarantined):,}" if recorded.quarantined else ""),
+    ]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,266 @@
+"""Samples of all runs, searched, and a sample's whole story."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bigcodeflow.explorer.catalog import ListedRun
+from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
+from bigcodeflow.explorer.rendering import duration
+from bigcodeflow.explorer.run_pages import filtered
+from bigcodeflow.explorer.search_index import Found, SampleQuery
+from bigcodeflow.results.inspection.samples import (
+    Filters,
+    SampleDetail,
+    inspect_run,
+    measured,
+    reason,
+    sections,
+)
+from bigcodeflow.results.models import Row, pattern_of
+
+_WORD = re.compile(r'"[^"]+"|\S+')
+_MOST_WORDS = 8
+_MOST_ELSEWHERE = 40
+#: Bands of the solve rate over the latest run of each model, from and to, both included.
+DIFFICULTIES: Mapping[str, tuple[str, float, float]] = {
+    "unsolved": ("no run solves it", 0.0, 0.0),
+    "hard": ("up to 25 %", 0.0, 0.25),
+    "middle": ("25 to 75 %", 0.25, 0.75),
+    "easy": ("75 % and more", 0.75, 1.0),
+    "solved": ("every run solves it", 1.0, 1.0),
+}
+#: What the form asks of a sample itself.
+_OWN = ("q", "status", "kind", "variant", "difficulty")
+#: What it asks of the sample's run.
+_OF_RUN = ("run", "model", "split", "subset", "environment")
+_CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
+#: Sections that are open at first; the others open at a click.
+_OPEN = ("verdict", "executed program", "the module itself failed")
+
+
+def samples(visit: Visit) -> Page:
+    """The samples of all runs that fit the filters and the words."""
+    given = {name: visit.text(name) for name in (*_OWN, *_OF_RUN)}
+    one = visit.run(given["run"]) if given["run"] else None
+    deep = bool(visit.text("deep")) and one is not None and bool(given["q"])
+    runs = [one] if one else _without_words(visit)
+    found, portion = _inside(visit, one, given) if deep and one else _found(visit, runs, given)
+    return Page(
+        "samples.html",
+        {
+            "rows": found.rows,
+            "portion": portion,
+            "found": found,
+            "given": given,
+            "deep": deep,
+            "one": one,
+            "choices": visit.lists(_CHOICES),
+            "difficulties": {name: words for name, (words, _, _) in DIFFICULTIES.items()},
+            "solve_rates": visit.version.solve_rates,
+            "progress": visit.index.progress,
+        },
+    )
+
+
+def _without_words(visit: Visit) -> list[ListedRun]:
+    """The runs that fit the filters but the words, which are the samples' here."""
+    query = visit.query.__class__([(name, value) for name, value in visit.query.multi_items() if name != "q"])
+    return filtered(Visit(visit.catalog, visit.version, visit.index, query, visit.now))
+
+
+def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) -> tuple[Found, Portion]:
+    """What the index finds in the runs; of several records of one execution the latest counts."""
+    visit.index.refresh(files_of(visit.version.runs))
+    words = [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
+    latest: dict[str, ListedRun] = {}
+    for run in runs:
+        if run.execution_key:
+            latest.setdefault(run.execution_key, run)
+    ordered = list(latest.values())
+    query = SampleQuery(
+        artifacts=[(run.execution_key or "", _hits(words, f"{run.title}\n{run.run}".lower())) for run in ordered],
+        words=words,
+        tasks=_tasks(visit, words, given["difficulty"]),
+        status=given["status"],
+        kind=given["kind"],
+        variant=given["variant"],
+    )
+    portion = Portion.of(visit, 10**9)
+    found = visit.index.search(query, offset=portion.first, limit=ROWS)
+    rows = [row | {"run": ordered[row["number"]]} for row in found.rows]
+    return found._replace(rows=rows), Portion(portion.number, found.total)
+
+
+def files_of(runs: Sequence[ListedRun]) -> dict[str, str]:
+    """Files of verdicts by their keys, those of the latest runs first."""
+    return {run.execution_key: run.execution_file for run in runs if run.execution_key and run.execution_file}
+
+
+def _hits(words: Sequence[str], text: str) -> int:
+    """Bit i stands for word i, which occurs in the text."""
+    return sum(1 << number for number, word in enumerate(words) if word in text)
+
+
+def _tasks(visit: Visit, words: Sequence[str], difficulty: str) -> dict[str, int] | None:
+    """Tasks of the difficulty, with the words that are a library or domain of theirs; None where none is asked for."""
+    band = DIFFICULTIES.get(difficulty)
+    if not words and band is None:
+        return None
+    rates = visit.version.solve_rates
+    _, low, high = band or ("", 0.0, 1.0)
+    return {
+        task_id: _hits(words, " ".join((*row["libs"], *row["domains"])).lower())
+        for task_id, row in visit.version.tasks.items()
+        if band is None or low <= rates.get(task_id, math.nan) <= high
+    }
+
+
+def _inside(visit: Visit, run: ListedRun, given: Mapping[str, str]) -> tuple[Found, Portion]:
+    """Samples of one run in whose program, traces or output the text stands, read from the run's tables."""
+    status = given["status"]
+    statuses = () if status == "!pass" else (status,) if status else ("all",)
+    filters = Filters(
+        statuses=statuses,
+        kinds=(given["kind"],) if given["kind"] else (),
+        variants=(given["variant"],) if given["variant"] else (),
+        text=given["q"],
+    )
+    with inspect_run(visit.catalog.recorded(run)) as opened:
+        rows = opened.samples(filters)
+    portion = Portion.of(visit, len(rows))
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["status"]] = counts.get(row["status"], 0) + 1
+    shown = [
+        row | {"run": run, "cause": "" if row["status"] == "pass" else reason(row["first_trace"], row["exit"])}
+        for row in rows[portion.first :][:ROWS]
+    ]
+    return Found(shown, counts, {}, len(rows)), portion
+
+
+def sample(visit: Visit) -> Page:
+    """Everything that the store holds of one sample: prompt, answer, program, verdict, traces, times."""
+    run = visit.run(visit.text("run"))
+    task_id, index = visit.text("task"), visit.number("sample", 0)
+    with inspect_run(visit.catalog.recorded(run)) as opened:
+        details = opened.task_details(task_id)
+        absent = list(opened.absent)
+    variant, sanitizer = visit.text("variant"), visit.text("sanitizer")
+    fitting = [
+        one
+        for one in details
+        if one.sample_index == index and variant in ("", one.variant) and sanitizer in ("", one.sanitizer)
+    ]
+    if not fitting:
+        raise NotThereError(f"run {run.record} has no sample {index} of task {task_id[:200]!r} so judged")
+    detail = fitting[0]
+    before, after = _neighbours(visit, run, task_id)
+    answer = _answer(visit, run, detail)
+    return Page(
+        "sample.html",
+        {
+            "run": run,
+            "detail": detail,
+            "siblings": details,
+            "absent": absent,
+            "task": visit.version.tasks.get(task_id),
+            "solve_rate": visit.version.solve_rates.get(task_id),
+            "sections": [_section(one, detail) for one in sections(detail)],
+            "steps": _steps(detail, answer),
+            "answer": answer,
+            "before": before,
+            "after": after,
+            "elsewhere": _elsewhere(visit, run, task_id),
+        },
+    )
+
+
+def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
+    text = section.text.rstrip("\n")
+    opened = section.title in _OPEN or (bool(detail.failing_tests) and section.title.endswith((": fail", ": error")))
+    lines = range(section.first_line, section.first_line + text.count("\n") + 1) if section.first_line else ()
+    return {
+        "title": section.title,
+        "text": text,
+        "form": section.form,
+        "open": opened,
+        "lines": "\n".join(map(str, lines)),
+    }
+
+
+def _answer(visit: Visit, run: ListedRun, detail: SampleDetail) -> Row | None:
+    """What the answer took; None where the store does not hold it."""
+    path = visit.catalog.recorded(run).path_if_kept("generation")
+    if path is None:
+        return None
+    asked = {"file": pattern_of(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
+    return next(iter(visit.version.rows("answer", **asked)), None)
+
+
+def _steps(detail: SampleDetail, answer: Row | None) -> list[tuple[str, str, str]]:
+    """The sample's way through the stages: what was done, how long it took, and what came of it."""
+    verdict = detail.verdict
+    steps = []
+    if answer is not None and answer["provider"] != "imported":
+        tokens = [f"{answer[name]:,} {words}" for name, words in _TOKENS.items() if answer[name] is not None]
+        tokens += [f"{answer['cost_usd']:,.6f} USD"] if answer["cost_usd"] is not None else []
+        ended = f"ended with {answer['finish_reason']}" if answer["finish_reason"] else ""
+        came = "; ".join(filter(None, (answer["served_model"] or answer["provider"], ended, ", ".join(tokens))))
+        steps.append(("answered", duration(answer["latency_seconds"]), answer["error"] or came))
+    flags = ", ".join(flag.replace("_", " ") for flag in detail.flags) or "nothing noticeable"
+    steps.append(("sanitized", "", f"{detail.sanitizer}: {flags}"))
+    wall = duration(verdict["wall_seconds"]) if measured(verdict["wall_seconds"]) else ""
+    parts = [f"by {verdict['backend']}"]
+    if measured(verdict["cpu_seconds"]):
+        parts.append(f"{duration(verdict['cpu_seconds'])} of CPU")
+    if measured(verdict["max_rss_mib"]):
+        parts.append(f"{verdict['max_rss_mib']:,.0f} MiB at most")
+    parts += [f"{verdict['attempts']} executions"] if (verdict["attempts"] or 1) > 1 else []
+    parts += [verdict["exit"]] if verdict["exit"] else []
+    steps.append(("executed", wall, "; ".join(parts)))
+    kind = verdict["failure_kind"].replace("_", " ")
+    judged = f"{verdict['status'].replace('_', ' ')}{f' ({kind})' if kind else ''}"
+    steps.append(
+        ("judged", "", f"{judged}; check of the pass: {verdict['integrity']}" if verdict["integrity"] else judged)
+    )
+    return steps
+
+
+_TOKENS = {"prompt_tokens": "tokens sent", "completion_tokens": "received", "reasoning_tokens": "of these reasoning"}
+
+
+def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None, str | None]:
+    """The tasks before and after this one of which the run has a sample that did not pass."""
+    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key}
+    chosen |= {"variant": run.variant, "sanitizer": run.sanitizer}
+    rows = visit.version.rows("failing_tasks", **chosen) if run.execution_key and run.dataset_key else []
+    failing = [row["task_id"] for row in rows]
+    position = visit.version.tasks.get(task_id, {}).get("position", 0)
+    places = visit.version.tasks
+
+    def place(one: str) -> int:
+        return int(places[one]["position"])
+
+    before = [one for one in failing if place(one) < position]
+    after = [one for one in failing if place(one) > position]
+    return (before[-1] if before else None), (after[0] if after else None)
+
+
+def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:
+    """What became of the task in the latest run of every other series of the split."""
+    others = [runs[0] for runs in visit.version.series.values() if runs[0].split == run.split]
+    others = [other for other in others if other.record != run.record and other.execution_key]
+    rows = visit.version.rows(
+        "elsewhere", artifacts=sorted({other.execution_key for other in others if other.execution_key}), task_id=task_id
+    )
+    outcomes: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    for row in rows:
+        outcomes.setdefault((row["artifact"], row["variant"], row["sanitizer"]), []).append(row)
+    found = [
+        {"run": other, "outcomes": outcomes[key]}
+        for other in others
+        if (key := (other.execution_key or "", other.variant, other.sanitizer)) in outcomes
+    ]
+    return found[:_MOST_ELSEWHERE]

@@ -1,0 +1,267 @@
+"""An index of every sample of every recorded run, in the user's cache: what searches across runs look in.
+
+The catalog has no samples, and to read the tables of a thousand runs takes seconds. The index holds a row a sample
+with the cause of its failure; a thread adds the runs that are new. It can be deleted at any time.
+"""
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bigcodeflow.core.errors import error_message
+from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.results.models import Row, pattern_of, rows_from, sql_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Bump when the rows or their columns change: another version's file is not opened.
+_VERSION = 1
+_MEMORY_LIMIT = "1GiB"
+#: Runs that are added at once: so many appear together, and so many are lost when the process ends.
+_RUNS_AT_ONCE = 16
+_COLUMNS = (
+    "artifact VARCHAR, place INTEGER, task_id VARCHAR, sample_index INTEGER, variant VARCHAR, sanitizer VARCHAR, "
+    "status VARCHAR, failure_kind VARCHAR, cause VARCHAR, words VARCHAR"
+)
+_LISTED = '[{"artifact":"VARCHAR","number":"INTEGER","hits":"BIGINT"}]'
+_TASKS = '[{"task_id":"VARCHAR","hits":"BIGINT"}]'
+
+#: Rows of the table ``fitting`` that are shown, whole but for the words.
+_SHOWN = """
+WITH shown AS (
+    SELECT number, artifact, place FROM fitting
+    WHERE
+        $kind IN ('', failure_kind)
+        AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END
+    ORDER BY number, place LIMIT $limit OFFSET $offset
+)
+SELECT samples.* EXCLUDE (words), shown.number
+FROM samples JOIN shown USING (artifact, place)
+ORDER BY number, place
+"""
+
+logger = logging.getLogger(__name__)
+
+
+class SampleQuery(NamedTuple):
+    """Which samples are wanted; what is empty wants all."""
+
+    artifacts: Sequence[tuple[str, int]]
+    """Executions in which they are looked for, in the order of the result, each with the words that its run fits: bit
+    i stands for word i."""
+    words: Sequence[str] = ()
+    """All must occur, in small letters."""
+    tasks: Mapping[str, int] | None = None
+    """Ids of the tasks that fit, each with the words that the task fits; None: every task does, and no word."""
+    status: str = ""
+    """'!pass' wants all that did not pass."""
+    kind: str = ""
+    variant: str = ""
+
+
+class Found(NamedTuple):
+    """Samples that a query wants."""
+
+    rows: Sequence[Row]
+    """A portion of them; ``number`` is the place of the execution in the query."""
+    statuses: Mapping[str, int]
+    """Number of samples by status, the filter on it left out."""
+    kinds: Mapping[str, int]
+    """Number of samples by failure kind, the filters on it and on the status left out."""
+    total: int
+
+
+class Progress(NamedTuple):
+    """How much of the recorded runs is indexed."""
+
+    done: int
+    total: int
+
+
+class SampleIndex:
+    """The index of one store."""
+
+    def __init__(self, location: str, folder: Path | None = None) -> None:
+        name = f"{hashlib.sha256(location.encode()).hexdigest()[:16]}-v{_VERSION}.duckdb"
+        self._path = (folder or cache_folder() / "explorer") / name
+        self._lock = threading.Lock()
+        self._database: DuckDBPyConnection | None = None
+        self._thread: threading.Thread | None = None
+        self._wanted: Mapping[str, str] = {}
+        self._known: set[str] = set()
+        self._unreadable: set[str] = set()
+        self._stopped = False
+
+    def refresh(self, files: Mapping[str, str]) -> None:
+        """Have a thread add the executions, Parquet files by key, that are not in the index; the first come first."""
+        with self._lock:
+            self._wanted = files
+            is_running = self._thread is not None and self._thread.is_alive()
+            if is_running or self._stopped or not files.keys() - self._known - self._unreadable:
+                return
+            self._thread = threading.Thread(target=self._fill, name="sample index", daemon=True)
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Return when the thread has added what it was given."""
+        if (thread := self._thread) is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """Stop adding, and close the file."""
+        self._stopped = True
+        self.wait()
+        if self._database is not None:
+            self._database.close()
+
+    @property
+    def progress(self) -> Progress:
+        """How many of the executions that were asked for are in the index."""
+        wanted = self._wanted.keys() - self._unreadable
+        return Progress(len(wanted & self._known), len(wanted))
+
+    def search(self, query: SampleQuery, *, offset: int = 0, limit: int = 50) -> Found:
+        """The samples that a query wants, those of the first executions first."""
+        if self._database is None:
+            return Found((), {}, {}, 0)
+        source, conditions, parameters = _searched(query)
+        with self._lock:
+            connection = self._database.cursor()
+        with connection:
+            # Words are looked for once; what they fit is narrow, and only the rows that are shown are read whole.
+            where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+            connection.execute(
+                f"CREATE TEMP TABLE fitting AS {source} "  # noqa: S608 - our own words
+                f"SELECT number, artifact, place, status, failure_kind FROM found {where}",
+                parameters,
+            )
+            counts = connection.execute("SELECT status, failure_kind, count(*) FROM fitting GROUP BY ALL").fetchall()
+            asked = {"kind": query.kind, "status": query.status}
+            chosen = connection.execute(_SHOWN, asked | {"limit": limit, "offset": offset})
+            rows = list(rows_from(chosen))
+            connection.execute("DROP TABLE fitting")
+        return _found(rows, counts, query)
+
+    def _fill(self) -> None:
+        """Add what is wanted, in portions, until nothing is left."""
+        import duckdb
+
+        try:
+            self._open()
+            while not self._stopped and (portion := self._next()):
+                self._add(portion)
+        except duckdb.Error as error:
+            logger.warning("%s: the index of samples cannot be kept up: %s", self._path, error_message(error))
+
+    def _next(self) -> dict[str, str]:
+        lacking = [key for key in self._wanted if key not in self._known | self._unreadable]
+        return {key: self._wanted[key] for key in lacking[:_RUNS_AT_ONCE]}
+
+    def _open(self) -> None:
+        """Open the file, or make it; a damaged one is made anew, and one that another explorer has is not used."""
+        import duckdb
+
+        if self._database is not None:
+            return
+        config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            database = duckdb.connect(self._path, config=config)
+        except OSError:
+            database = duckdb.connect(config=config)
+        except duckdb.Error as error:
+            place: Path | str = ":memory:" if "lock" in str(error) else self._path
+            with suppress(OSError):
+                Path(place).unlink()
+            database = duckdb.connect(place, config=config)
+        database.execute(f"CREATE TABLE IF NOT EXISTS samples ({_COLUMNS})")
+        database.execute("CREATE TABLE IF NOT EXISTS artifacts (artifact VARCHAR)")
+        self._known = {key for (key,) in database.execute("FROM artifacts").fetchall()}
+        self._forget(database, self._known - self._wanted.keys())
+        self._database = database
+
+    def _forget(self, database: "DuckDBPyConnection", gone: set[str]) -> None:
+        """Remove executions that no recorded run has any more."""
+        if not gone:
+            return
+        for table in ("samples", "artifacts"):
+            database.execute(
+                f"DELETE FROM {table} WHERE artifact IN (SELECT unnest($gone))",  # noqa: S608 - our own names
+                {"gone": sorted(gone)},
+            )
+        self._known -= gone
+
+    def _add(self, portion: Mapping[str, str]) -> None:
+        """Add executions; of several of which one cannot be read each by itself, to find that one."""
+        import duckdb
+
+        if self._database is None:
+            return
+        with self._lock:
+            connection = self._database.cursor()
+        try:
+            with connection:
+                connection.begin()
+                files = [pattern_of(path) for path in portion.values()]
+                connection.execute(f"INSERT INTO samples {sql_of('explorer/indexed_samples')}", {"files": files})
+                connection.execute("INSERT INTO artifacts SELECT unnest($keys)", {"keys": list(portion)})
+                connection.commit()
+        except duckdb.Error as error:
+            if len(portion) == 1:
+                self._unreadable |= portion.keys()
+                logger.warning("%s: not searched: %s", next(iter(portion.values())), error_message(error))
+                return
+            for key, path in portion.items():
+                self._add({key: path})
+            return
+        self._known |= portion.keys()
+
+
+def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:
+    """The common table that is searched, the conditions of words and variant, and their parameters."""
+    listed = [
+        {"artifact": artifact, "number": number, "hits": hits}
+        for number, (artifact, hits) in enumerate(query.artifacts)
+    ]
+    parameters: dict[str, Any] = {"listed": json.dumps(listed)}
+    tables = [f"listed AS (SELECT unnest(from_json($listed, '{_LISTED}'), recursive := true))"]
+    joined, hits = "samples JOIN listed USING (artifact)", "listed.hits"
+    if query.tasks is not None:
+        parameters["tasks"] = json.dumps([{"task_id": task_id, "hits": hit} for task_id, hit in query.tasks.items()])
+        tables.append(f"tasks AS (SELECT unnest(from_json($tasks, '{_TASKS}'), recursive := true))")
+        joined += " JOIN tasks USING (task_id)"
+        hits = "(listed.hits | tasks.hits)"
+    tables.append(f"found AS (SELECT samples.*, listed.number, {hits} AS hits FROM {joined})")  # noqa: S608
+    conditions = []
+    for number, word in enumerate(query.words):
+        parameters[f"word_{number}"] = word
+        conditions.append(f"(contains(words, $word_{number}) OR hits & {1 << number} > 0)")
+    if query.variant:
+        parameters["variant"] = query.variant
+        conditions.append("variant = $variant")
+    return f"WITH {', '.join(tables)}", conditions, parameters
+
+
+def _found(rows: Sequence[Row], counts: Sequence[tuple[str, str, int]], query: SampleQuery) -> Found:
+    statuses: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    total = 0
+    for status, kind, count in counts:
+        of_kind = query.kind in ("", kind)
+        of_status = status != "pass" if query.status == "!pass" else query.status in ("", status)
+        if of_kind:
+            statuses[status] = statuses.get(status, 0) + count
+        if kind:
+            kinds[kind] = kinds.get(kind, 0) + count
+        total += count if of_kind and of_status else 0
+    return Found(rows, _largest_first(statuses), _largest_first(kinds), total)
+
+
+def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,101 @@
+"""A store with recorded runs, and an explorer that answers over loopback."""
+
+import threading
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+
+from bigcodeflow.core.listening import listening
+from bigcodeflow.explorer.app import Explorer, make_app
+from bigcodeflow.explorer.sample_pages import files_of
+from bigcodeflow.explorer.server import ExplorerServer
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from tests.report.conftest import RecordedStore, failing_test
+
+
+class Explored:
+    """A store, its explorer's address, and a client of it."""
+
+    def __init__(self, recorded, explorer, url, client):
+        self.recorded, self.explorer, self.url, self.client = recorded, explorer, url, client
+
+    def get(self, path, code=200, **query):
+        """The page's HTML."""
+        found = self.client.get(path, params=query)
+        assert found.status_code == code, found.text[:2000]
+        return found.text
+
+    def rebuild(self):
+        """What the end of a run does; the samples of all runs are indexed when it returns."""
+        rebuild_catalog(self.recorded.root)
+        self.explorer.index.refresh(files_of(self.explorer.catalog.version().runs))
+        self.explorer.index.wait()
+
+
+@contextmanager
+def exploring(recorded, cache, *, host="127.0.0.1", build=True):
+    """An explorer of a store, in a thread, until the block ends."""
+    explorer = Explorer.of(recorded.root, cache=cache)
+    ready = threading.Event()
+    with listening("127.0.0.1", 0) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server = ExplorerServer(make_app(explorer, host=host), ready.set)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        assert ready.wait(30)
+        with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
+            explored = Explored(recorded, explorer, url, client)
+            if build:
+                explored.rebuild()
+            yield explored
+        server.should_exit = True
+        thread.join()
+        explorer.index.close()
+
+
+def record_night(recorded, model, failing, *, n_tasks=20, run=None, environment="starter", **more):
+    """Record a run of a model that fails the tasks of these numbers, each in its own way."""
+    tables = recorded.tables()
+    for number in range(n_tasks):
+        tables.task(f"Demo/{number}", domains=["Math"], libs=["numpy" if number % 2 else "pandas"])
+        failed = number in failing
+        trace = f"Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'column {number}'\n"
+        tables.sample(
+            f"Demo/{number}",
+            "fail" if failed else "pass",
+            solution=f"def task_func(x):\n    # {model} {number}\n    return x\n",
+            tests=[failing_test(f"test_{number}", trace)] if failed else [],
+            kind="exception" if failed else "",
+        )
+    split = more.pop("split", "complete")
+    config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": environment}}
+    return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """An empty store in a folder whose name a pattern-minded reader would misread."""
+    root = tmp_path / "store [1] o'clock*"
+    root.mkdir()
+    return RecordedStore(root)
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """Three models on three nights; in the last one 'falling' loses fourteen of twenty tasks, and 'steady' none."""
+    recorded = RecordedStore(tmp_path_factory.mktemp("store [1] o'clock*"))
+    for night in range(3):
+        record_night(recorded, "steady", {1, 2})
+        record_night(recorded, "rising", {1, 2, 3} if night == 0 else {1})
+        record_night(recorded, "falling", set(range(3, 17)) if night == 2 else {0})
+    record_night(recorded, "steady", {5}, split="instruct", environment="bigcodebench")
+    with exploring(recorded, tmp_path_factory.mktemp("cache")) as explored:
+        yield explored
+
+
+@pytest.fixture
+def explore(recorded, tmp_path):
+    """Opens an explorer of the empty store of this test."""
+    with exploring(recorded, tmp_path / "cache", build=False) as explored:
+        yield explored

@@ -1,0 +1,88 @@
+"""What processes of runs say of themselves, as it is read."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bigcodeflow.explorer.live import live_runs
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+
+def write(root, *, run_id="r", age_seconds=1.0, **more):
+    """A run's file as its process writes it, so many seconds ago."""
+    moment = NOW - timedelta(seconds=age_seconds)
+    run = {
+        "run_id": run_id,
+        "started_at": (moment - timedelta(minutes=2)).isoformat(),
+        "updated_at": moment.isoformat(),
+    }
+    folder = root / "live"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{run_id}.json").write_text(json.dumps(run | more))
+
+
+def test_a_run_tells_how_far_it_is(tmp_path):
+    """Share, time since the start, and what is left as of now."""
+    executing = {"task_id": "T/1", "since": (NOW - timedelta(seconds=15)).isoformat(), "limit_seconds": 60}
+    write(tmp_path, done=5, total=20, eta_seconds=30, executing=[executing], split="complete", subset="hard")
+    [run] = live_runs(tmp_path, NOW)
+    assert (run.percent, run.seconds(NOW), run.eta(NOW), run.board) == (25.0, 121.0, 29.0, "hard · complete")
+    assert (run.executing[0].seconds(NOW), run.executing[0].percent(NOW)) == (15.0, 25.0)
+
+
+@pytest.mark.parametrize(("age_seconds", "shown", "silent"), [(59, 1, False), (61, 1, True), (90_000, 0, None)])
+def test_a_silent_run_is_told_and_in_the_end_forgotten(tmp_path, age_seconds, shown, silent):
+    """After a minute without a sign its time stands still and nothing is foretold; after a day it is not shown."""
+    write(tmp_path, age_seconds=age_seconds, eta_seconds=1e6)
+    found = live_runs(tmp_path, NOW)
+    assert len(found) == shown
+    for run in found:
+        assert run.is_silent(NOW) == silent
+        assert (run.eta(NOW) is None) == silent
+        assert run.seconds(NOW) == (120 if silent else 120 + age_seconds)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"run_id": 1}',
+        '{"run_id": "x", "started_at": "yesterday", "updated_at": "now"}',
+        "\0" * 10,
+    ],
+)
+def test_other_files_are_no_runs(tmp_path, content):
+    """Torn, foreign and wrong files are left out, and the others are shown."""
+    write(tmp_path, run_id="whole")
+    (tmp_path / "live" / "other.json").write_text(content)
+    assert [run.run_id for run in live_runs(tmp_path, NOW)] == ["whole"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"done": -1}, {"eta_seconds": "NaN"}, {"started_at": "2026-11-24T12:00:00"}, {"executing": [{}]}]
+)
+def test_numbers_that_cannot_be_are_no_run(tmp_path, wrong):
+    """Nothing impossible reaches a page."""
+    write(tmp_path, **wrong)
+    assert live_runs(tmp_path, NOW) == []
+
+
+def test_fields_of_a_later_version_are_left_out(tmp_path):
+    """A writer may say more than this reader knows."""
+    write(tmp_path, later={"a": [1]}, executing=[{"task_id": "T", "since": NOW.isoformat(), "later": 1}])
+    [run] = live_runs(tmp_path, NOW)
+    assert run.executing[0].task_id == "T"
+    assert run.executing[0].percent(NOW) is None
+
+
+def test_the_latest_start_is_first(tmp_path):
+    """Whatever the files are called."""
+    write(tmp_path, run_id="a", age_seconds=50)
+    write(tmp_path, run_id="b", age_seconds=5)
+    assert [run.run_id for run in live_runs(tmp_path, NOW)] == ["b", "a"]
+    assert live_runs(tmp_path / "absent", NOW) == []
