@@ -11,10 +11,12 @@ import base64
 import hmac
 import inspect
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -22,7 +24,9 @@ from uuid import UUID
 import uvicorn
 from prefect.server.api.server import create_app
 from prefect.server.database import provide_database_interface
+from prefect.server.models.block_documents import read_block_documents
 from prefect.server.models.deployments import read_deployment
+from prefect.server.schemas.filters import BlockTypeFilter
 from prefect.settings import get_current_settings
 from prefect.utilities.schema_tools.hydration import HydrationContext, HydrationError, hydrate
 from starlette.requests import Request
@@ -30,6 +34,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _STARTS = re.compile(r"/api/deployments/(?P<id>[0-9a-fA-F-]{36})/create_flow_run(?P<bulk>/bulk)?/?")
+#: Filter of the blocks that hold keys.
+_SECRETS = {"slug": {"any_": ["secret"]}}
 
 
 class FormChecks:
@@ -75,21 +81,28 @@ async def _problems(deployment_id: str, body: bytes) -> list[str]:
             parameters = [hydrate({**deployment.parameters, **run}, context) for run in runs]
         except HydrationError:
             return []
+        read = read_block_documents
+        secrets = await read(session=session, block_type_filter=BlockTypeFilter.model_validate(_SECRETS))
+        names = frozenset(str(block.name) for block in secrets)
     # Reading files and asking a backend takes a moment, in which the server serves others.
-    return await asyncio.to_thread(_check, deployment.entrypoint, parameters)
+    return await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
 
 
-def _check(entrypoint: str, parameters: Iterable[Mapping[str, Any]]) -> list[str]:
+def _check(entrypoint: str, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
+    from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
     from bigcodeflow.core.errors import BigCodeFlowError
+    from bigcodeflow.generation.providers import secret_block
     from bigcodeflow.pipeline.preflight import problems_of
 
     configs: list[Any] = []
     try:
         for one in parameters:
             configs += _CONFIGS[entrypoint](one)
+        file = Path(os.environ.get(ENV_FILE_VARIABLE) or os.devnull)
+        variables = read_env_file(file) if os.path.lexists(file) else {}
     except BigCodeFlowError as error:
         return str(error).splitlines()
-    return problems_of(configs)
+    return problems_of(configs, lambda name: name in variables or secret_block(name) in secrets)
 
 
 def _benchmark(parameters: Mapping[str, Any]) -> list[Any]:

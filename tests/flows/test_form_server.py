@@ -1,11 +1,13 @@
 """Prefect's server with the checks of forms, asked over its own API on the database of the tests."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
 import pytest
 from prefect import Flow
+from prefect.blocks.system import Secret
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.server.api.server import create_app
 from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, temporary_settings
@@ -56,6 +58,27 @@ def test_all_faults_are_answered_at_once(forms: Forms, monkeypatch: pytest.Monke
     assert answer.status_code == 409
     assert "OPENAI_API_KEY" in answer.json()["detail"]
     assert "no-such" in answer.json()["detail"]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("place", ["block", "file"])
+def test_a_key_that_the_run_will_have_is_known(
+    place: str, forms: Forms, starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a Secret block, or of the file that `up` was given."""
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    given = {"model": "mistral:codestral-2508", "preset": "starter"}
+    assert "mistral-api-key" in forms.submit(ask_a_model, given).json()["detail"]
+    if place == "block":
+        Secret(value="a-key").save("mistral-api-key", overwrite=True)
+    else:
+        (tmp_path / "keys.env").write_text("MISTRAL_API_KEY=a-key\n")
+        monkeypatch.setenv("BIGCODEFLOW_ENV_FILE", str(tmp_path / "keys.env"))
+    try:
+        assert forms.submit(ask_a_model, given).status_code == 201
+    finally:
+        if place == "block":
+            Secret.delete("mistral-api-key")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from bigcodeflow import datasets, generation
@@ -14,15 +15,17 @@ from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.stages import recorded_samples
 
 
-def problems_of(runs: Iterable[RunConfig]) -> list[str]:
+def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], bool] = lambda _: False) -> list[str]:
     """Everything that keeps the runs from starting, one line each, every mistake once. Asks no model and no hub.
 
     Looked at are the model's provider, settings and key, the tasks as far as they are on this machine, the samples,
-    the environment with its backend, and the folders to write to.
+    the environment with its backend, and the folders to write to. ``is_set_elsewhere`` says whether the runs will have
+    an environment variable that this process has not.
     """
+    checks: list[Callable[[RunConfig], None]] = [partial(_check_model, is_set_elsewhere=is_set_elsewhere), *_CHECKS]
     found: dict[str, None] = {}
     for run in runs:
-        for check in _CHECKS:
+        for check in checks:
             try:
                 check(run)
             except BigCodeFlowError as error:
@@ -30,13 +33,18 @@ def problems_of(runs: Iterable[RunConfig]) -> list[str]:
     return list(found)
 
 
-def _check_model(run: RunConfig) -> None:
+def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> None:
+    settings = run.generation
     if run.samples.source != "model":
         return
-    from bigcodeflow.generation.model_settings import resolve_settings  # imports the providers' HTTP client
+    # They import the providers' HTTP client.
+    from bigcodeflow.generation.model_settings import resolve_settings
+    from bigcodeflow.generation.providers import key_variables
 
-    generation.require_one_setting(run.generation)
-    resolve_settings(run.generation, run.dataset.split)
+    generation.require_one_setting(settings)
+    provider, _ = generation.provider_and_model(settings)
+    variables = key_variables(provider, variable=settings.api_key_variable, base_url=settings.base_url)
+    resolve_settings(settings, run.dataset.split, sends=not any(map(is_set_elsewhere, variables)))
 
 
 def _check_tasks(run: RunConfig) -> None:
@@ -74,4 +82,4 @@ def _check_folders(run: RunConfig) -> None:
     in_own_folder(run, datetime.now(UTC))
 
 
-_CHECKS: tuple[Callable[[RunConfig], None], ...] = (_check_model, _check_tasks, _check_environment, _check_folders)
+_CHECKS: tuple[Callable[[RunConfig], None], ...] = (_check_tasks, _check_environment, _check_folders)
