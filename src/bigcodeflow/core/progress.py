@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 #: Open items that a status names, the longest ones.
 MOST_NAMED = 20
@@ -82,6 +82,15 @@ def duration_text(seconds: float) -> str:
     if seconds < _SECONDS_IN_MINUTES:
         return f"{seconds / _MINUTE:.0f} min"
     return f"{seconds / _HOUR:.1f} h"
+
+
+class Progress(Protocol):
+    """Told how many units are finished, of how many, in a few words how it goes, and what is under way.
+
+    As often as a stage likes.
+    """
+
+    def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None: ...
 
 
 class StageProgress:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, SamplesError
+from bigcodeflow.core.progress import Progress
 from bigcodeflow.core.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
 from bigcodeflow.datasets.sources import raise_problems
 from bigcodeflow.importing import claims
@@ -159,7 +160,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
     def publish(
         title: str, settings: Row, inputs: tuple[ArtifactRef, ...], schema: pa.Schema, rows: Callable[[], list[Row]]
     ) -> ArtifactRef:
-        def compute(_store: Store, _progress: stages.Progress) -> stages.Computed:
+        def compute(_store: Store, _progress: Progress) -> stages.Computed:
             return table_of(rows(), schema=schema), {}
 
         folder = "generation" if title == "generation" else "execution"
@@ -229,7 +230,7 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
     """The programs as they are, of an unknown sanitizer: 'none' would state that nobody took them out."""
     plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
-    def compute(store: Store, progress: stages.Progress) -> stages.Computed:
+    def compute(store: Store, progress: Progress) -> stages.Computed:
         table, statistics = plain.compute(store, progress)
         place = table.schema.get_field_index("sanitizer")
         return table.set_column(place, table.schema.field(place), [[UNKNOWN] * table.num_rows]), statistics
@@ -244,7 +245,7 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
     settings |= {"ground_truths": "unknown", "results_version": results.VERSION}
 
-    def compute(store: Store, _progress: stages.Progress) -> stages.Computed:
+    def compute(store: Store, _progress: Progress) -> stages.Computed:
         with tempfile.TemporaryDirectory() as folder:
             # The models ask for a verdict on every ground truth; what follows from this one is taken out again.
             unknown = Path(folder) / "ground_truth.parquet"

@@ -22,9 +22,9 @@ from typing import Any
 import psutil
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
+from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.pipeline.outputs import model_name, run_title
-from bigcodeflow.pipeline.stages import STAGES, Listener, Progress
+from bigcodeflow.pipeline.stages import STAGES, Listener
 from bigcodeflow.store import ArtifactRef, open_store, write_atomically
 
 LIVE_FOLDER = "live"

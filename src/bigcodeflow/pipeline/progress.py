@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
-from bigcodeflow.pipeline import stages
+from bigcodeflow.core.progress import Progress as StageReport
 from bigcodeflow.store import ArtifactRef
 
 _LINE_EVERY_SECONDS = 15.0
@@ -22,7 +22,7 @@ class ProgressListener:
         self._bars = bars
         self._began: dict[str, float] = {}
 
-    def begin(self, title: str) -> stages.Progress:
+    def begin(self, title: str) -> StageReport:
         """A new bar; what is returned moves it."""
         self._began[title] = last_line = time.monotonic()
         bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console

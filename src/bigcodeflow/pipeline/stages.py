@@ -16,7 +16,7 @@ from bigcodeflow import datasets, execution, generation, results, sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
-from bigcodeflow.core.progress import NO_STATUS, Status
+from bigcodeflow.core.progress import NO_STATUS, Progress, Status
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from bigcodeflow.generation.engine import SharedLimit
 
 logger = logging.getLogger(__name__)
-
-
-class Progress(Protocol):
-    """Told how many units are finished, of how many, in a few words how it goes, and what is under way.
-
-    As often as a stage likes.
-    """
-
-    def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None: ...
 
 
 Computed = tuple[pa.Table, Mapping[str, Any]]

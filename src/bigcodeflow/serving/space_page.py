@@ -24,10 +24,10 @@ from gradio.utils import get_upload_folder
 from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
-from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
+from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.original_space import SpaceQuestion
-from bigcodeflow.pipeline import outputs, runs, stages
+from bigcodeflow.pipeline import outputs, runs
 from bigcodeflow.store import ArtifactRef, open_store
 
 #: Rows that a browser can still scroll through; all are in verdicts.parquet.
@@ -58,7 +58,7 @@ class RunProgress:
     def __init__(self) -> None:
         self.stages: dict[str, str] = {}  # state by title
 
-    def begin(self, title: str) -> stages.Progress:
+    def begin(self, title: str) -> Progress:
         """A stage has work to do."""
         self.stages[title] = "begins"
 
