@@ -18,7 +18,7 @@ from bigcodeflow.results.runs import titles
 
 #: More would take seconds, and no colours could tell them apart.
 MOST_RUNS = charts.MOST_COLOURS
-_MOST_TASKS = 300
+_MOST_TASKS = 100
 _FEWEST = 2
 
 
