@@ -250,7 +250,8 @@ def _shown(
     for number, status, kind, count in counts:
         if _fits(query, status, kind):
             of_number[number] = of_number.get(number, 0) + count
-    shown, before, skipped = [], 0, 0
+    shown: list[tuple[str, int]] = []
+    before = skipped = 0
     for number in sorted(of_number):
         after = before + of_number[number]
         if after > offset and before < offset + limit:
