@@ -18,7 +18,7 @@ from bigcodeflow.results.runs import titles
 
 #: More would take seconds, and no colours could tell them apart.
 MOST_RUNS = charts.MOST_COLOURS
-_MOST_TASKS = 300
+_MOST_TASKS = 100
 _FEWEST = 2
 
 
@@ -33,10 +33,11 @@ def compare_page(visit: Visit) -> Page:
         return Page(
             "compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": [], "verdicts": []}
         )
-    kept_as = ("comparison", *records)
+    sliced = bool(visit.text("slices"))
+    kept_as = ("comparison", sliced, *records)
     found = visit.version.memory.get(kept_as)
     if found is None:
-        found = visit.version.memory[kept_as] = _compared(visit, listed)
+        found = visit.version.memory[kept_as] = _compared(visit, listed, sliced=sliced)
     labels, sections, verdicts = found
     tasks = changed_tasks(visit, *listed) if len(listed) == _FEWEST else []
     shown = tasks[:_MOST_TASKS]
@@ -50,14 +51,18 @@ def compare_page(visit: Visit) -> Page:
             "n_tasks": len(tasks),
             "labels": labels,
             "verdicts": verdicts,
+            "records": records,
+            "sliced": sliced,
         },
     )
 
 
-def _compared(visit: Visit, listed: Sequence[ListedRun]) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
+def _compared(
+    visit: Visit, listed: Sequence[ListedRun], *, sliced: bool
+) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
     """Names of the runs, the report's sections about them, and the verdict on each pair in a sentence."""
     reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
-    found = compared(reported, lead_runs(reported))
+    found = compared(reported, lead_runs(reported), sliced=sliced)
     sections = [overview.scores(reported), *comparison_sections(found)]
     sections.append(overview.failure_kinds(reported) or Section("failure-kinds", "Failures", "No sample failed."))
     verdicts = (

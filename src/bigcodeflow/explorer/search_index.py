@@ -32,19 +32,9 @@ _COLUMNS = (
 _LISTED = '[{"artifact":"VARCHAR","number":"INTEGER","hits":"BIGINT"}]'
 _TASKS = '[{"task_id":"VARCHAR","hits":"BIGINT"}]'
 
-#: Rows of the table ``fitting`` that are shown, whole but for the words.
-_SHOWN = """
-WITH shown AS (
-    SELECT number, artifact, place FROM fitting
-    WHERE
-        $kind IN ('', failure_kind)
-        AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END
-    ORDER BY number, place LIMIT $limit OFFSET $offset
+_STATUS_AND_KIND = (
+    "$kind IN ('', failure_kind) AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END"
 )
-SELECT samples.* EXCLUDE (words), shown.number
-FROM samples JOIN shown USING (artifact, place)
-ORDER BY number, place
-"""
 
 logger = logging.getLogger(__name__)
 
@@ -130,23 +120,27 @@ class SampleIndex:
         """The samples that a query wants, those of the first executions first."""
         if self._database is None:
             return Found((), {}, {}, 0)
-        source, conditions, parameters = _searched(query)
         with self._lock:
             connection = self._database.cursor()
         with connection:
-            # Words are looked for once; what they fit is narrow, and only the rows that are shown are read whole.
-            where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-            connection.execute(
-                f"CREATE TEMP TABLE fitting AS {source} "  # noqa: S608 - our own words
-                f"SELECT number, artifact, place, status, failure_kind FROM found {where}",
+            source, conditions, parameters = _searched(query)
+            where = " AND ".join(conditions) or "true"
+            # Only counts of all runs are taken from the whole index; the rows are those of a few runs.
+            counts = connection.execute(
+                f"{source} SELECT number, status, failure_kind, count(*) FROM found WHERE {where} GROUP BY ALL",  # noqa: S608
                 parameters,
+            ).fetchall()
+            shown, skipped = _shown(query, counts, offset, limit)
+            source, conditions, parameters = _searched(query._replace(artifacts=shown))
+            where = " AND ".join([*conditions, _STATUS_AND_KIND])
+            parameters |= {"kind": query.kind, "status": query.status, "limit": limit, "offset": skipped}
+            sql = (
+                f"{source} SELECT * EXCLUDE (words, hits) FROM found WHERE {where} "  # noqa: S608 - our own words
+                "ORDER BY number, place LIMIT $limit OFFSET $offset"
             )
-            counts = connection.execute("SELECT status, failure_kind, count(*) FROM fitting GROUP BY ALL").fetchall()
-            asked = {"kind": query.kind, "status": query.status}
-            chosen = connection.execute(_SHOWN, asked | {"limit": limit, "offset": offset})
-            rows = list(rows_from(chosen))
-            connection.execute("DROP TABLE fitting")
-        return _found(rows, counts, query)
+            rows = list(rows_from(connection.execute(sql, parameters))) if shown else []
+        numbers = {artifact: number for number, (artifact, _) in enumerate(query.artifacts)}
+        return _found([row | {"number": numbers[row["artifact"]]} for row in rows], counts, query)
 
     def _fill(self) -> None:
         """Add what is wanted, in portions, until nothing is left."""
@@ -248,18 +242,41 @@ def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:
     return f"WITH {', '.join(tables)}", conditions, parameters
 
 
-def _found(rows: Sequence[Row], counts: Sequence[tuple[str, str, int]], query: SampleQuery) -> Found:
+def _shown(
+    query: SampleQuery, counts: Sequence[tuple[int, str, str, int]], offset: int, limit: int
+) -> tuple[list[tuple[str, int]], int]:
+    """The executions whose samples are in a portion of the result, and how many of their samples come before it."""
+    of_number: dict[int, int] = {}
+    for number, status, kind, count in counts:
+        if _fits(query, status, kind):
+            of_number[number] = of_number.get(number, 0) + count
+    shown: list[tuple[str, int]] = []
+    before = skipped = 0
+    for number in sorted(of_number):
+        after = before + of_number[number]
+        if after > offset and before < offset + limit:
+            if not shown:
+                skipped = offset - before
+            shown.append(query.artifacts[number])
+        before = after
+    return shown, skipped
+
+
+def _fits(query: SampleQuery, status: str, kind: str) -> bool:
+    of_status = status != "pass" if query.status == "!pass" else query.status in ("", status)
+    return of_status and query.kind in ("", kind)
+
+
+def _found(rows: Sequence[Row], counts: Sequence[tuple[int, str, str, int]], query: SampleQuery) -> Found:
     statuses: dict[str, int] = {}
     kinds: dict[str, int] = {}
     total = 0
-    for status, kind, count in counts:
-        of_kind = query.kind in ("", kind)
-        of_status = status != "pass" if query.status == "!pass" else query.status in ("", status)
-        if of_kind:
+    for _, status, kind, count in counts:
+        if query.kind in ("", kind):
             statuses[status] = statuses.get(status, 0) + count
         if kind:
             kinds[kind] = kinds.get(kind, 0) + count
-        total += count if of_kind and of_status else 0
+        total += count if _fits(query, status, kind) else 0
     return Found(rows, _largest_first(statuses), _largest_first(kinds), total)
 
 

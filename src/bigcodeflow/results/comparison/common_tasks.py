@@ -115,12 +115,13 @@ def _left_out_notes(
             f"Compared on the {len(same):,} tasks that all runs have; left out, as not every run has them: "
             f"{_runs_by_value(lost, numbers)}."
         )
-    if other := [task_id for task_id in everywhere if task_id not in set(same)]:
+    alike, kept = frozenset(same), frozenset(reliable)
+    if other := [task_id for task_id in everywhere if task_id not in alike]:
         yield (
             f"Left out, as their test text is not the same in all runs: {len(other):,} tasks ({named(other)}). The "
             "datasets are of different versions."
         )
-    if quarantined := [task_id for task_id in same if task_id not in set(reliable)]:
+    if quarantined := [task_id for task_id in same if task_id not in kept]:
         leaving = ", ".join(run.label for run in runs if run.recorded.excluded)
         yield (
             f"Left out for all runs, as {leaving} leaves them out of its score: {len(quarantined):,} quarantined tasks "
