@@ -68,8 +68,7 @@ def build_environment(
         on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
         lock = root / LOCK
         lock.write_text(definition.lock)
-        options = [*_torch_source(definition), *_parallel_compilation(definition)]
-        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *options, str(lock)]
+        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
         arguments += ["--python", str(root / "venv" / "bin" / "python")]
         _uv(arguments, purpose="install the libraries", on_line=on_line)
         missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
@@ -103,21 +102,6 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
         if folder and any(Path(folder).expanduser().glob("torch-*+cpu*.whl")):
             return ["--find-links", folder]
     return ["--torch-backend", "cpu"]
-
-
-def _parallel_compilation(definition: EnvironmentDefinition) -> list[str]:
-    """Options that make setuptools compile a package's extensions on all cores; uv itself builds packages side by side.
-
-    Of the libraries of BigCodeBench, one package of some fifty extensions takes nearly all of the time.
-    """
-    cores = len(os.sched_getaffinity(0))
-    words = ("build_ext", f"--parallel={cores}") if cores > 1 else ()
-    return [
-        part
-        for package in definition.compiled
-        for word in words
-        for part in ("--config-settings-package", f"{package}:--global-option={word}")
-    ]
 
 
 def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:

@@ -53,8 +53,6 @@ class EnvironmentDefinition(SettingsModel):
     """Text of the hash-pinned requirements."""
     torch_backend: Literal["", "cpu"] = ""
     """'cpu' where the lock names torch's CPU build, which the ordinary index does not have."""
-    compiled: tuple[str, ...] = ()
-    """Packages without a wheel whose many extensions are compiled by setuptools, which is told to do so in parallel."""
     system_packages: tuple[str, ...] = ()
     """Debian packages that tasks call as programs."""
     imports: tuple[str, ...] = ()
@@ -68,7 +66,7 @@ class EnvironmentDefinition(SettingsModel):
     @property
     def key(self) -> str:
         """Sha256 of everything that defines the environment, as 64 hex digits."""
-        elsewhere = {"name", "description", "purpose", "torch_backend", "compiled", "system_packages", "imports"}
+        elsewhere = {"name", "description", "purpose", "torch_backend", "system_packages", "imports"}
         identity = self.model_dump(exclude=elsewhere)
         return hashlib.sha256(json.dumps([BUILD_VERSION, identity], sort_keys=True).encode()).hexdigest()
 
