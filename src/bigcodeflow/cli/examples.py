@@ -40,6 +40,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "plan": ("bigcodeflow plan --difference 3", "bigcodeflow plan my-model other-model"),
     "report": ("bigcodeflow report latest --open", "bigcodeflow report my-model other-model --out both.html"),
+    "export": (
+        "bigcodeflow export latest --format inspect --out logs",
+        "bigcodeflow export my-model --format hub --repository OWNER/NAME",
+    ),
+    "explore": ("bigcodeflow explore --open",),
     "catalog": ("bigcodeflow catalog", "bigcodeflow catalog pass_at_k"),
     "up": ("bigcodeflow up", "bigcodeflow up --port 4300 --runs 1"),
     "status": ("bigcodeflow status",),

@@ -71,8 +71,6 @@ def export(
     """Write a recorded run in the format of another program, or send it there. See docs/exporting.md.
 
     Nothing is sent to the hub without --publish: the files that the pull request would have are shown.
-
-    Example: bigcodeflow export latest --format inspect --out logs
     """
     recorded = find_run(store, run)
     if publish and output != "hub":
