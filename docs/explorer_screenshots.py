@@ -53,7 +53,7 @@ def write_live(store: Path) -> None:
         "subset": "hard", "preset": "bigcodebench",
     }  # fmt: skip
     run["executing"] = [
-        {"task_id": task, "variant": "calibrated", "sample_index": 0, "limit_seconds": 60}
+        {"task_id": task, "variant": "calibrated", "sample_id": 0, "limit_seconds": 60}
         | {"since": (now - timedelta(seconds=age)).isoformat()}
         for task, age in ages.items()
     ]

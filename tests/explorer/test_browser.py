@@ -60,8 +60,7 @@ def live(nights):
         run = {"run_id": "one", "name": "gpt · hard · instruct", "started_at": since, "updated_at": moment.isoformat()}
         run |= {"stage": "execution", "done": done, "total": 100, "eta_seconds": 60, "pid": 1, "host": "here"}
         run["executing"] = [
-            {"task_id": task, "variant": "raw", "sample_index": 0, "since": since, "limit_seconds": 60}
-            for task in tasks
+            {"task_id": task, "variant": "raw", "sample_id": 0, "since": since, "limit_seconds": 60} for task in tasks
         ]
         path.write_text(json.dumps(run))
 

@@ -25,11 +25,13 @@ def write(root, *, run_id="r", age_seconds=1.0, **more):
 
 def test_a_run_tells_how_far_it_is(tmp_path):
     """Share, time since the start, and what is left as of now."""
-    executing = {"task_id": "T/1", "since": (NOW - timedelta(seconds=15)).isoformat(), "limit_seconds": 60}
+    executing = {"task_id": "T/1", "sample_id": 3, "since": (NOW - timedelta(seconds=15)).isoformat()}
+    executing["limit_seconds"] = 60
     write(tmp_path, done=5, total=20, eta_seconds=30, executing=[executing], split="complete", subset="hard")
     [run] = live_runs(tmp_path, NOW)
     assert (run.percent, run.seconds(NOW), run.eta(NOW), run.board) == (25.0, 121.0, 29.0, "hard · complete")
-    assert (run.executing[0].seconds(NOW), run.executing[0].percent(NOW)) == (15.0, 25.0)
+    [one] = run.executing
+    assert (one.seconds(NOW), one.percent(NOW), one.sample_id) == (15.0, 25.0, 3)
 
 
 @pytest.mark.parametrize(("age_seconds", "shown", "silent"), [(59, 1, False), (61, 1, True), (90_000, 0, None)])

@@ -180,7 +180,7 @@ def test_runs_in_progress_are_shown_with_what_they_execute(explore):
     folder.mkdir()
     run = {"run_id": "a", "name": "gpt · hard", "pid": 7, "host": "box", "started_at": moment, "updated_at": moment}
     run |= {"stage": "execution", "done": 30, "total": 120, "eta_seconds": 900.0, "model": "gpt", "split": "complete"}
-    executing = {"task_id": "Demo/1", "variant": "raw", "sample_index": 3, "since": moment, "limit_seconds": 60}
+    executing = {"task_id": "Demo/1", "variant": "raw", "sample_id": 3, "since": moment, "limit_seconds": 60}
     (folder / "a.json").write_text(json.dumps(run | {"executing": [executing]}))
     old = {
         "run_id": "b",

@@ -36,7 +36,7 @@ class ExecutingSample(_Written):
 
     task_id: str
     variant: str = ""
-    sample_index: int | str = 0
+    sample_id: int | str = 0
     since: _Utc
     limit_seconds: _Seconds | None = None
 
@@ -68,6 +68,8 @@ class LiveRun(_Written):
     split: str | None = None
     subset: str | None = None
     preset: str | None = None
+    note: str = ""
+    """What its stage says of itself in a line."""
 
     @property
     def board(self) -> str:
