@@ -276,9 +276,9 @@ def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
 
 def test_page_leads_to_the_explorer_where_there_is_one() -> None:
     """A link by http stands above the scores; without an explorer there is none."""
-    page = result_page("m", table(SCORE), [], OUTPUTS, explorer="http://127.0.0.1:4201/runs/x")
+    page = result_page(table(SCORE), [], OUTPUTS, explorer="http://127.0.0.1:4201/runs/x")
     assert "[Open in the explorer](http://127.0.0.1:4201/runs/x)" in page.partition("| variant")[0]
-    assert "Open in the explorer" not in result_page("m", table(SCORE), [], OUTPUTS)
+    assert "Open in the explorer" not in result_page(table(SCORE), [], OUTPUTS)
 
 
 def test_model_s_task_runs_show_the_model() -> None:
