@@ -113,7 +113,8 @@ def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, st
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_uv_installs_the_wheel_as_a_tool_that_runs_the_starter_set(wheel: Path, tmp_path: Path) -> None:
     """In an empty HOME, far from the checkout: the command answers, builds its environment and scores the answers."""
     home, work = tmp_path / "home", tmp_path / "work"
@@ -126,7 +127,7 @@ def test_uv_installs_the_wheel_as_a_tool_that_runs_the_starter_set(wheel: Path, 
 
     def call(*command: str | Path) -> str:
         done = subprocess.run(
-            command, cwd=work, env=variables, capture_output=True, text=True, timeout=600, check=False
+            command, cwd=work, env=variables, capture_output=True, text=True, timeout=1500, check=False
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
