@@ -75,7 +75,11 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
 @pytest.mark.parametrize("command", ["evaluate", pytest.param("run", marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path, command: str) -> None:
     """Without Prefect and with a server of its own: the verdicts that came are kept, and the rest is executed then."""
-    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=2.0)
+    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=1.0)
+    longer = write_samples(tmp_path / "longer.jsonl", _SAMPLES, sleep_seconds=8.0)
+    halves = [path.read_text().splitlines(keepends=True) for path in (tmp_path / "sleepers.jsonl", longer)]
+    # However late the first verdict is seen, some samples are still under way.
+    (tmp_path / "sleepers.jsonl").write_text("".join(halves[0][: _SAMPLES // 2] + halves[1][_SAMPLES // 2 :]))
     what = ("--dataset", "starter", "--samples", "sleepers.jsonl", "--ids", f"0-{_SAMPLES - 1}")
     chosen = ("--set", f"dataset.ids=0-{_SAMPLES - 1}", "--set", "samples.source=sleepers.jsonl")
     arguments = ("evaluate", *what, *_SMALL[2:]) if command == "evaluate" else ("run", "starter", *chosen, *_SMALL)

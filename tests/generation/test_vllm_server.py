@@ -138,8 +138,9 @@ def test_settings_that_it_does_not_take_are_told_before_anything_starts(
 
 
 _KILLED = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path.insert(0, {root!r})
 from tests.generation.test_vllm_server import config_of, environment, offline, served
 offline.engine_environment = lambda *_: environment()
