@@ -151,6 +151,7 @@ def test_short_forms_fit_and_say_what_is_missing(
     form.submit()
     page.get_by_text(re.compile(f"cannot start.*{complaint}")).first.wait_for()
     if name == "ask-a-model":
+        page.wait_for_timeout(1000)  # it fades in
         page.screenshot(path=screenshots / "form-refused.png")
     assert not runs_of(checked, name)
 
