@@ -46,7 +46,7 @@ def show(
         Column(
             name,
             "right" if name in {"rank", "pass@1"} else "left",
-            wrap="fold" if name == "model" else "never",
+            wrap="fold" if name in {"model", "published"} else "never",
         )
         for name in ("rank", "pass@1", "95 % interval", "model", "origin", "published")
     ]
