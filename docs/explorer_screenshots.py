@@ -92,7 +92,8 @@ def main() -> None:
         fill(store, MODELS, nights=8, tasks=starter_tasks())
         rebuild_catalog(store)
         explorer = Explorer.of(store, cache=Path(temporary) / "cache")
-        explorer.warm_up()
+        for _ in explorer.warm_up():
+            pass
         with listening("127.0.0.1", 0) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             server = ExplorerServer(make_app(explorer))

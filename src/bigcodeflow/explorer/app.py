@@ -3,7 +3,7 @@
 import ipaddress
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -60,14 +60,20 @@ class Explorer:
         catalog = Catalog(location)
         return cls(catalog, SampleIndex(catalog.store.location, cache))
 
-    def warm_up(self) -> None:
-        """Do what the first visitors would else wait for: read the catalog, index samples, compile pages and charts."""
+    def warm_up(self) -> Iterator[None]:
+        """Do what the first visitors would else wait for: read the catalog, index samples, compile pages and charts.
+
+        It yields between its steps, so that whoever runs it can stop there.
+        """
         student_quantile(2)  # imports SciPy
         self.renderer.compile()
+        yield
         try:
             version = self.catalog.version()
             self.index.refresh(sample_pages.files_of(version.runs))
+            yield
             version.compute()
+            yield
             # One page of each costly kind, for the modules that they import.
             records = [run.record for run in version.runs[:2]]
             visit = Visit(
@@ -75,10 +81,13 @@ class Explorer:
             )
             changes.changes_of(version)
             for record in records:
+                yield
                 run_pages.one_run(visit, record)
+            yield
             comparison_pages.compare_page(visit)
         except BigCodeFlowError as error:  # the pages say it too
             logger.warning("%s", error)
+        yield
         vega()
 
     def visit(self, request: Request) -> Visit:

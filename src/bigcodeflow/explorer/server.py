@@ -2,7 +2,8 @@
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -16,10 +17,29 @@ def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str]
     """Show a store's runs until SIGTERM or SIGINT; ``ready`` is called with the address once requests are answered."""
     with listening(host, port) as listener, quiet_signals():
         explorer = Explorer.of(location)
-        threading.Thread(target=explorer.warm_up, name="warm-up", daemon=True).start()
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
-        ExplorerServer(make_app(explorer, host=host), lambda: ready(url)).run([listener])
+        with _warming_up(explorer):
+            ExplorerServer(make_app(explorer, host=host), lambda: ready(url)).run([listener])
         explorer.index.close()
+
+
+@contextmanager
+def _warming_up(explorer: Explorer) -> Iterator[None]:
+    """Warm up in a thread, which ends at its next step: a thread that DuckDB is in at the end of Python aborts it."""
+    stopped = threading.Event()
+
+    def work() -> None:
+        for _ in explorer.warm_up():
+            if stopped.is_set():
+                return
+
+    thread = threading.Thread(target=work, name="warm-up")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
 
 
 class ExplorerServer(uvicorn.Server):
