@@ -9,15 +9,13 @@ that is wrong is answered at once. Everything else is Prefect's.
 import asyncio
 import base64
 import hmac
-import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -72,7 +70,7 @@ async def _problems(deployment_id: str, body: bytes) -> list[str]:
     async with database.session_context() as session:
         read: Any = read_deployment  # its decorator hides what it returns
         deployment = await read(session=session, deployment_id=id_)
-        if deployment is None or deployment.entrypoint not in _CONFIGS:
+        if deployment is None:
             return []
         try:
             context = await HydrationContext.build(
@@ -88,86 +86,24 @@ async def _problems(deployment_id: str, body: bytes) -> list[str]:
     return await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
 
 
-def _check(entrypoint: str, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
+def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
+    """Every mistake, where it is a flow of ours. The library is imported here: the server's start is waited for."""
     from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
     from bigcodeflow.core.errors import BigCodeFlowError
     from bigcodeflow.generation.providers import secret_block
+    from bigcodeflow.pipeline.forms import runs_of
     from bigcodeflow.pipeline.preflight import problems_of
 
-    configs: list[Any] = []
+    module, _, flow = (entrypoint or "").rpartition(".")
+    if not module.startswith("flows."):
+        return []
     try:
-        for one in parameters:
-            configs += _CONFIGS[entrypoint](one)
+        configs = [config for one in parameters for config in runs_of(flow, one)]
         file = Path(os.environ.get(ENV_FILE_VARIABLE) or os.devnull)
         variables = read_env_file(file) if os.path.lexists(file) else {}
     except BigCodeFlowError as error:
         return str(error).splitlines()
     return problems_of(configs, lambda name: name in variables or secret_block(name) in secrets)
-
-
-def _benchmark(parameters: Mapping[str, Any]) -> list[Any]:
-    from bigcodeflow.config import RunConfig
-    from bigcodeflow.core.settings import validated
-
-    given = parameters.get("config")
-    return [validated(RunConfig, given, "config")] if given else []
-
-
-def _rescore(parameters: Mapping[str, Any]) -> list[Any]:
-    from bigcodeflow.core.settings import validated
-    from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
-
-    given = parameters.get("config")
-    return [rescored(validated(RescoreConfig, given, "config"))] if given else []
-
-
-def _sweep(parameters: Mapping[str, Any]) -> list[Any]:
-    from bigcodeflow.core.settings import validated
-    from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep
-
-    if parameters.get("file"):
-        return _members(load_sweep(parameters["file"]))
-    given = parameters.get("config")
-    return _members(validated(SweepConfig, given, "config")) if given else []
-
-
-def _short(name: str) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """What a short form makes. Prefect names fields that are missing, and takes any that are none."""
-
-    def configs(parameters: Mapping[str, Any]) -> list[Any]:
-        from bigcodeflow.core.errors import ConfigError
-        from bigcodeflow.pipeline import forms
-
-        make = getattr(forms, name)
-        fields = inspect.signature(make).parameters
-        if unknown := parameters.keys() - fields.keys():
-            raise ConfigError(f"{', '.join(sorted(unknown))}: is no field of this form; known: {', '.join(fields)}")
-        if {field.name for field in fields.values() if field.default is field.empty} - parameters.keys():
-            return []
-        made = make(**parameters)
-        return _members(made) if make is forms.models_sweep else [made]
-
-    return configs
-
-
-def _members(sweep: Any) -> list[Any]:
-    from bigcodeflow.pipeline.sweeps import members_of
-
-    return [member.config for member in members_of(sweep)]
-
-
-#: What makes the runs' settings of a form's parameters, by the flow's entrypoint. The library is imported with the
-#: first form, since the server's start is waited for.
-_CONFIGS: Mapping[str, Callable[[Mapping[str, Any]], list[Any]]] = MappingProxyType(
-    {
-        "flows.benchmark.benchmark": _benchmark,
-        "flows.rescore.rescore": _rescore,
-        "flows.sweep.sweep": _sweep,
-        "flows.forms.ask_a_model": _short("asked_run"),
-        "flows.forms.judge_samples": _short("judged_run"),
-        "flows.forms.sweep_models": _short("models_sweep"),
-    }
-)
 
 
 def _is_authorized(request: Request) -> bool:

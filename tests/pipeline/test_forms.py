@@ -78,7 +78,7 @@ def test_a_sweep_takes_models_and_answers() -> None:
         models=["openai:a", "", "oracle", "openai:a"], splits=["complete", "instruct"], samples=2, preset="starter"
     )
     names = [member.name for member in members_of(sweep)]
-    assert names == ["a-complete-full", "a-instruct-full", "oracle-complete-full", "oracle-instruct-full"]
+    assert names == ["a-complete-hard", "a-instruct-hard", "oracle-complete-hard", "oracle-instruct-hard"]
     assert {member.config.generation.n_samples for member in members_of(sweep)} == {2}
     with pytest.raises(ConfigError, match="models: is empty"):
         models_sweep(models=["", " "])

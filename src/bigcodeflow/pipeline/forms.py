@@ -1,21 +1,31 @@
-"""Short forms for what people start most: a few fields, laid over a preset, give the settings of a run or a sweep."""
+"""What the forms of flows make of their fields: the settings of a run or a sweep.
 
-from collections.abc import Mapping, Sequence
+The short forms have a few fields, which are laid over a preset; those of `asked_run`, `judged_run` and `models_sweep`
+are their fields, with default and description.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import flattened, merged, validated
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
-from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
+from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, load_sweep, members_of
 
 Preset = Literal["bigcodebench", "starter"]
 SplitOrDefault = Literal["default", "complete", "instruct"]
 SubsetOrDefault = Literal["default", "full", "hard"]
-Values = Mapping[str, Any]
+SampleCount = Annotated[int, Field(ge=1, le=100_000)]
+Values = dict[str, Any]
 
-NO_VALUES: dict[str, Any] = {}
+_NONE: Values = {}
+_COMPLETE: tuple[Split, ...] = ("complete",)
+_HARD: tuple[Subset, ...] = ("hard",)
 #: Settings that a form has a field for, by the field's name.
 _FIELDS: Mapping[str, str] = MappingProxyType(
     {
@@ -35,13 +45,24 @@ def asked_run(
     model: str,
     server: str = "",
     split: Split = "complete",
-    subset: Subset = "full",
-    samples: int = 1,
+    subset: Subset = "hard",
+    samples: SampleCount = 1,
     preset: Preset = "bigcodebench",
     name: str = "",
-    settings: Values = NO_VALUES,
+    settings: Values = _NONE,
 ) -> RunConfig:
-    """The run that asks a model: the fields of the form *ask-a-model*.
+    """The run that asks a model.
+
+    Args:
+        model: PROVIDER:NAME, such as openai:gpt-4o, anthropic:claude-sonnet-4-5 or vllm:Qwen/Qwen2.5-Coder-7B-Instruct.
+        server: Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty takes
+            the provider's own.
+        split: 'complete' prompts with a docstring, 'instruct' with prose.
+        subset: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
+        samples: Answers to each task.
+        preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
+        name: Name of the run; empty takes the model's.
+        settings: Any other settings by path, such as {"generation.sampling.max_tokens": 8192}.
 
     Raises:
         ConfigError: one line for each mistake.
@@ -72,9 +93,20 @@ def judged_run(
     subset: SubsetOrDefault = "default",
     preset: Preset = "bigcodebench",
     name: str = "",
-    settings: Values = NO_VALUES,
+    settings: Values = _NONE,
 ) -> RunConfig:
-    """The run that judges samples that exist: the fields of the form *judge-samples*.
+    """The run that judges samples that exist.
+
+    Args:
+        samples: Sample file (JSONL, JSONL.gz) or folder, or 'oracle', 'stub', 'cheat' or 'starter'. Leave empty where a
+            run is named.
+        run: Recorded run whose samples are judged again, by record, run or model name, or 'latest'. Leave empty where
+            samples are named.
+        split: Which prompts the samples answer; 'default' takes the preset's or the run's.
+        subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
+        preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run brings its own.
+        name: Name of the new run; empty takes the preset's, or the recorded run's with '-rescored' behind it.
+        settings: Any other settings by path, such as {"sanitizing.mode": "robust"}.
 
     Raises:
         ConfigError: as `rescored`; or both or none of file and run are given.
@@ -88,15 +120,25 @@ def judged_run(
 
 def models_sweep(
     *,
-    models: Sequence[str],
-    splits: Sequence[Split] = ("complete",),
-    subsets: Sequence[Subset] = ("full",),
-    samples: int = 1,
+    models: list[str],
+    splits: Sequence[Split] = _COMPLETE,
+    subsets: Sequence[Subset] = _HARD,
+    samples: SampleCount = 1,
     preset: Preset = "bigcodebench",
     name: str = "models",
-    settings: Values = NO_VALUES,
+    settings: Values = _NONE,
 ) -> SweepConfig:
-    """The sweep over models: the fields of the form *sweep-models*. What holds no colon names answers that exist.
+    """The sweep over models.
+
+    Args:
+        models: One PROVIDER:NAME an entry, such as openai:gpt-4o; or answers that exist: a sample file, 'oracle',
+            'stub', 'cheat' or 'starter'.
+        splits: 'complete' prompts with a docstring, 'instruct' with prose.
+        subsets: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
+        samples: Answers to each task.
+        preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
+        name: Name of the sweep.
+        settings: Any other settings of every run by path, such as {"generation.requests.max_cost_usd": 5}.
 
     Raises:
         ConfigError: one line for each mistake in the fields; the members' own are named when they are made.
@@ -117,3 +159,45 @@ def _other_settings(settings: Values, *fields: str) -> dict[str, Any]:
     if refused := [f"settings: {path} has a field of its own, {_FIELDS[path]}" for path in paths if path in own]:
         raise ConfigError("\n".join(refused))
     return dict(settings)
+
+
+def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
+    """The settings of every run that a flow would start, by the name of its function; none where it starts no run.
+
+    Raises:
+        ConfigError: one line for each mistake; fields that are missing are Prefect's to name.
+    """
+    make = _MADE_BY.get(flow)
+    if make is None:
+        return []
+    fields = inspect.signature(make).parameters
+    if unknown := parameters.keys() - fields.keys():
+        raise ConfigError(f"{', '.join(sorted(unknown))}: is no field of this form; known: {', '.join(fields)}")
+    if {field.name for field in fields.values() if field.default is field.empty} - parameters.keys():
+        return []
+    made = make(**parameters)
+    return [member.config for member in members_of(made)] if isinstance(made, SweepConfig) else [made]
+
+
+def _benchmark(config: Values) -> RunConfig:
+    return validated(RunConfig, config, "config")
+
+
+def _rescore(config: Values) -> RunConfig:
+    return rescored(validated(RescoreConfig, config, "config"))
+
+
+def _sweep(config: Values = _NONE, file: str = "") -> SweepConfig:
+    return load_sweep(file) if file else validated(SweepConfig, config, "config")
+
+
+_MADE_BY: Mapping[str, Callable[..., RunConfig | SweepConfig]] = MappingProxyType(
+    {
+        "benchmark": _benchmark,
+        "rescore": _rescore,
+        "sweep": _sweep,
+        "ask_a_model": asked_run,
+        "judge_samples": judged_run,
+        "sweep_models": models_sweep,
+    }
+)
