@@ -145,5 +145,5 @@ def test_uv_installs_the_wheel_as_a_tool_that_runs_the_starter_set(wheel: Path, 
     assert (work / "results" / "store" / "results.duckdb").is_file()
     call(command, "report", "latest")
     assert call(command, "leaderboard", "show", "--top", "1")
-    [log] = call(command, "export", "latest", "--format", "inspect").splitlines()
+    [log] = call(command, "export", "inspect", "latest").splitlines()
     assert (work / log).is_file()

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bigcodeflow.cli.main import app
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.results.runs import RecordedRun
 from tests.leaderboard.conftest import Lab
 
@@ -37,7 +37,7 @@ def test_files_are_written_below_the_folder_and_named(
     model_run: RecordedRun, tmp_path: Path, export: Call, form: str, count: int
 ) -> None:
     """Paths on standard output; run, and what is provisional, on standard error."""
-    done = export("latest", "--format", form, "--out", "logs")
+    done = export(form, "latest", "--out", "logs")
     assert done.exit_code == 0, done.output
     paths = [tmp_path / line for line in done.stdout.splitlines()]
     assert len(paths) == count
@@ -48,20 +48,12 @@ def test_files_are_written_below_the_folder_and_named(
 
 def test_an_imported_run_is_said_to_be_one(imported_run: RecordedRun, export: Call) -> None:
     """So that nobody takes what is left out for a fault."""
-    assert "what its result file does not state is left out" in export("old", "--format", "inspect").stderr
+    assert "what its result file does not state is left out" in export("inspect", "old").stderr
 
 
 def test_a_dry_run_for_the_hub_prints_the_files(lab: Lab, export: Call) -> None:
     """Path and content on standard output, and what would happen on standard error."""
     lab.run(passing=74)
-    done = export("latest", "--format", "hub", "--store", str(lab.store.root), "--allow", "tests")
+    done = export("hub", "latest", "--store", str(lab.store.root), "--allow", "tests")
     assert "# .eval_results/bigcodebench-hard-complete.yaml\n- dataset:" in done.stdout
     assert "nothing was sent: with --publish, a pull request to acme/nova-7b has these files" in done.stderr
-
-
-def test_options_of_another_format_are_refused(model_run: RecordedRun, export: Call) -> None:
-    """--publish sends to the hub alone, which shows the calibrated score alone."""
-    with pytest.raises(ConfigError, match="use it with --format hub, not inspect"):
-        export("latest", "--format", "inspect", "--publish")
-    with pytest.raises(ConfigError, match="proposes the calibrated score"):
-        export("latest", "--format", "hub", "--variant", "raw")

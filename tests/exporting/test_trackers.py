@@ -174,8 +174,6 @@ def test_an_extra_that_is_missing_says_how_to_install_it(
     """One line with the command for pip and for uv."""
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
-    message = (
-        rf"--format {module} needs the package {module}: pip install 'bigcodeflow\[{module}\]', or uv tool install"
-    )
+    message = rf"export {module} needs the package {module}: pip install 'bigcodeflow\[{module}\]', or uv tool install"
     with opened(model_run) as found, pytest.raises(ConfigError, match=message):
         log(found)

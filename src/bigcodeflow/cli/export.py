@@ -1,7 +1,9 @@
-"""`bigcodeflow export`: a recorded run in the formats of other programs."""
+"""`bigcodeflow export`: a recorded run in the formats of other programs, a command for each."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -9,111 +11,74 @@ from bigcodeflow import exporting
 from bigcodeflow.cli.console import notice, print_line
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Variant
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.exporting import ExportedRun, Relationship
 from bigcodeflow.leaderboard.measured_entries import Allowance
-from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.results.runs import find_run
 
-_HUB, _TRACKERS, _EEE = "Hugging Face Hub", "MLflow and Weights & Biases", "Every Eval Ever"
+app = typer.Typer(
+    help="Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
+    no_args_is_help=True,
+)
 
-Format = Literal["inspect", "every-eval-ever", "hub", "mlflow", "wandb"]
+_Run = Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")]
+_Folder = Annotated[Path, typer.Option("--out", help="Folder for files.")]
+_Variant = Annotated[
+    Variant | None, typer.Option(help="Export this variant.", show_default="calibrated, where the run has it")
+]
+_Samples = Annotated[
+    bool, typer.Option("--samples/--no-samples", help="With every prompt, answer and program, or scores alone.")
+]
+_FOLDER = Path("results/exports")
+_STORE = "results/store"
+_PROJECT = "bigcodebench"
 
 
-def export(
-    run: Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")],
-    output: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            help="'inspect': an .eval log. 'every-eval-ever': its JSON files. 'hub': .eval_results of the model's "
-            "repository. 'mlflow', 'wandb': a run in that tracker.",
-        ),
-    ],
-    folder: Annotated[Path, typer.Option("--out", help="Folder for files.")] = Path("results/exports"),
-    variant: Annotated[
-        Variant | None, typer.Option(help="Export this variant.", show_default="calibrated, where the run has it")
-    ] = None,
-    samples: Annotated[
-        bool, typer.Option("--samples/--no-samples", help="With every prompt, answer and program, or scores alone.")
-    ] = True,
-    store: RecordedStore = "results/store",
+@app.command("inspect")
+def inspect_log(
+    run: _Run, out: _Folder = _FOLDER, variant: _Variant = None, samples: _Samples = True, store: RecordedStore = _STORE
+) -> None:
+    """Write an `.eval` log of Inspect, the evaluation framework."""
+    with _opened(store, run, variant) as found:
+        print_line(exporting.write_inspect_log(found, out, samples=samples))
+
+
+@app.command()
+def every_eval_ever(
+    run: _Run,
+    out: _Folder = _FOLDER,
+    variant: _Variant = None,
+    samples: _Samples = True,
+    store: RecordedStore = _STORE,
+    organization: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default="unknown")] = "",
+    relationship: Annotated[Relationship, typer.Option(help="Of who ran it to the model's developer.")] = "other",
+) -> None:
+    """Write the JSON files of Every Eval Ever's datastore."""
+    who = exporting.Evaluator(organization, relationship)
+    with _opened(store, run, variant) as found:
+        for path in exporting.write_every_eval_ever(found, out, evaluator=who, samples=samples):
+            print_line(path)
+
+
+@app.command()
+def hub(
+    run: _Run,
     repository: Annotated[
-        str,
-        typer.Option(help="The model's repository, OWNER/NAME.", show_default="the run's model", rich_help_panel=_HUB),
+        str, typer.Option(help="The model's repository, OWNER/NAME.", show_default="the run's model")
     ] = "",
     publish: Annotated[
-        bool,
-        typer.Option("--publish", help="Open the pull request. Reads HF_TOKEN, HF_ENDPOINT.", rich_help_panel=_HUB),
+        bool, typer.Option("--publish", help="Open the pull request. Reads HF_TOKEN, HF_ENDPOINT.")
     ] = False,
     allow: Annotated[
         list[Allowance] | None,
-        typer.Option(help="Propose a score although this is wrong with it; repeatable.", rich_help_panel=_HUB),
+        typer.Option(help="Propose a score although this is wrong with it; repeatable."),
     ] = None,
-    project: Annotated[
-        str, typer.Option(help="MLflow's experiment, or the W&B project.", rich_help_panel=_TRACKERS)
-    ] = "bigcodebench",
-    entity: Annotated[
-        str, typer.Option(help="W&B user or team.", show_default="your own", rich_help_panel=_TRACKERS)
-    ] = "",
-    tracking_uri: Annotated[
-        str, typer.Option(help="MLflow server or database.", envvar="MLFLOW_TRACKING_URI", rich_help_panel=_TRACKERS)
-    ] = "",
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Keep the W&B run in --out, for `wandb sync`.", rich_help_panel=_TRACKERS)
-    ] = False,
-    organization: Annotated[
-        str, typer.Option(help="Who ran the evaluation.", show_default="unknown", rich_help_panel=_EEE)
-    ] = "",
-    relationship: Annotated[
-        Relationship, typer.Option(help="Of who ran it to the model's developer.", rich_help_panel=_EEE)
-    ] = "other",
+    store: RecordedStore = _STORE,
 ) -> None:
-    """Write a recorded run in the format of another program, or send it there. See docs/exporting.md.
+    """Propose the calibrated score as `.eval_results` of the model's repository on the Hugging Face Hub.
 
-    Nothing is sent to the hub without --publish: the files that the pull request would have are shown.
+    Nothing is sent without --publish: the files that the pull request would have are shown.
     """
-    recorded = find_run(store, run)
-    if publish and output != "hub":
-        raise ConfigError(f"--publish opens a pull request on the hub: use it with --format hub, not {output}")
-    if output == "hub":
-        if variant == "raw":
-            raise ConfigError("--format hub proposes the calibrated score: leave --variant out")
-        _propose(recorded, repository, allow or [], publish=publish)
-        return
-    with exporting.exported_run(recorded, variant or "") as found:
-        if output == "inspect":
-            print_line(exporting.write_inspect_log(found, folder, samples=samples))
-        elif output == "every-eval-ever":
-            who = exporting.Evaluator(organization, relationship)
-            for path in exporting.write_every_eval_ever(found, folder, evaluator=who, samples=samples):
-                print_line(path)
-        elif output == "mlflow":
-            _tell(exporting.log_to_mlflow(found, tracking_uri=tracking_uri, experiment=project, samples=samples))
-        else:
-            _tell(
-                exporting.log_to_wandb(
-                    found, project=project, entity=entity, offline=offline, folder=folder, samples=samples
-                )
-            )
-        _notices(found)
-
-
-def _notices(run: ExportedRun) -> None:
-    notice(f"{run.recorded.title}, record {run.recorded.record}, {run.variant}")
-    if run.recorded.imported:
-        notice("imported: what its result file does not state is left out")
-    if count := int(run.counts.get("n_unjudged", 0)):
-        notice(f"{count:,} of its samples were not judged: the score is provisional, run it again")
-
-
-def _tell(tracked: exporting.TrackedRun) -> None:
-    print_line(tracked.place)
-    if not tracked.is_new:
-        notice("was logged there before: nothing was changed")
-
-
-def _propose(run: RecordedRun, repository: str, allow: list[Allowance], *, publish: bool) -> None:
-    proposal = exporting.propose_eval_results(run, repository, allow=allow, publish=publish)
+    proposal = exporting.propose_eval_results(find_run(store, run), repository, allow=allow or [], publish=publish)
     if not publish:
         for path, text in proposal.files.items():
             print_line(f"# {path}")
@@ -125,3 +90,53 @@ def _propose(run: RecordedRun, repository: str, allow: list[Allowance], *, publi
         print_line(proposal.pull_request)
         if not proposal.is_new:
             notice("a pull request of this title is open already: nothing was sent; close it to open another")
+
+
+@app.command()
+def mlflow(
+    run: _Run,
+    tracking_uri: Annotated[str, typer.Option(help="MLflow server or database.", envvar="MLFLOW_TRACKING_URI")] = "",
+    project: Annotated[str, typer.Option(help="Experiment.")] = _PROJECT,
+    variant: _Variant = None,
+    samples: _Samples = True,
+    store: RecordedStore = _STORE,
+) -> None:
+    """Log a run to MLflow, with its samples as a table."""
+    with _opened(store, run, variant) as found:
+        _tell(exporting.log_to_mlflow(found, tracking_uri=tracking_uri, experiment=project, samples=samples))
+
+
+@app.command()
+def wandb(
+    run: _Run,
+    entity: Annotated[str, typer.Option(help="User or team.", show_default="your own")] = "",
+    project: Annotated[str, typer.Option(help="Project.")] = _PROJECT,
+    offline: Annotated[bool, typer.Option("--offline", help="Keep the run in --out, for `wandb sync`.")] = False,
+    out: _Folder = _FOLDER,
+    variant: _Variant = None,
+    samples: _Samples = True,
+    store: RecordedStore = _STORE,
+) -> None:
+    """Log a run to Weights & Biases, with its samples as a table."""
+    with _opened(store, run, variant) as found:
+        _tell(
+            exporting.log_to_wandb(found, project=project, entity=entity, offline=offline, folder=out, samples=samples)
+        )
+
+
+@contextmanager
+def _opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
+    """The run; once it is exported, what its readers have to know."""
+    with exporting.exported_run(find_run(store, run), variant or "") as found:
+        yield found
+        notice(f"{found.recorded.title}, record {found.recorded.record}, {found.variant}")
+        if found.recorded.imported:
+            notice("imported: what its result file does not state is left out")
+        if count := int(found.counts.get("n_unjudged", 0)):
+            notice(f"{count:,} of its samples were not judged: the score is provisional, run it again")
+
+
+def _tell(tracked: exporting.TrackedRun) -> None:
+    print_line(tracked.place)
+    if not tracked.is_new:
+        notice("was logged there before: nothing was changed")

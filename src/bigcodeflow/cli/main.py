@@ -49,7 +49,7 @@ _COMMANDS = {
         "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",
     ),
     "export": (
-        "export.export",
+        "export.app",
         "Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
     ),
     "explore": (

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from bigcodeflow.cli.console import notice, out, print_line
 from bigcodeflow.cli.options import STORE_VARIABLE, settings_options
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.table import Column, Table
+
+if TYPE_CHECKING:
+    from bigcodeflow.prefect_service.start import StartedService
 
 _STATE = Path(".bigcodeflow")
 _State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar="BIGCODEFLOW_STATE")]
@@ -69,7 +72,12 @@ def up(
 
     folder = ServiceFolder(state)
     options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file, store)
-    started = start_service(folder, Path.cwd(), options, notice)
+    _tell(start_service(folder, Path.cwd(), options, notice))
+    notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
+
+
+def _tell(started: "StartedService") -> None:
+    """What runs now, and where."""
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")
@@ -80,7 +88,6 @@ def up(
         f"at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
     )
     notice(f"for prefect's own commands: export PREFECT_API_URL={started.settings.api_url}")
-    notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
 
 
 def down(

@@ -137,7 +137,7 @@ def _package(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"--format {extra} needs the package {error.name}: pip install 'bigcodeflow[{extra}]', or "
+            f"export {extra} needs the package {error.name}: pip install 'bigcodeflow[{extra}]', or "
             f"uv tool install 'bigcodeflow[{extra}]' where uv installed bigcodeflow"
         ) from None
 
