@@ -131,15 +131,20 @@ def test_samples_are_found_across_runs(nights):
 
 
 def test_samples_are_filtered(nights):
-    """By run, status, cause and solve rate of the task; the statuses are counted."""
+    """By run, status, cause, difficulty and share of passes here; the statuses are counted."""
     record = records(nights.get("/", model="falling"))[0]
     assert "20 found" in text_of(nights.get("/samples", run=record))
     assert "14 found" in text_of(nights.get("/samples", run=record, status="fail"))
     assert "14 found" in text_of(nights.get("/samples", run=record, kind="exception"))
     assert "0 found" in text_of(nights.get("/samples", status="timeout"))
     assert "instruct" in text_of(nights.get("/samples", split="instruct"))
-    hard = nights.get("/samples", run=record, difficulty="hard")
-    assert "0 found" in text_of(hard)
+    assert "0 found" in text_of(nights.get("/samples", run=record, difficulty="hard")), "nobody published these tasks"
+    found = [
+        int(re.search(r"(\d+) found", text_of(nights.get("/samples", run=record, passed=passed)))[1])
+        for passed in ("never", "sometimes", "always")
+    ]
+    assert sum(found) == 20
+    assert found[0] <= 14
 
 
 def test_programs_of_one_run_are_searched_too(nights):

@@ -133,15 +133,15 @@ class CatalogVersion:
         return {row["task_id"]: row for row in self.rows("tasks")}
 
     @cached_property
-    def solve_rates(self) -> Mapping[str, float]:
+    def pass_shares(self) -> Mapping[str, float]:
         """The mean over models of a task's share of passing samples, by its id: each series in its latest run."""
         latest = [runs[0] for runs in self.series.values() if not runs[0].control]
         artifacts = sorted({run.execution_key for run in latest if run.execution_key})
-        return {row["task_id"]: row["solve_rate"] for row in self.rows("solve_rates", artifacts=artifacts)}
+        return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", artifacts=artifacts)}
 
     def compute(self) -> None:
         """Compute what pages keep, so that none has to wait for it."""
-        _ = self.by_record, self.series, self.tasks, self.solve_rates
+        _ = self.by_record, self.series, self.tasks, self.pass_shares
 
     @contextmanager
     def opened(self) -> Iterator["DuckDBPyConnection"]:

@@ -67,7 +67,6 @@ class LiveRun(_Written):
     model: str | None = None
     split: str | None = None
     subset: str | None = None
-    preset: str | None = None
     note: str = ""
     """What its stage says of itself in a line."""
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
 from bigcodeflow.explorer.rendering import duration
@@ -23,16 +24,14 @@ from bigcodeflow.results.models import Row, pattern_of
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
 _MOST_ELSEWHERE = 40
-#: Bands of the solve rate over the latest run of each model, from and to, both included.
-DIFFICULTIES: Mapping[str, tuple[str, float, float]] = {
-    "unsolved": ("no run solves it", 0.0, 0.0),
-    "hard": ("up to 25 %", 0.0, 0.25),
-    "middle": ("25 to 75 %", 0.25, 0.75),
-    "easy": ("75 % and more", 0.75, 1.0),
-    "solved": ("every run solves it", 1.0, 1.0),
+#: Ranges of the share of samples that pass a task, over the latest run of each series here.
+_PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
+    "never": ("in no run", Difficulty(0.0, 0.0)),
+    "sometimes": ("in some", Difficulty(math.nextafter(0.0, 1), math.nextafter(1.0, 0))),
+    "always": ("in every run", Difficulty(1.0, 1.0)),
 }
 #: What the form asks of a sample itself.
-_OWN = ("q", "status", "kind", "variant", "difficulty")
+_OWN = ("q", "status", "kind", "variant", "difficulty", "passed")
 #: What it asks of the sample's run.
 _OF_RUN = ("run", "model", "split", "subset", "environment")
 _CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
@@ -57,8 +56,11 @@ def samples(visit: Visit) -> Page:
             "deep": deep,
             "one": one,
             "choices": visit.lists(_CHOICES),
-            "difficulties": {name: words for name, (words, _, _) in DIFFICULTIES.items()},
-            "solve_rates": visit.version.solve_rates,
+            "difficulties": {
+                name: f"{name}: {100 * low:.0f} to {100 * high:.0f} %" for name, (low, high) in LEVELS.items()
+            },
+            "passed": {name: words for name, (words, _) in _PASSED_HERE.items()},
+            "pass_shares": visit.version.pass_shares,
             "progress": visit.index.progress,
         },
     )
@@ -82,7 +84,7 @@ def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) ->
     query = SampleQuery(
         artifacts=[(run.execution_key or "", _hits(words, f"{run.title}\n{run.run}".lower())) for run in ordered],
         words=words,
-        tasks=_tasks(visit, words, given["difficulty"]),
+        tasks=_tasks(visit, words, given),
         status=given["status"],
         kind=given["kind"],
         variant=given["variant"],
@@ -103,17 +105,18 @@ def _hits(words: Sequence[str], text: str) -> int:
     return sum(1 << number for number, word in enumerate(words) if word in text)
 
 
-def _tasks(visit: Visit, words: Sequence[str], difficulty: str) -> dict[str, int] | None:
-    """Tasks of the difficulty, with the words that are a library or domain of theirs; None where none is asked for."""
-    band = DIFFICULTIES.get(difficulty)
-    if not words and band is None:
+def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int] | None:
+    """Tasks in the ranges, with the words that are a library or domain of theirs; None where none is asked for."""
+    level = LEVELS.get(given["difficulty"])
+    _, here = _PASSED_HERE.get(given["passed"], ("", None))
+    if not words and level is None and here is None:
         return None
-    rates = visit.version.solve_rates
-    _, low, high = band or ("", 0.0, 1.0)
+    published, shares = published_solve_rates() if level else {}, visit.version.pass_shares
     return {
         task_id: _hits(words, " ".join((*row["libs"], *row["domains"])).lower())
         for task_id, row in visit.version.tasks.items()
-        if band is None or low <= rates.get(task_id, math.nan) <= high
+        if (level is None or level.holds(published.get(task_id, math.nan)))
+        and (here is None or here.holds(shares.get(task_id, math.nan)))
     }
 
 
@@ -166,7 +169,8 @@ def sample(visit: Visit) -> Page:
             "siblings": details,
             "absent": absent,
             "task": visit.version.tasks.get(task_id),
-            "solve_rate": visit.version.solve_rates.get(task_id),
+            "solve_rate": published_solve_rates().get(task_id),
+            "pass_share": visit.version.pass_shares.get(task_id),
             "sections": [_section(one, detail) for one in sections(detail)],
             "steps": _steps(detail, answer),
             "answer": answer,

@@ -12,7 +12,7 @@ shares as (
     group by artifact, task_id
 )
 
-select task_id, avg(share)::double as solve_rate, count(share)::integer as n_runs
+select task_id, avg(share)::double as pass_share, count(share)::integer as n_runs
 from shares
 where share is not null
 group by task_id
