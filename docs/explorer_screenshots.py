@@ -50,7 +50,7 @@ def write_live(store: Path) -> None:
         "run_id": "night", "name": "lark-2-large · hard · instruct", "pid": 4711, "host": "bench-1",
         "started_at": (now - timedelta(minutes=12)).isoformat(), "updated_at": now.isoformat(), "stage": "execution",
         "done": 412, "total": 1140, "eta_seconds": 1260, "model": "openai:lark-2-large", "split": "instruct",
-        "subset": "hard", "preset": "bigcodebench",
+        "subset": "hard",
     }  # fmt: skip
     run["executing"] = [
         {"task_id": task, "variant": "calibrated", "sample_id": 0, "limit_seconds": 60}

@@ -76,7 +76,7 @@ def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
         "host": socket.gethostname(),
     }
     expected |= {"stage": "execution", "done": 12, "total": 80, "eta_seconds": 60.0, "note": "some words", "open": 3}
-    expected |= {"model": "oracle", "split": "instruct", "subset": "full", "preset": "run"}
+    expected |= {"model": "oracle", "split": "instruct", "subset": "full"}
     assert {name: content[name] for name in expected} == expected
     assert [one["variant"] for one in content["executing"]] == ["raw", "check"]
     first = content["executing"][0]

@@ -161,7 +161,6 @@ class LiveRun:
             "model": model_name(config),
             "split": config.dataset.split,
             "subset": config.dataset.subset,
-            "preset": config.name,
         }
 
     def _at_work(self) -> list[_LiveStage]:
