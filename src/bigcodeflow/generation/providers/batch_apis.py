@@ -14,11 +14,12 @@ is not found.
 import json
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from itertools import starmap
 from typing import Any, ClassVar, NamedTuple
 
 from bigcodeflow.generation.batch_log import LoggedBatch
@@ -110,6 +111,16 @@ class BatchApi(ABC):
     async def aclose(self) -> None:
         await self.provider.aclose()
 
+    async def _upload(self, address: str, tag: str, lines: Iterable[bytes]) -> str:
+        """The id of a file of requests, one a line."""
+        with tempfile.TemporaryFile() as file:
+            file.writelines(lines)
+            file.seek(0)
+            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
+            return required_text(
+                await self.provider.json("POST", address, data={"purpose": "batch"}, files=named), "id"
+            )
+
     async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
         last: dict[str, str] = {}
         while True:
@@ -139,14 +150,8 @@ class OpenAIBatches(BatchApi):
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Upload the requests and start the batch; a file that is left without a batch costs nothing."""
         tag = tag_of(entries[0][0])
-        with tempfile.TemporaryFile() as file:
-            for custom_id, request in entries:
-                file.write(self._line(custom_id, request))
-            file.seek(0)
-            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
-            uploaded = await self.provider.json("POST", "/files", data={"purpose": "batch"}, files=named)
         wanted = {
-            "input_file_id": required_text(uploaded, "id"),
+            "input_file_id": await self._upload("/files", tag, starmap(self._line, entries)),
             "endpoint": self._url(entries[0][1]),
             "completion_window": "24h",
             "metadata": {_OPENAI_TAG: tag},

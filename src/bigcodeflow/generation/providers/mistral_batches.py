@@ -1,10 +1,10 @@
 """Mistral's batch API: a file of requests for one model, and files of answers and of errors; a job carries its tag."""
 
 import json
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
+from itertools import starmap
 from typing import Any, ClassVar
 
 from bigcodeflow.generation.batch_log import LoggedBatch
@@ -42,14 +42,8 @@ class MistralBatches(BatchApi):
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Upload the requests and start the job; a file that is left without a job costs nothing."""
         tag = tag_of(entries[0][0])
-        with tempfile.TemporaryFile() as file:
-            for custom_id, request in entries:
-                file.write(self._line(custom_id, request))
-            file.seek(0)
-            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
-            uploaded = await self.provider.json("POST", "/v1/files", data={"purpose": "batch"}, files=named)
         wanted = {
-            "input_files": [required_text(uploaded, "id")],
+            "input_files": [await self._upload("/v1/files", tag, starmap(self._line, entries))],
             "endpoint": self._provider.path(entries[0][1]),
             "model": self.provider.endpoint.model,
             "metadata": {_TAG: tag},
