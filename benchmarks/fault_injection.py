@@ -3,7 +3,8 @@
     python benchmarks/fault_injection.py --data ../shared [--ids 103-194,196-251] [--rounds 3] [--seed 1] [--no-prefect]
 
 Each round starts on an empty store, kills with SIGKILL at a random moment, runs the same command again until it ends,
-and compares the verdicts row for row. Prints a Markdown table; exit code 1 when any row differs or anything ran twice.
+and compares the verdicts row for row. Prints a Markdown table; exit code 1 when any row differs, anything ran twice, or
+a round killed nothing.
 """
 
 import argparse
@@ -60,10 +61,7 @@ def main() -> None:
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="fault-injection-") as folder:
         base = Path(folder) / "undisturbed"
-        began = time.monotonic()
-        while run(arguments, base).wait():
-            pass
-        whole = time.monotonic() - began
+        whole, there = undisturbed(arguments, base)
         expected = stable_rows(base)
         print(f"undisturbed: {len(expected)} rows in {whole:.0f} s; seed {arguments.seed}\n", flush=True)
         print("| victim | killed at (s) | commands | total (s) | rows that differ | executed twice | infra errors |")
@@ -71,13 +69,29 @@ def main() -> None:
         bad = 0
         for victim in arguments.victims.split(","):
             for number in range(arguments.rounds):
-                moment = chance.uniform(0.1, 0.7) * whole
+                first, last = there[victim]
+                moment = first + chance.uniform(0.1, 0.7) * (last - first)
                 done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, moment, expected)
-                bad += bool(done.differing_rows or done.executed_twice or done.infra_errors)
+                bad += bool(not done.killed_at or done.differing_rows or done.executed_twice or done.infra_errors)
                 cells = [", ".join(f"{at:.0f}" for at in done.killed_at), done.commands, f"{done.seconds:.0f}"]
                 cells += [done.differing_rows, done.executed_twice, done.infra_errors]
                 print(f"| {victim} | {' | '.join(map(str, cells))} |", flush=True)
     sys.exit(1 if bad else 0)
+
+
+def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dict[str, tuple[float, float]]]:
+    """Seconds of a run without a kill, and between which of them each victim was there."""
+    began = time.monotonic()
+    seen: dict[str, list[float]] = {victim: [] for victim in VICTIMS}
+    process = run(arguments, folder)
+    while process.poll() is None:
+        for victim, text in VICTIMS.items():
+            if found(process.pid, text):
+                seen[victim].append(time.monotonic() - began)
+        time.sleep(0.2)
+    if process.returncode:
+        sys.exit(f"the undisturbed run failed: {(folder / 'log').read_text()[-2000:]}")
+    return time.monotonic() - began, {victim: (times[0], times[-1]) for victim, times in seen.items()}
 
 
 def disturbed(
@@ -129,16 +143,19 @@ def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]
 
 def kill(flow_pid: int, text: str) -> bool:
     """Kill the flow, or one random descendant whose command line has the text; false while there is none."""
+    victims = found(flow_pid, text)
+    with suppress(psutil.NoSuchProcess, IndexError):
+        random.choice(victims).send_signal(signal.SIGKILL)
+        return True
+    return False
+
+
+def found(flow_pid: int, text: str) -> list[psutil.Process]:
+    """The flow, or its descendants whose command line has the text."""
     with suppress(psutil.NoSuchProcess):
         flow = psutil.Process(flow_pid)
-        if not text:
-            flow.send_signal(signal.SIGKILL)
-            return True
-        found = [child for child in flow.children(recursive=True) if _has(child, text)]
-        if found:
-            random.choice(found).send_signal(signal.SIGKILL)
-            return True
-    return False
+        return [child for child in flow.children(recursive=True) if _has(child, text)] if text else [flow]
+    return []
 
 
 def _has(process: psutil.Process, text: str) -> bool:
