@@ -1,11 +1,11 @@
 """Models x splits x subsets x settings as one flow; each run of it is the benchmark flow, finished ones are reused."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prefect import runtime
 from prefect.logging import get_run_logger
@@ -16,13 +16,15 @@ from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
-from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from flows.benchmark import benchmark, judge, moment_and_token
 from flows.hooks import by_config, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
+
+if TYPE_CHECKING:
+    from bigcodeflow.pipeline.stages import RunArtifacts
 
 #: Members under way at the same time: one that executes, and one that asks its model meanwhile.
 _AT_ONCE = 2
@@ -106,26 +108,30 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberRes
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
-    state = _flow_of(member, resolver, turns, preset)(member.config, return_state=True)
+    # Not the state's own result: it is lost where the server did not answer in time, and was told twice.
+    made: list[RunArtifacts] = []
+    state = _flow_of(member, lambda config: made.append(judge(config, resolver, turns, preset)))(
+        member.config, return_state=True
+    )
     seconds = time.monotonic() - started
-    if state.is_completed():
-        return sweep_results.finished_result(plan, state.result(), outcome="ran", seconds=seconds)
+    if state.is_completed() and made:
+        return sweep_results.finished_result(plan, made[0], outcome="ran", seconds=seconds)
     error = state.message or state.name or "did not finish"
     get_run_logger().error("%s: %s", member.title, error)
     return plan.result("failed", error=error, seconds=seconds)
 
 
-def _flow_of(member: Member, resolver: Resolver, turns: Turns, preset: str) -> Any:
+def _flow_of(member: Member, judged: Callable[[RunConfig], None]) -> Any:
     """The benchmark flow, made the member's own.
 
     Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
     finds under that number. Finished members are not called, so one member would be given another's run.
     """
 
-    def judged(config: RunConfig) -> RunArtifacts:
-        return judge(config, resolver, turns, preset)
+    def body(config: RunConfig) -> None:
+        judged(config)
 
-    judged.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
+    body.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
     own: Any = benchmark.with_options(flow_run_name=member.title)
-    own.fn = failing_with_message(judged)
+    own.fn = failing_with_message(body)
     return own
