@@ -27,13 +27,41 @@ from prefect.server.models.deployments import read_deployment
 from prefect.server.schemas.filters import BlockTypeFilter
 from prefect.settings import get_current_settings
 from prefect.utilities.schema_tools.hydration import HydrationContext, HydrationError, hydrate
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site
 
 _STARTS = re.compile(r"/api/deployments/(?P<id>[0-9a-fA-F-]{36})/create_flow_run(?P<bulk>/bulk)?/?")
 #: Filter of the blocks that hold keys.
 _SECRETS = {"slug": {"any_": ["secret"]}}
+
+
+class OwnSiteOnly:
+    """Middleware that refuses what a page of another site has a browser send: Prefect would run code for it.
+
+    A server whose API asks for a password does so itself. Prefect's own allows every origin.
+    """
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app, self._is_loopback = app, is_loopback(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan" or get_current_settings().server.api.auth_string is not None:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if (self._is_loopback and not is_own_name(host)) or (origin is not None and not is_same_site(origin, host)):
+            detail = "This server answers to its own pages and name only: open it as 127.0.0.1 or localhost."
+            refusal = JSONResponse({"detail": detail}, HTTPStatus.FORBIDDEN)
+            await (WebSocketClose() if scope["type"] == "websocket" else refusal)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 class FormChecks:
@@ -53,7 +81,10 @@ class FormChecks:
         problems = await _problems(started["id"], body) if _is_authorized(request) else []
         if problems:
             detail = "This run cannot start: " + "; ".join(problems)
-            await JSONResponse({"detail": detail}, HTTPStatus.CONFLICT)(scope, receive, send)
+            # Prefect's UI asks 127.0.0.1 also where it was opened as localhost.
+            origin = request.headers.get("origin")
+            readable = {"Access-Control-Allow-Origin": origin} if origin else None
+            await JSONResponse({"detail": detail}, HTTPStatus.CONFLICT, readable)(scope, receive, send)
             return
         await self._app(scope, _replayed(body, receive), send)
 
@@ -62,9 +93,9 @@ async def _problems(deployment_id: str, body: bytes) -> list[str]:
     """What is wrong with the runs of a request; nothing where Prefect itself has to answer it."""
     try:
         asked = json.loads(body or b"{}")
-        runs = [run.get("parameters") or {} for run in (asked if isinstance(asked, list) else [asked])]
+        runs = [dict(run.get("parameters") or {}) for run in (asked if isinstance(asked, list) else [asked])]
         id_ = UUID(deployment_id)
-    except (ValueError, AttributeError):
+    except (AttributeError, TypeError, ValueError):
         return []
     database = provide_database_interface()
     async with database.session_context() as session:
@@ -103,6 +134,8 @@ def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secr
         variables = read_env_file(file) if os.path.lexists(file) else {}
     except BigCodeFlowError as error:
         return str(error).splitlines()
+    except (AttributeError, TypeError, ValueError):  # of another type than the form's fields: Prefect names these
+        return []
     return problems_of(configs, lambda name: name in variables or secret_block(name) in secrets)
 
 
@@ -130,7 +163,7 @@ def main() -> None:
     host, port = sys.argv[1:]
     api = get_current_settings().server.api
     uvicorn.run(
-        FormChecks(create_app(final=True)),
+        OwnSiteOnly(FormChecks(create_app(final=True)), host),
         host=host,
         port=int(port),
         timeout_keep_alive=api.keepalive_timeout,

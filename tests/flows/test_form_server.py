@@ -14,7 +14,7 @@ from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, temporary_settings
 
 from bigcodeflow.environments import InstalledEnvironment
 from flows.benchmark import benchmark
-from flows.form_server import FormChecks
+from flows.form_server import FormChecks, OwnSiteOnly
 from flows.forms import ask_a_model, judge_samples, sweep_models
 
 pytestmark = pytest.mark.flow
@@ -122,3 +122,42 @@ def test_nothing_is_said_to_who_may_not_ask(forms: Forms) -> None:
     with temporary_settings({PREFECT_SERVER_API_AUTH_STRING: "user:secret"}):
         answer = forms.submit(judge_samples, {"samples": "/no/such.jsonl", "preset": "starter"})
     assert "/no/such.jsonl" not in answer.text
+
+
+@pytest.mark.parametrize("given", [{"server": None}, {"settings": ["x"]}, {"model": 5}])
+def test_a_field_of_another_type_is_named_by_prefect(forms: Forms, given: dict[str, Any]) -> None:
+    """And the check of what it means does not fail over it."""
+    answer = forms.submit(ask_a_model, {"model": "openai:m", "preset": "starter", **given})
+    assert answer.status_code == 409
+    assert next(iter(given)) in answer.text
+
+
+def test_the_refusal_can_be_read_where_the_ui_was_opened_as_localhost(forms: Forms) -> None:
+    """Its API is asked as 127.0.0.1."""
+    answer = forms.submit(judge_samples, {}, Origin="http://localhost:4200")
+    assert answer.status_code == 409
+    assert answer.headers["access-control-allow-origin"] == "http://localhost:4200"
+
+
+@pytest.mark.parametrize(
+    ("listens_on", "headers", "status"),
+    [
+        ("127.0.0.1", {}, 200),
+        ("127.0.0.1", {"Host": "localhost:4200", "Origin": "http://localhost:4200"}, 200),
+        ("127.0.0.1", {"Host": "127.0.0.1:4200", "Origin": "http://localhost:4200"}, 200),
+        ("127.0.0.1", {"Host": "evil.example:4200"}, 403),
+        ("127.0.0.1", {"Origin": "http://evil.example"}, 403),
+        ("127.0.0.1", {"Origin": "null"}, 403),
+        ("0.0.0.0", {"Host": "box.corp:4200", "Origin": "http://box.corp:4200"}, 200),
+        ("0.0.0.0", {"Host": "box.corp:4200", "Origin": "http://evil.example"}, 403),
+    ],
+)
+def test_pages_of_other_sites_are_refused(listens_on: str, headers: dict[str, str], status: int) -> None:
+    """Whatever they ask for; a deployment of theirs would run code."""
+
+    async def ask() -> httpx.Response:
+        app = OwnSiteOnly(create_app(ephemeral=True), listens_on)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+            return await client.get("/api/health", headers=headers)
+
+    assert anyio.run(ask).status_code == status

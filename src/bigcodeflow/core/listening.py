@@ -56,6 +56,12 @@ def is_own_name(host: str) -> bool:
     return is_loopback(name_of(host))
 
 
+def is_same_site(origin: str, host: str) -> bool:
+    """Whether the Origin header of a request is of the site that its Host header names, or both are this machine."""
+    site = urlsplit(origin).hostname or "" if origin != "null" else ""
+    return bool(site) and (site == name_of(host) or (is_loopback(site) and is_own_name(host)))
+
+
 def name_of(host: str) -> str:
     """The name or address in a Host header, without the port; empty where it has none."""
     try:
