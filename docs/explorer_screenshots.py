@@ -69,7 +69,7 @@ def pages(explorer: Explorer) -> Mapping[str, str]:
     ]
     later, earlier = runs[0].record, runs[1].record
     lost = explorer.catalog.version().rows(
-        "changed_tasks", first=runs[0].execution_key, second=runs[1].execution_key,
+        "changed_tasks", left_out=[], first=runs[0].execution_key, second=runs[1].execution_key,
         **dict.fromkeys(("first_variant", "second_variant"), "calibrated"),
         **dict.fromkeys(("first_sanitizer", "second_sanitizer"), "parity"),
     )  # fmt: skip

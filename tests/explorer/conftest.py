@@ -54,22 +54,25 @@ def exploring(recorded, cache, *, host="127.0.0.1", build=True):
         explorer.index.close()
 
 
-def record_night(recorded, model, failing, *, n_tasks=20, run=None, environment="starter", **more):
+def record_night(recorded, model, failing, *, n_tasks=20, run=None, execution=(), test="", n_samples=1, **more):
     """Record a run of a model that fails the tasks of these numbers, each in its own way."""
     tables = recorded.tables()
     for number in range(n_tasks):
-        tables.task(f"Demo/{number}", domains=["Math"], libs=["numpy" if number % 2 else "pandas"])
-        failed = number in failing
+        texts = {"test": test} if test and not number else {}
+        tables.task(f"Demo/{number}", texts=texts, domains=["Math"], libs=["numpy" if number % 2 else "pandas"])
         trace = f"Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'column {number}'\n"
-        tables.sample(
-            f"Demo/{number}",
-            "fail" if failed else "pass",
-            solution=f"def task_func(x):\n    # {model} {number}\n    return x\n",
-            tests=[failing_test(f"test_{number}", trace)] if failed else [],
-            kind="exception" if failed else "",
-        )
+        for index in range(n_samples):
+            failed = number in failing and index < failing[number] if isinstance(failing, dict) else number in failing
+            tables.sample(
+                f"Demo/{number}",
+                "fail" if failed else "pass",
+                index=index,
+                solution=f"def task_func(x):\n    # {model} {number}\n    return x\n",
+                tests=[failing_test(f"test_{number}", trace)] if failed else [],
+                kind="exception" if failed else "",
+            )
     split = more.pop("split", "complete")
-    config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": environment}}
+    config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": "starter"} | dict(execution)}
     return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
 
 
@@ -89,7 +92,7 @@ def nights(tmp_path_factory):
         record_night(recorded, "steady", {1, 2})
         record_night(recorded, "rising", {1, 2, 3} if night == 0 else {1})
         record_night(recorded, "falling", set(range(3, 17)) if night == 2 else {0})
-    record_night(recorded, "steady", {5}, split="instruct", environment="bigcodebench")
+    record_night(recorded, "steady", {5}, split="instruct", execution={"environment": "bigcodebench"})
     with exploring(recorded, tmp_path_factory.mktemp("cache")) as explored:
         yield explored
 

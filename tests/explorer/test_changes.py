@@ -1,5 +1,6 @@
 """Changes from night to night, set against the comparison that tests the same runs."""
 
+import json
 from datetime import datetime
 
 import pytest
@@ -10,11 +11,13 @@ from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.comparison.comparison import compare
 from bigcodeflow.results.comparison.run_selection import open_runs
 from tests.explorer.conftest import record_night
+from tests.results.conftest import write_record
 
 
 def changes(recorded):
     rebuild_catalog(recorded.root)
-    return changes_of(Catalog(recorded.root).version())
+    catalog = Catalog(recorded.root)
+    return changes_of(catalog, catalog.version())
 
 
 def test_a_change_is_what_the_comparison_finds(recorded):
@@ -52,3 +55,41 @@ def test_only_runs_of_the_same_thing_are_set_beside_one_another(recorded):
     assert (change.n_tasks, change.n_worse, change.n_better) == (10, 1, 0)
     assert isinstance(change.later.started_at, datetime)
     assert change.cause == "other answers, another dataset"
+
+
+def test_a_run_repeated_as_it_was_hides_no_drop(recorded):
+    """The latest run is set beside the last one with other verdicts."""
+    record_night(recorded, "m", set(), n_tasks=40)
+    record = record_night(recorded, "m", set(range(12)), n_tasks=40)
+    content = json.loads((recorded.store.root / "runs" / f"{record}.json").read_text())
+    write_record(recorded.store, "repeated", **content | {"started_at": "2999-01-01T00:00:00Z"})
+    [change] = changes(recorded)
+    assert (change.later.record, change.n_worse, change.is_worse) == ("repeated", 12, True)
+
+
+def test_quarantined_tasks_that_a_run_leaves_out_count_for_nothing(recorded):
+    """As in the comparison of the two runs."""
+    flaky = {f"Demo/{number}" for number in range(10)}
+    for failing in (set(), set(range(11))):
+        record_night(
+            recorded, "m", failing, n_tasks=40, execution={"quarantine": "exclude"}, quarantine={"tasks": sorted(flaky)}
+        )
+    [change] = changes(recorded)
+    assert (change.n_tasks, change.n_worse, change.is_worse) == (30, 1, False)
+
+
+def test_tasks_of_another_test_are_not_compared(recorded):
+    """A corrected test changes verdicts without the model's doing."""
+    record_night(recorded, "m", set())
+    record_night(recorded, "m", {0, 1}, test="import unittest\n")
+    [change] = changes(recorded)
+    assert (change.n_tasks, change.n_worse) == (19, 1)
+
+
+def test_few_tasks_of_several_samples_are_no_proof(recorded):
+    """As in the comparison: of two tasks that got worse alike, chance explains one night in two."""
+    record_night(recorded, "m", {0: 1, 1: 2}, n_samples=5)
+    record_night(recorded, "m", {0: 2, 1: 3}, n_samples=5)
+    [change] = changes(recorded)
+    assert change.n_worse == 2
+    assert change.p == pytest.approx(0.5, abs=0.05)

@@ -150,8 +150,14 @@ def test_samples_are_filtered(nights):
 def test_programs_of_one_run_are_searched_too(nights):
     """What stands in the program alone is found where the reader asks for it."""
     record = records(nights.get("/", model="falling"))[0]
-    assert "0 found" in text_of(nights.get("/samples", run=record, q="# falling 7"))
-    assert "1 found" in text_of(nights.get("/samples", run=record, q="# falling 7", deep="1"))
+    phrase = {"run": record, "q": '"# falling 7"'}
+    assert "0 found" in text_of(nights.get("/samples", **phrase))
+    assert "1 found" in text_of(nights.get("/samples", **phrase, deep="1"))
+    assert "2 found" in text_of(nights.get("/samples", run=record, q="# falling 7", deep="1")), (
+        "words, also of number 17"
+    )
+    assert "0 found" in text_of(nights.get("/samples", **phrase, deep="1", difficulty="hard"))
+    assert "1 found" in text_of(nights.get("/samples", run=record, q="Demo/5", deep="1")), "what the index finds, too"
 
 
 def test_a_sample_tells_its_whole_story(nights):

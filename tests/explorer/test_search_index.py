@@ -1,5 +1,8 @@
 """The index of samples by itself: what it holds, and what becomes of it when files are gone, damaged or shared."""
 
+import os
+from pathlib import Path
+
 import duckdb
 import pytest
 
@@ -119,11 +122,30 @@ def test_a_file_that_cannot_be_read_costs_the_others_nothing(opened, files, tmp_
     assert caplog.text.count("not searched") == 1
 
 
-def test_a_damaged_index_is_made_anew(opened, files, tmp_path):
-    """It is a cache: nothing is lost with it."""
+def test_an_execution_that_is_judged_further_is_read_again(opened, files):
+    """It keeps its key, and its file is another one: in a filled index and after a new start."""
+    index = filled(opened(), files)
+    Path(files["key-0"]).write_bytes(Path(files["key-1"]).read_bytes())
+    assert filled(index, files).search(query(["key-0"])).total == index.search(query(["key-1"])).total
+    index.close()
+    os.utime(files["key-0"], (1, 1))
+    again = opened()
+    again.refresh(files)
+    assert filled(again, files).progress == (3, 3)
+    assert again.search(query(files)).total == 6
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 12_288])
+def test_a_damaged_index_is_made_anew(opened, files, tmp_path, kept_bytes):
+    """It is a cache: nothing is lost with it, be it the whole file or a block that is damaged."""
     filled(opened(), files).close()
     [path] = (tmp_path / "cache").glob("*.duckdb")
-    path.write_bytes(b"\0" * 20_000)
+    content = path.read_bytes()
+    path.write_bytes(content[:kept_bytes] + b"\7" * (len(content) - kept_bytes))
+    damaged = filled(opened(), files)
+    filled(damaged, files)
+    assert damaged.search(query(files)).total == 6
+    damaged.close()
     assert filled(opened(), files).search(query(files)).total == 6
 
 

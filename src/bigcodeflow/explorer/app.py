@@ -9,6 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
@@ -19,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import bigcodeflow
-from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
 from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages
 from bigcodeflow.explorer.catalog import Catalog
@@ -79,7 +80,7 @@ class Explorer:
             visit = Visit(
                 self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
             )
-            changes.changes_of(version)
+            changes.changes_of(self.catalog, version)
             for record in records:
                 yield
                 run_pages.one_run(visit, record)
@@ -146,6 +147,10 @@ def _answer(explorer: Explorer, request: Request, make: MakePage) -> Response:
         return explorer.renderer.page(template, {**_common(explorer, request), **context})
     except BigCodeFlowError as error:
         return _problem(explorer, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
+    except duckdb.Error as error:
+        logger.warning("%s: %s", request.url.path, error_message(error))
+        message = f"A table of the store cannot be read ({error_message(error)}): run what made it again."
+        return _problem(explorer, request, message, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _problem(explorer: Explorer, request: Request, message: str, status: int) -> Response:

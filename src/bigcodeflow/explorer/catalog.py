@@ -1,5 +1,6 @@
 """The store's catalog as pages read it: opened read-only once a version, with the list of runs that most pages need."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.catalog.building import CATALOG_NAME
 from bigcodeflow.results.catalog.description import quoted
 from bigcodeflow.results.formatting import board_title, named_model, title_of
-from bigcodeflow.results.models import Row, rows_from, sql_of
+from bigcodeflow.results.models import Row, pattern_of, rows_from, sql_of
 from bigcodeflow.results.runs import CONTROLS, RecordedRun, recorded_run
 from bigcodeflow.store import open_store
 
@@ -135,9 +136,10 @@ class CatalogVersion:
     @cached_property
     def pass_shares(self) -> Mapping[str, float]:
         """The mean over models of a task's share of passing samples, by its id: each series in its latest run."""
-        latest = [runs[0] for runs in self.series.values() if not runs[0].control]
-        artifacts = sorted({run.execution_key for run in latest if run.execution_key})
-        return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", artifacts=artifacts)}
+        latest = [runs[0] for runs in self.series.values() if runs[0].execution_key and not runs[0].control]
+        chosen = {(run.execution_key, run.variant, run.sanitizer) for run in latest}
+        listed = json.dumps([dict(zip(("artifact", "variant", "sanitizer"), one, strict=True)) for one in chosen])
+        return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", chosen=listed)}
 
     def compute(self) -> None:
         """Compute what pages keep, so that none has to wait for it."""
@@ -185,6 +187,17 @@ class Catalog:
     def recorded(self, run: ListedRun) -> RecordedRun:
         """The run with its whole configuration and the places of its tables."""
         return recorded_run(self.store, run.record)
+
+    def left_out(self, one: ListedRun, other: ListedRun) -> list[str]:
+        """Tasks that a comparison leaves out: quarantined ones that either run excludes, and those of another test."""
+        runs = self.recorded(one), self.recorded(other)
+        found = runs[0].excluded | runs[1].excluded
+        if one.dataset_key != other.dataset_key:
+            first, second = (run.path_if_kept("dataset") for run in runs)
+            if first and second:
+                rows = self._version.rows("other_tests", first=pattern_of(first), second=pattern_of(second))
+                found |= {row["task_id"] for row in rows}
+        return sorted(found)
 
     def _stamp(self) -> tuple[int, ...]:
         try:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from bigcodeflow.explorer.catalog import CatalogVersion, ListedRun, utc
+from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun, utc
 from bigcodeflow.explorer.pages import Page, Visit
 from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint, Spec
 from bigcodeflow.report.overview import score_point
-from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval
+from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval, sign_flip_p
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.statistics import Interval, student_quantile
 
@@ -23,7 +23,10 @@ _KEPT_AS = "changes"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The latest run of a series beside the one before it, on the tasks that both judged; shares are in 0..1."""
+    """The latest run of a series beside the last one with other verdicts, on the tasks that both score.
+
+    Shares are in 0..1.
+    """
 
     earlier: ListedRun
     later: ListedRun
@@ -34,6 +37,7 @@ class Change:
     interval: Interval
     """95 % interval of the difference: Tango's for one sample a task, else Student's over tasks."""
     p: float
+    """McNemar's for one sample a task, else that of the paired permutation test."""
     p_holm: float
     """p adjusted by Holm over all series."""
     n_tasks: int
@@ -63,11 +67,11 @@ class Change:
         return ", ".join(found)
 
 
-def changes_of(version: CatalogVersion) -> Sequence[Change]:
+def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change]:
     """The change of every series that has two runs, what got worse first."""
     found: Sequence[Change] | None = version.memory.get(_KEPT_AS)
     if found is None:
-        found = version.memory[_KEPT_AS] = _changes(version)
+        found = version.memory[_KEPT_AS] = _changes(catalog, version)
     return found
 
 
@@ -76,8 +80,8 @@ def worse(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.is_worse]
 
 
-def _changes(version: CatalogVersion) -> list[Change]:
-    pairs = [(runs[1], runs[0]) for runs in version.series.values() if len(runs) > 1 and _comparable(runs)]
+def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change]:
+    pairs = [pair for runs in version.series.values() if (pair := _pair(runs))]
     asked = [
         {
             "place": place,
@@ -85,6 +89,7 @@ def _changes(version: CatalogVersion) -> list[Change]:
             "later": later.execution_key,
             "variant": later.variant,
             "sanitizer": later.sanitizer,
+            "left_out": catalog.left_out(earlier, later),
         }
         for place, (earlier, later) in enumerate(pairs)
     ]
@@ -95,14 +100,13 @@ def _changes(version: CatalogVersion) -> list[Change]:
     return sorted(found, key=lambda change: (not change.is_worse, change.difference, change.later.title))
 
 
-def _comparable(runs: Sequence[ListedRun]) -> bool:
-    later, earlier = runs[:2]
-    return bool(
-        later.execution_key
-        and earlier.execution_key
-        and later.variant
-        and (later.variant, later.sanitizer) == (earlier.variant, earlier.sanitizer)
-    )
+def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
+    """The last run before the latest that has other verdicts, and the latest."""
+    later = runs[0]
+    earlier = next((run for run in runs if run.execution_key not in (None, later.execution_key)), None)
+    if earlier is None or not later.execution_key or not later.variant:
+        return None
+    return (earlier, later) if (earlier.variant, earlier.sanitizer) == (later.variant, later.sanitizer) else None
 
 
 def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
@@ -110,7 +114,8 @@ def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
     if row["single"]:
         interval, p = score_interval(better, worse_tasks, n_tasks), mcnemar(better, worse_tasks)
     else:
-        interval, p = _student(row["difference"], row["deviation"], n_tasks)
+        interval = _student(row["difference"], row["deviation"], n_tasks)
+        p = sign_flip_p(row["differences"])
     return Change(
         earlier=earlier,
         later=later,
@@ -126,21 +131,15 @@ def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
     )
 
 
-def _student(difference: float, deviation: float | None, n_tasks: int) -> tuple[Interval, float]:
-    """Interval and two-sided p of the mean of paired differences; the comparison of two runs resamples instead."""
-    from scipy.special import stdtr
-
-    if not deviation or n_tasks < 2:  # noqa: PLR2004 - one value has no spread
-        return Interval(difference, difference), 1.0 if difference == 0 else 1 / (1 + n_tasks)
-    error = deviation / math.sqrt(n_tasks)
-    spread = student_quantile(n_tasks - 1) * error
-    p = float(2 * stdtr(n_tasks - 1, -abs(difference) / error))
-    return Interval(max(-1.0, difference - spread), min(1.0, difference + spread)), p
+def _student(difference: float, deviation: float | None, n_tasks: int) -> Interval:
+    """Interval of the mean of paired differences; the comparison of two runs resamples instead."""
+    spread = student_quantile(n_tasks - 1) * deviation / math.sqrt(n_tasks) if deviation and n_tasks > 1 else 0.0
+    return Interval(max(-1.0, difference - spread), min(1.0, difference + spread))
 
 
 def changes_page(visit: Visit) -> Page:
     """What got worse and better since the night before."""
-    every = changes_of(visit.version)
+    every = changes_of(visit.catalog, visit.version)
     newest = max((change.later.started_at for change in every), default=None)
     of_night = [change for change in every if newest and newest - change.later.started_at <= _NIGHT]
     shown = every if visit.text("all") else of_night

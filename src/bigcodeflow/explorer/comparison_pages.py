@@ -93,9 +93,10 @@ def changed_tasks(visit: Visit, first: ListedRun, second: ListedRun) -> list[Row
     """Tasks of which two runs pass different shares, those that the second lost first."""
     if not (first.execution_key and second.execution_key):
         return []
-    parameters = {
+    parameters: dict[str, object] = {
         f"{name}{part}": value
         for name, run in (("first", first), ("second", second))
         for part, value in (("", run.execution_key), ("_variant", run.variant), ("_sanitizer", run.sanitizer))
     }
+    parameters["left_out"] = visit.catalog.left_out(first, second)
     return visit.version.rows("changed_tasks", **parameters)

@@ -51,7 +51,7 @@ def all_runs(visit: Visit) -> Page:
             "orders": {name: words for name, (words, _) in _ORDERS.items()},
             "choices": visit.lists(_CHOICES),
             "live": live_runs(visit.catalog.store.root, visit.now),
-            "worse": worse(changes_of(visit.version))[:_MOST_WORSE],
+            "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
             "location": visit.catalog.store.location,
             "now": visit.now,
         },

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import duckdb
+
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
@@ -24,6 +26,7 @@ from bigcodeflow.results.models import Row, pattern_of
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
 _MOST_ELSEWHERE = 40
+_MOST_OF_A_RUN = 10**6
 #: Ranges of the share of samples that pass a task, over the latest run of each series here.
 _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
     "never": ("in no run", Difficulty(0.0, 0.0)),
@@ -75,13 +78,25 @@ def _without_words(visit: Visit) -> list[ListedRun]:
 def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) -> tuple[Found, Portion]:
     """What the index finds in the runs; of several records of one execution the latest counts."""
     visit.index.refresh(files_of(visit.version.runs))
-    words = [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
     latest: dict[str, ListedRun] = {}
     for run in runs:
         if run.execution_key:
             latest.setdefault(run.execution_key, run)
     ordered = list(latest.values())
-    query = SampleQuery(
+    portion = Portion.of(visit, 10**9)
+    found = visit.index.search(_query(visit, ordered, given), offset=portion.first, limit=ROWS)
+    rows = [row | {"run": ordered[row["number"]]} for row in found.rows]
+    return found._replace(rows=rows), Portion(portion.number, found.total)
+
+
+def _words(given: Mapping[str, str]) -> list[str]:
+    """What is searched for, in small letters; quotes hold a phrase together."""
+    return [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
+
+
+def _query(visit: Visit, ordered: Sequence[ListedRun], given: Mapping[str, str]) -> SampleQuery:
+    words = _words(given)
+    return SampleQuery(
         artifacts=[(run.execution_key or "", _hits(words, f"{run.title}\n{run.run}".lower())) for run in ordered],
         words=words,
         tasks=_tasks(visit, words, given),
@@ -89,10 +104,6 @@ def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) ->
         kind=given["kind"],
         variant=given["variant"],
     )
-    portion = Portion.of(visit, 10**9)
-    found = visit.index.search(query, offset=portion.first, limit=ROWS)
-    rows = [row | {"run": ordered[row["number"]]} for row in found.rows]
-    return found._replace(rows=rows), Portion(portion.number, found.total)
 
 
 def files_of(runs: Sequence[ListedRun]) -> dict[str, str]:
@@ -121,17 +132,21 @@ def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict
 
 
 def _inside(visit: Visit, run: ListedRun, given: Mapping[str, str]) -> tuple[Found, Portion]:
-    """Samples of one run in whose program, traces or output the text stands, read from the run's tables."""
-    status = given["status"]
-    statuses = () if status == "!pass" else (status,) if status else ("all",)
+    """Samples of one run that the index finds, or in whose program, traces or output all the words stand."""
+    tasks = _tasks(visit, (), given)
     filters = Filters(
-        statuses=statuses,
+        statuses=() if given["status"] == "!pass" else (given["status"] or "all",),
         kinds=(given["kind"],) if given["kind"] else (),
         variants=(given["variant"],) if given["variant"] else (),
-        text=given["q"],
+        task_ids=None if tasks is None else frozenset(tasks),
     )
+    indexed = visit.index.search(_query(visit, [run], given), limit=_MOST_OF_A_RUN).rows
+    wanted = {_identity(row) for row in indexed}
     with inspect_run(visit.catalog.recorded(run)) as opened:
-        rows = opened.samples(filters)
+        every = opened.samples(filters)
+        holding = [{_identity(row) for row in opened.samples(filters._replace(text=word))} for word in _words(given)]
+    wanted |= set.intersection(*holding)
+    rows = [row for row in every if _identity(row) in wanted]
     portion = Portion.of(visit, len(rows))
     counts: dict[str, int] = {}
     for row in rows:
@@ -141,6 +156,10 @@ def _inside(visit: Visit, run: ListedRun, given: Mapping[str, str]) -> tuple[Fou
         for row in rows[portion.first :][:ROWS]
     ]
     return Found(shown, counts, {}, len(rows)), portion
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["task_id"], row["sample_index"], row["variant"], row["sanitizer"] or "unknown"
 
 
 def sample(visit: Visit) -> Page:
@@ -195,12 +214,15 @@ def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
 
 
 def _answer(visit: Visit, run: ListedRun, detail: SampleDetail) -> Row | None:
-    """What the answer took; None where the store does not hold it."""
+    """What the answer took; None where the store does not hold it, or in another form."""
     path = visit.catalog.recorded(run).path_if_kept("generation")
     if path is None:
         return None
     asked = {"file": pattern_of(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
-    return next(iter(visit.version.rows("answer", **asked)), None)
+    try:
+        return next(iter(visit.version.rows("answer", **asked)), None)
+    except duckdb.Error:  # a table of an earlier version, say
+        return None
 
 
 def _steps(detail: SampleDetail, answer: Row | None) -> list[tuple[str, str, str]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 #: Bump when the rows or their columns change: another version's file is not opened.
-_VERSION = 1
+_VERSION = 2
 _MEMORY_LIMIT = "1GiB"
 #: Runs that are added at once: so many appear together, and so many are lost when the process ends.
 _RUNS_AT_ONCE = 16
@@ -36,7 +36,17 @@ _STATUS_AND_KIND = (
     "$kind IN ('', failure_kind) AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END"
 )
 
+#: What DuckDB says of a file that another explorer has open, in another process or in this one.
+_IN_USE = ("Could not set lock", "different configuration")
+
 logger = logging.getLogger(__name__)
+
+
+class _File(NamedTuple):
+    """A file of verdicts, and what changes with its content."""
+
+    path: str
+    stamp: str
 
 
 class SampleQuery(NamedTuple):
@@ -83,17 +93,21 @@ class SampleIndex:
         self._lock = threading.Lock()
         self._database: DuckDBPyConnection | None = None
         self._thread: threading.Thread | None = None
-        self._wanted: Mapping[str, str] = {}
-        self._known: set[str] = set()
-        self._unreadable: set[str] = set()
+        self._wanted: Mapping[str, _File] = {}
+        self._known: dict[str, str] = {}
+        """Stamps of the files that are in the index, by the keys of executions."""
+        self._unreadable: set[_File] = set()
         self._stopped = False
+        self._is_in_file = True
 
     def refresh(self, files: Mapping[str, str]) -> None:
         """Have a thread add the executions, Parquet files by key, that are not in the index; the first come first."""
+        # What is executed again, to judge the rest, keeps its key.
+        wanted = {key: _File(path, _stamp(path)) for key, path in files.items()}
         with self._lock:
-            self._wanted = files
+            self._wanted = wanted
             is_running = self._thread is not None and self._thread.is_alive()
-            if is_running or self._stopped or not files.keys() - self._known - self._unreadable:
+            if is_running or self._stopped or not self._lacking():
                 return
             self._thread = threading.Thread(target=self._fill, name="sample index", daemon=True)
             self._thread.start()
@@ -113,14 +127,14 @@ class SampleIndex:
     @property
     def progress(self) -> Progress:
         """How many of the executions that were asked for are in the index."""
-        wanted = self._wanted.keys() - self._unreadable
-        return Progress(len(wanted & self._known), len(wanted))
+        readable = {key: file for key, file in self._wanted.items() if file not in self._unreadable}
+        return Progress(sum(self._has(key, file) for key, file in readable.items()), len(readable))
 
     def search(self, query: SampleQuery, *, offset: int = 0, limit: int = 50) -> Found:
         """The samples that a query wants, those of the first executions first."""
-        if self._database is None:
-            return Found((), {}, {}, 0)
         with self._lock:
+            if self._database is None:
+                return Found((), {}, {}, 0)
             connection = self._database.cursor()
         with connection:
             source, conditions, parameters = _searched(query)
@@ -148,14 +162,24 @@ class SampleIndex:
 
         try:
             self._open()
-            while not self._stopped and (portion := self._next()):
-                self._add(portion)
+            while not self._stopped and (lacking := self._lacking()):
+                self._add(dict(lacking[:_RUNS_AT_ONCE]))
         except duckdb.Error as error:
-            logger.warning("%s: the index of samples cannot be kept up: %s", self._path, error_message(error))
+            logger.warning("%s: the index of samples is made anew: %s", self._path, error_message(error))
+            self._discard()
 
-    def _next(self) -> dict[str, str]:
-        lacking = [key for key in self._wanted if key not in self._known | self._unreadable]
-        return {key: self._wanted[key] for key in lacking[:_RUNS_AT_ONCE]}
+    def _lacking(self) -> "list[tuple[str, _File]]":
+        """Executions that are not in the index as they are now."""
+        return [
+            (key, file)
+            for key, file in self._wanted.items()
+            if not self._has(key, file) and file not in self._unreadable
+        ]
+
+    def _has(self, key: str, file: _File) -> bool:
+        """Whether the index has the execution as it is now, or as it was when its file was there."""
+        known = self._known.get(key)
+        return known is not None and file.stamp in ("", known)
 
     def _open(self) -> None:
         """Open the file, or make it; a damaged one is made anew, and one that another explorer has is not used."""
@@ -164,21 +188,35 @@ class SampleIndex:
         if self._database is not None:
             return
         config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT}
+        self._is_in_file = True
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             database = duckdb.connect(self._path, config=config)
         except OSError:
             database = duckdb.connect(config=config)
+            self._is_in_file = False
         except duckdb.Error as error:
-            place: Path | str = ":memory:" if "lock" in str(error) else self._path
+            is_in_use = any(words in str(error) for words in _IN_USE)
+            place: Path | str = ":memory:" if is_in_use else self._path
             with suppress(OSError):
                 Path(place).unlink()
             database = duckdb.connect(place, config=config)
-        database.execute(f"CREATE TABLE IF NOT EXISTS samples ({_COLUMNS})")
-        database.execute("CREATE TABLE IF NOT EXISTS artifacts (artifact VARCHAR)")
-        self._known = {key for (key,) in database.execute("FROM artifacts").fetchall()}
-        self._forget(database, self._known - self._wanted.keys())
+            self._is_in_file = not is_in_use
         self._database = database
+        database.execute(f"CREATE TABLE IF NOT EXISTS samples ({_COLUMNS})")
+        database.execute("CREATE TABLE IF NOT EXISTS artifacts (artifact VARCHAR, stamp VARCHAR)")
+        self._known = dict(database.execute("FROM artifacts").fetchall())
+        self._forget(database, self._known.keys() - self._wanted.keys())
+
+    def _discard(self) -> None:
+        """Remove an index that turned out to be damaged; the next request begins another one."""
+        with self._lock:
+            database, self._database, self._known = self._database, None, {}
+        if database is not None:
+            database.close()
+        if self._is_in_file:
+            with suppress(OSError):
+                self._path.unlink()
 
     def _forget(self, database: "DuckDBPyConnection", gone: set[str]) -> None:
         """Remove executions that no recorded run has any more."""
@@ -189,9 +227,10 @@ class SampleIndex:
                 f"DELETE FROM {table} WHERE artifact IN (SELECT unnest($gone))",  # noqa: S608 - our own names
                 {"gone": sorted(gone)},
             )
-        self._known -= gone
+        for key in gone:
+            self._known.pop(key, None)
 
-    def _add(self, portion: Mapping[str, str]) -> None:
+    def _add(self, portion: "Mapping[str, _File]") -> None:
         """Add executions; of several of which one cannot be read each by itself, to find that one."""
         import duckdb
 
@@ -202,19 +241,45 @@ class SampleIndex:
         try:
             with connection:
                 connection.begin()
-                files = [pattern_of(path) for path in portion.values()]
+                self._forget(connection, portion.keys() & self._known.keys())
+                files = [pattern_of(file.path) for file in portion.values()]
                 connection.execute(f"INSERT INTO samples {sql_of('explorer/indexed_samples')}", {"files": files})
-                connection.execute("INSERT INTO artifacts SELECT unnest($keys)", {"keys": list(portion)})
+                stamps = {"keys": list(portion), "stamps": [file.stamp for file in portion.values()]}
+                connection.execute("INSERT INTO artifacts SELECT unnest($keys), unnest($stamps)", stamps)
                 connection.commit()
         except duckdb.Error as error:
-            if len(portion) == 1:
-                self._unreadable |= portion.keys()
-                logger.warning("%s: not searched: %s", next(iter(portion.values())), error_message(error))
+            if len(portion) > 1:
+                for key, file in portion.items():
+                    self._add({key: file})
                 return
-            for key, path in portion.items():
-                self._add({key: path})
-            return
-        self._known |= portion.keys()
+            [file] = portion.values()
+            if not _is_readable(file.path):
+                self._unreadable.add(file)
+                logger.warning("%s: not searched: %s", file.path, error_message(error))
+                return
+            raise
+        self._known |= {key: file.stamp for key, file in portion.items()}
+
+
+def _stamp(path: str) -> str:
+    """What changes with a file's content; empty where there is no file."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ""
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+def _is_readable(path: str) -> bool:
+    """Whether a file of verdicts can be read, so that what failed was the index."""
+    import duckdb
+
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(sql_of("explorer/indexed_samples"), {"files": [pattern_of(path)]})
+    except duckdb.Error:
+        return False
+    return True
 
 
 def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:

@@ -1,4 +1,5 @@
 -- Grain: one row a task of which the executions $first and $second passed different shares: what became of it in each.
+-- $left_out: tasks that are not compared
 with
 
 outcomes as (
@@ -36,5 +37,6 @@ join counted as other using (task_id)
 join tasks using (task_id)
 where
     one.artifact = $first and other.artifact = $second
+    and not list_contains($left_out::varchar[], task_id)
     and one.n_passed * other.n_judged <> other.n_passed * one.n_judged
 order by one.n_passed / one.n_judged < other.n_passed / other.n_judged, tasks.position, task_id
