@@ -72,6 +72,25 @@ def test_samples_are_judged_under_the_preset() -> None:
     assert run.sanitizing.mode == "robust"
 
 
+def test_folders_are_settings_of_every_form(tmp_path: Path) -> None:
+    """Those of a sweep and of a rescoring are set by these, and not by their runs."""
+    folders = {"store": str(tmp_path / "store"), "out": str(tmp_path / "out")}
+    judged = judged_run(samples="stub", preset="starter", settings=folders)
+    assert {"store": judged.store, "out": judged.out} == folders
+    sweep = models_sweep(models=["stub"], preset="starter", settings=folders)
+    assert {"store": sweep.store, "out": sweep.out} == folders
+
+
+def test_what_has_a_field_is_no_other_setting() -> None:
+    """Else the field would say what does not hold."""
+    for make in (
+        lambda **more: asked_run(model="openai:m", **more),
+        lambda **more: models_sweep(models=["stub"], **more),
+    ):
+        with pytest.raises(ConfigError, match=r"generation\.n_samples has a field of its own, samples"):
+            make(settings={"generation": {"n_samples": 5}})
+
+
 def test_a_sweep_takes_models_and_answers() -> None:
     """What holds a colon is asked; blank rows and repeated ones are left out."""
     sweep = models_sweep(

@@ -40,6 +40,10 @@ _FIELDS: Mapping[str, str] = MappingProxyType(
 )
 
 
+#: Set by a field of the forms that ask models.
+_OF_MODELS = ("generation.n_samples",)
+
+
 def asked_run(
     *,
     model: str,
@@ -69,7 +73,7 @@ def asked_run(
     """
     if not model.strip():
         raise ConfigError("model: is empty; name one as PROVIDER:NAME, such as openai:gpt-4o")
-    model, given = model.strip(), _other_settings(settings, "generation.model", "generation.base_url")
+    model, given = model.strip(), _other_settings(settings, *_OF_MODELS, "generation.model", "generation.base_url")
     fields = {
         "generation.model": model,
         "generation.base_url": server.strip(),
@@ -115,7 +119,8 @@ def judged_run(
         raise ConfigError("samples, run: give one of them, a sample file or the name of a recorded run")
     given = {"samples": samples.strip(), "run": run.strip(), "preset": preset, "name": name}
     view = {name: chosen for name, chosen in (("split", split), ("subset", subset)) if chosen != "default"}
-    return rescored(validated(RescoreConfig, {**given, **view, "values": _other_settings(settings)}, "form"))
+    values, folders = _folders_apart(_other_settings(settings))
+    return rescored(validated(RescoreConfig, {**given, **view, **folders, "values": values}, "form"))
 
 
 def models_sweep(
@@ -147,9 +152,16 @@ def models_sweep(
     if not named:
         raise ConfigError("models: is empty; name one a row as PROVIDER:NAME, such as openai:gpt-4o")
     entries = [{"model": entry} if ":" in entry else {"answers": entry} for entry in dict.fromkeys(named)]
-    common = {"generation.n_samples": samples} | _other_settings(settings)
-    fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common}
+    values, folders = _folders_apart(_other_settings(settings, *_OF_MODELS))
+    common = {"generation.n_samples": samples} | values
+    fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common, **folders}
     return validated(SweepConfig, {**fields, "name": name or "models"}, "form")
+
+
+def _folders_apart(settings: Values) -> tuple[Values, Values]:
+    """The settings without the folders, which a sweep or a rescoring sets for its runs, and the folders."""
+    folders: Values = {name: settings.pop(name) for name in ("store", "out") if name in settings}
+    return settings, folders
 
 
 def _other_settings(settings: Values, *fields: str) -> dict[str, Any]:
