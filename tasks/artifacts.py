@@ -14,6 +14,7 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.outputs import Outputs, run_title
 from bigcodeflow.pipeline.stages import RunArtifacts
@@ -58,7 +59,7 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
 
 def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
     """Write ``{out}/report.html``, or say in the log why there is none: a score stands without it."""
-    out = Path(config.out).expanduser() / "report.html"
+    out = user_path(config.out) / "report.html"
     try:
         return write_report(select_runs(open_store(config.store).root, [outputs.record]), out).path.absolute()
     except ArtifactError as error:

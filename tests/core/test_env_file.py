@@ -13,6 +13,8 @@ def test_lines_are_read_as_shells_and_docker_read_them(tmp_path: Path) -> None:
     file = tmp_path / "keys.env"
     file.write_text("# keys\n\nA=1\nexport B='two words'\n C = \"x=y\" \nD=plain # comment\nE=#1\nF=\n")
     assert read_env_file(file) == {"A": "1", "B": "two words", "C": "x=y", "D": "plain", "E": "#1", "F": ""}
+    file.write_text('\ufeffA="sk 1" # key\nB=  # put it here\nC=x\t# note\nD=\'a\' b\nE="a"b"\n', encoding="utf-8")
+    assert read_env_file(file) == {"A": "sk 1", "B": "", "C": "x", "D": "'a' b", "E": '"a"b"'}
 
 
 @pytest.mark.parametrize("line", ["canary", "1A=canary", "=canary", "A canary", "export canary"])
@@ -33,9 +35,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_run_takes_what_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment that somebody set comes first; without a file nothing happens; a link to nowhere is told."""
+    """What somebody set comes first, unless it is empty; without a file nothing happens; a link to nowhere is told."""
     file, link = tmp_path / "keys.env", tmp_path / "link"
-    file.write_text("TAKEN=file\nSET=file\n")
+    file.write_text("TAKEN=file\nSET=file\nEMPTY=file\n")
+    monkeypatch.setenv("EMPTY", "")
     monkeypatch.setenv("SET", "environment")
     monkeypatch.setenv("TAKEN", "")  # so that what the run sets goes with the test
     monkeypatch.delenv("TAKEN")
@@ -43,7 +46,7 @@ def test_a_run_takes_what_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyP
     take_env_file()
     link.symlink_to(file)
     take_env_file()
-    assert (os.environ["TAKEN"], os.environ["SET"]) == ("file", "environment")
+    assert [os.environ[name] for name in ("TAKEN", "SET", "EMPTY")] == ["file", "environment", "file"]
     file.unlink()
     with pytest.raises(ConfigError, match="cannot be read"):
         take_env_file()

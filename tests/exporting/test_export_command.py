@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bigcodeflow.cli.main import app
-from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError, PublishingError
 from bigcodeflow.results.runs import RecordedRun
 from tests.leaderboard.conftest import Lab
 
@@ -57,3 +57,12 @@ def test_a_dry_run_for_the_hub_prints_the_files(lab: Lab, export: Call) -> None:
     done = export("hub", "latest", "--store", str(lab.store.root), "--allow", "tests")
     assert "# .eval_results/bigcodebench-hard-complete.yaml\n- dataset:" in done.stdout
     assert "nothing was sent: with --publish, a pull request to acme/nova-7b has these files" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["inspect", "every-eval-ever"])
+@pytest.mark.usefixtures("model_run")
+def test_a_folder_that_is_a_file_is_told_in_a_line(tmp_path: Path, export: Call, form: str) -> None:
+    """With its name, and what to do."""
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(PublishingError, match=r"nothing can be written to .*taken.*: name another --out"):
+        export(form, "latest", "--out", "taken")

@@ -11,6 +11,7 @@ from bigcodeflow import exporting
 from bigcodeflow.cli.console import notice, print_line
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Variant
+from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.exporting import ExportedRun, Relationship
 from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.results.runs import find_run
@@ -128,7 +129,13 @@ def wandb(
 def _opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
     """The run; once it is exported, what its readers have to know."""
     with exporting.exported_run(find_run(store, run), variant or "") as found:
-        yield found
+        try:
+            yield found
+        except OSError as error:
+            reason = error.strerror or error
+            raise PublishingError(
+                f"nothing can be written to {error.filename} ({reason}): name another --out"
+            ) from None
         notice(f"{found.recorded.title}, record {found.recorded.record}, {found.variant}")
         if found.recorded.imported:
             notice("imported: what its result file does not state is left out")

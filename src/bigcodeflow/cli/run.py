@@ -14,6 +14,7 @@ from bigcodeflow.cli.console import notice, notices, out, perform_each, print_ta
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.generation.model_settings import missing_key
@@ -162,7 +163,7 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
     # The catalog of a store at a URL lies in this machine's replica.
     folder = store.root if config.store == store.location else config.store
-    report = Path(config.out).expanduser() / "report.html"
+    report = user_path(config.out) / "report.html"
     notice(f"results    {config.out}")
     if report.is_file():
         notice(f"report     {report.resolve().as_uri()}")

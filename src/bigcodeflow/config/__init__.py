@@ -25,7 +25,7 @@ from bigcodeflow.config.execution import (
 from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, PromptConfig, RequestsConfig, SamplingConfig
 from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import ConfigError, error_message
-from bigcodeflow.core.paths import located, shipped
+from bigcodeflow.core.paths import located, shipped, user_path
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
 from bigcodeflow.core.settings import Path as SettingPath
 
@@ -241,7 +241,7 @@ def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
     """Content and path of a YAML file, or of one of this name in a shipped folder; raises ConfigError."""
     path = Path(name)
     with suppress(RuntimeError):  # there is no such user, hence no such file
-        path = path.expanduser()
+        path = user_path(path)
     if not path.exists() and not path.suffix:
         known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
         if str(name) not in known:

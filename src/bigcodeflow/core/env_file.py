@@ -8,7 +8,11 @@ from bigcodeflow.core.errors import ConfigError
 
 #: Names the file whose variables each run takes that the service starts; it need not be there.
 ENV_FILE_VARIABLE = "BIGCODEFLOW_ENV_FILE"
-_LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII)
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
+#: A quoted value, or any; a # begins a comment where a blank stands before it.
+_VALUE = re.compile(
+    r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<plain>(?:(?<!\s)\#|[^\s#]).*?|))(?:(?<=\s)\#.*|\s+\#.*)?\s*"""
+)
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -18,7 +22,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         ConfigError: it cannot be read, or a line sets no variable.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise ConfigError(f"--env-file {path} cannot be read ({reason}): name a file of lines NAME=value") from None
@@ -30,20 +34,15 @@ def read_env_file(path: Path) -> dict[str, str]:
         parsed = _LINE.fullmatch(text)
         if parsed is None:
             raise ConfigError(f"{path}, line {number}: sets no variable: write NAME=value")
-        found[parsed[1]] = _unquoted(parsed[2])
+        value = _VALUE.fullmatch(parsed[2])
+        found[parsed[1]] = next((part for part in (value.groups() if value else ()) if part is not None), "")
     return found
 
 
-def _unquoted(value: str) -> str:
-    for quote in "\"'":
-        if len(value) > 1 and value[0] == value[-1] == quote:
-            return value[1:-1]
-    return value.partition(" #")[0].rstrip()
-
-
 def take_env_file() -> None:
-    """Set the variables of the service's file in this process, as far as they are not set."""
+    """Set the variables of the service's file in this process, as far as they are not set or empty."""
     path = os.environ.get(ENV_FILE_VARIABLE)
     if path and os.path.lexists(path):  # a link to a file that is gone is a mistake to be told
         for name, value in read_env_file(Path(path)).items():
-            os.environ.setdefault(name, value)
+            if not os.environ.get(name):
+                os.environ[name] = value

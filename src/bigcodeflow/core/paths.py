@@ -1,13 +1,15 @@
 """Where things lie: files that ship with the product, its cache folder, and a store's folder or URL."""
 
+import errno
 import os
 import re
 from pathlib import Path
 
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
+_SHOWN = 100
 _URL = re.compile(r"([a-z][a-z0-9+.\-]+):/+(.+)")
 
 
@@ -26,6 +28,24 @@ def cache_folder() -> Path:
     return Path(cache).expanduser().resolve() / "bigcodeflow"
 
 
+def user_path(text: str | Path) -> Path:
+    """A path that a user wrote, with the home folder for ``~``; a ConfigError says why nothing can lie there."""
+    try:
+        path = Path(text).expanduser()
+        os.lstat(path)
+    except (RuntimeError, ValueError) as error:  # no such user; a zero byte
+        raise ConfigError(f"{_shown(text)} is no path: {error}") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise ConfigError(f"{_shown(text)} is no path: {error.strerror}") from None
+    return path
+
+
+def _shown(text: str | Path) -> str:
+    given = str(text)
+    return repr(given if len(given) <= _SHOWN else f"{given[:_SHOWN]}…")
+
+
 def located(location: str) -> Path | str:
     """Where a store lies: a folder of this machine, or a URL without a slash at its end.
 
@@ -33,6 +53,6 @@ def located(location: str) -> Path | str:
     """
     found = _URL.fullmatch(location)
     if found is None:
-        return Path(location).expanduser().resolve()
+        return user_path(location).resolve()
     protocol, rest = found.groups()
     return Path(f"/{rest}") if protocol in ("file", "local") else f"{protocol}://{rest.rstrip('/')}"

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pyarrow as pa
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.difficulty import SHIPPED_SOLVE_RATES
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
@@ -29,7 +28,7 @@ def parse_source(text: str) -> FileSource | HubSource:
     """
     if text == "starter":
         return FileSource(shipped("data/starter/tasks.jsonl"), "starter")
-    path = Path(text).expanduser()
+    path = user_path(text)
     if text.endswith(SUFFIXES):
         return FileSource(path, text)
     if path.is_file():

@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import json
 import math
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,8 @@ _RECORD_TAG = "bigcodeflow.record"
 #: MLflow takes so many parameters and tags at once.
 _MLFLOW_BATCH = 100
 _LONGEST_PARAMETER = 6_000
+#: W&B takes no longer one.
+_LONGEST_TAG = 64
 
 
 class TrackedRun(NamedTuple):
@@ -43,6 +46,8 @@ def log_to_mlflow(
         experiment: name of the experiment, which is made where it is missing.
         samples: whether prompts, answers and programs are logged too.
     """
+    # Its client would try for minutes to reach a server that is not there.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     mlflow: Any = _package("mlflow", "mlflow")
     entities: Any = _package("mlflow.entities", "mlflow")
     # Its client says on standard output where the run is.
@@ -104,9 +109,9 @@ def log_to_wandb(
         samples: whether prompts, answers and programs are logged too.
     """
     wandb: Any = _package("wandb", "wandb")
-    folder.mkdir(parents=True, exist_ok=True)
     started, finished = _moments(run)
     with _tracker_errors("Weights & Biases", wandb.Error):
+        folder.mkdir(parents=True, exist_ok=True)
         settings = wandb.Settings(silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True)
         tracked = wandb.init(
             project=project,
@@ -117,7 +122,7 @@ def log_to_wandb(
             mode="offline" if offline else None,
             dir=str(folder),
             job_type="evaluation",
-            tags=[run.task, run.variant],
+            tags=[run.task[:_LONGEST_TAG], run.variant],
             config=_settings(run),
             settings=settings,
         )
@@ -147,7 +152,7 @@ def _tracker_errors(name: str, kind: type[Exception]) -> Iterator[None]:
     """Turn what the client raises into one line."""
     try:
         yield
-    except (kind, OSError) as error:
+    except (kind, OSError, ValueError) as error:
         raise PublishingError(
             f"{name} did not take the run ({error_message(error)}): check address, key and network, and export again"
         ) from None

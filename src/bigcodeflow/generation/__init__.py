@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from bigcodeflow.config import SamplesConfig
-from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.generation.model_settings import (
     expand_grid,
@@ -58,4 +58,4 @@ def load_samples(
 def _path(config: SamplesConfig) -> Path:
     if config.source == "starter":
         return shipped("data/starter/answers.jsonl")
-    return Path(config.source).expanduser()
+    return user_path(config.source)

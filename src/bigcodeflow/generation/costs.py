@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import ConfigError, GenerationError
-from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, provider_and_model
@@ -63,7 +63,7 @@ class PriceList(_Table):
 
 def load_prices(path: str | Path | None = None) -> PriceList:
     """The shipped prices, or those of a file in the same form."""
-    file = shipped("configs/prices/published.yaml") if path is None else Path(path).expanduser()
+    file = shipped("configs/prices/published.yaml") if path is None else user_path(path)
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, Sampling, TokenUsage, finish_reason
@@ -296,7 +297,7 @@ def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
 
 def folder_or_repository(name: str, setting: str) -> str:
     """A folder's whole path, or a repository's name as it is."""
-    folder = Path(name).expanduser()
+    folder = user_path(name)
     if name and folder.is_dir():
         return str(folder.resolve())
     if name.startswith(("/", "./", "../", "~")):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from bigcodeflow.core.errors import ArtifactError, BigCodeFlowError, PublishingError, error_message
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.leaderboard import history
 from bigcodeflow.leaderboard.entries import published_entries
@@ -87,7 +88,7 @@ def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardU
         points = config.max_drop_points
         changes = history.changes(before, entries, store_root=config.store, max_drop_points=points)
     snapshot = history.record_snapshot(config.store, entries, now)
-    out = Path(config.out).expanduser()
+    out = user_path(config.out)
     written = tuple(write_atomically(out / name, content) for name, content in files(snapshot).items())
     published = None
     if config.repository:

@@ -15,6 +15,7 @@ from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.settings import as_name, flattened
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
@@ -74,14 +75,14 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 def recorded_in(folder: str) -> str:
     """Name of the record of the run whose results a folder holds; empty where it holds none that can be read."""
     try:
-        return str(json.loads((Path(folder).expanduser() / _RUN_FILE).read_bytes())["record"])
+        return str(json.loads((user_path(folder) / _RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):
         return ""
 
 
 def _other_results(config: RunConfig) -> str:
     """What keeps results out of a folder: files of two runs would mix, and the report of the first be lost."""
-    folder = Path(config.out).expanduser()
+    folder = user_path(config.out)
     if folder.exists() and not folder.is_dir():
         return f"{folder} is a file: name a folder,"
     try:
@@ -178,7 +179,7 @@ def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: Artif
 
     A file of that name with other content is kept beside them.
     """
-    store, out, stem = open_store(config.store), Path(config.out).expanduser(), file_stem(config)
+    store, out, stem = open_store(config.store), user_path(config.out), file_stem(config)
     answers = store.read(samples, ["raw_text"])["raw_text"].to_pylist()
     rows = store.read(solutions, ["task_id", "solution"]).to_pylist()
     lines = [json.dumps({**row, "raw_solution": answer}) + "\n" for row, answer in zip(rows, answers, strict=True)]
@@ -205,7 +206,7 @@ def write_outputs(
     See :func:`in_own_folder`. The run is recorded in the store and the catalog is built anew.
     """
     config = in_own_folder(config, started_at)
-    folder = Path(config.out).expanduser()
+    folder = user_path(config.out)
     content = _record(config, artifacts, started_at, evaluated_at)
     # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")

@@ -30,6 +30,8 @@ def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], boo
                 check(run)
             except BigCodeFlowError as error:
                 found |= dict.fromkeys(str(error).splitlines())
+            except OSError as error:  # a folder that may not be read, say
+                found[f"{error.filename or 'a file'}: {error.strerror or error}"] = None
     return list(found)
 
 

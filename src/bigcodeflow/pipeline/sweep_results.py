@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
+from bigcodeflow.core.paths import user_path
 from bigcodeflow.pipeline.outputs import own_folder, recorded_in, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import RunArtifacts, planned_run
@@ -237,4 +238,4 @@ def folder_of(sweep: SweepConfig, moment: datetime, token: str = "") -> str:
 def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: str) -> Path:
     """Write the table as JSON into the sweep's folder; one entry a run, fields as in MemberResult."""
     content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
-    return write_atomically(Path(folder).expanduser() / "sweep.json", json.dumps(content, indent=2).encode())
+    return write_atomically(user_path(folder) / "sweep.json", json.dumps(content, indent=2).encode())

@@ -27,7 +27,8 @@ def read_deployments(file: Path) -> dict[str, str]:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
         raise ConfigError(f"deployments {file}: expected a list `deployments` whose entries have a `name`")
     for entry in entries:
-        pool = (entry.get("work_pool") or {}).get("name")
+        pool = entry.get("work_pool")
+        pool = pool.get("name") if isinstance(pool, dict) else pool
         if pool != POOL:
             raise ConfigError(
                 f"deployments {file}: {entry['name']} names the work pool {pool!r}; the worker here serves {POOL!r}"

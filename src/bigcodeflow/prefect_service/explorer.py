@@ -9,7 +9,7 @@ import httpx2
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ServiceError
-from bigcodeflow.core.paths import located
+from bigcodeflow.core.paths import located, user_path
 from bigcodeflow.prefect_service import processes
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _PORTS_TRIED = 100
+_HIGHEST_PORT = 65_535
 #: A port that was free may be taken by another program before it is listened on.
 _ATTEMPTS = 3
 _ASK_SECONDS = 5.0
@@ -36,10 +37,7 @@ class ExplorerStart:
             if self._answers():
                 return
             processes.end([record.running_explorer])
-        try:
-            self._launch()
-        except BigCodeFlowError as error:
-            self._start.notify(f"the explorer does not start: {error}")
+        self._try_launch()
 
     def finish(self) -> bool:
         """Whether it answers, once it is ready: a service without it runs all the same."""
@@ -52,12 +50,20 @@ class ExplorerStart:
             except ServiceError as error:
                 if attempt == _ATTEMPTS:
                     self._start.notify(f"runs go on without the explorer: {error}")
-                else:
-                    self._launch()
+                elif not self._try_launch():
+                    return False
             else:
                 self._start.note("explorer")
                 return True
         return False
+
+    def _try_launch(self) -> bool:
+        try:
+            self._launch()
+        except BigCodeFlowError as error:
+            self._start.notify(f"the explorer does not start: {error}")
+            return False
+        return True
 
     def _launch(self) -> None:
         record, settings = self._start.record, self._start.record.settings
@@ -82,12 +88,12 @@ class ExplorerStart:
 def _location(store: str, project: Path) -> str:
     """The store as `open_store` calls it; a relative folder counts from the project's."""
     place = located(store)
-    return place if isinstance(place, str) else str((project / Path(store).expanduser()).resolve())
+    return place if isinstance(place, str) else str((project / user_path(store)).resolve())
 
 
 def free_port(host: str, port: int, *, asked: bool) -> int:
     """The port, or the next free one where the user asked for none in particular."""
-    for one in range(port, port + (1 if asked else _PORTS_TRIED)):
+    for one in range(port, min(_HIGHEST_PORT, port + (0 if asked else _PORTS_TRIED)) + 1):
         try:
             with socket.create_server((host, one)):
                 return one

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
-from bigcodeflow.core.paths import located
+from bigcodeflow.core.paths import located, user_path
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
@@ -121,7 +121,7 @@ class ServiceFolder:
     """Paths, lock and record of one service."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.expanduser().absolute()
+        self.root = user_path(root).absolute()
         self.file = self.root / "service.json"
         self.logs = self.root / "logs"
         self.prefect_home = self.root / "prefect"

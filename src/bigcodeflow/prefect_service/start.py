@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.deployments import (
     begin_registration,
@@ -158,8 +158,9 @@ def _env_file(path: Path) -> str:
     """The file's whole path, which is read once, so that its mistakes show now; empty for an empty path."""
     if path == Path():
         return ""
-    read_env_file(path.expanduser())
-    return str(path.expanduser().absolute())
+    file = user_path(path)
+    read_env_file(file)
+    return str(file.absolute())
 
 
 def _deployments_file(settings: ServiceSettings) -> Path:
