@@ -138,7 +138,7 @@ def test_a_wrong_samples_section_is_still_reported() -> None:
         load_config("starter", ("generation.model=openai:m", "samples.sorce=x"))
 
 
-@pytest.mark.parametrize("name", ["absent", "~nobody-of-this-name"])
+@pytest.mark.parametrize("name", ["absent", "~nobody-of-this-name", "a" * 300])
 def test_an_unknown_preset_is_refused_with_the_known_ones(name: str) -> None:
     """Also where it looks like the home folder of a user whom nobody knows."""
     with pytest.raises(ConfigError, match=f"preset '{name}' is neither a file nor one of: .*starter"):

@@ -239,10 +239,10 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
 
 def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
     """Content and path of a YAML file, or of one of this name in a shipped folder; raises ConfigError."""
-    path = Path(name)
-    with suppress(RuntimeError):  # there is no such user, hence no such file
-        path = user_path(path)
-    if not path.exists() and not path.suffix:
+    path: Path | None = None
+    with suppress(ConfigError):  # no file can have such a name
+        path = user_path(name)
+    if path is None or (not path.exists() and not path.suffix):
         known = sorted(file.stem for file in shipped(folder).glob("*.yaml"))
         if str(name) not in known:
             raise ConfigError(f"{kind} {str(name)!r} is neither a file nor one of: {', '.join(known)}")
