@@ -205,7 +205,8 @@ def test_a_provider_that_answers_errors_is_not_called_silent(told: Told) -> None
 
     with model_server(script) as server:
         assert told.ask("openai", server.url("openai"), tasks=TASKS[:12], concurrency=12) == "answered"
-    assert "the provider, which answers with errors only" in told.waits
+    # Which of its two waits a report meets is a matter of moments.
+    assert told.waits & {"the provider, which answers with errors only", "the provider, which asked for a pause"}
     assert any("overloaded: 503: no room" in line for _, line in told.lines)
     assert not any("answers nothing" in wait or "cannot be reached" in wait for wait in told.waits)
 
