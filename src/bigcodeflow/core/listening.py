@@ -58,7 +58,7 @@ def is_own_name(host: str) -> bool:
 
 def is_same_site(origin: str, host: str) -> bool:
     """Whether the Origin header of a request is of the site that its Host header names, or both are this machine."""
-    site = urlsplit(origin).hostname or "" if origin != "null" else ""
+    site = name_of(origin.partition("://")[2])
     return bool(site) and (site == name_of(host) or (is_loopback(site) and is_own_name(host)))
 
 
