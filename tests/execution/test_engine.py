@@ -160,7 +160,7 @@ def _kill_one(text: str) -> Callable[[], bool]:
     [
         pytest.param("cold", "--die-with-parent", 3, marks=pytest.mark.slow),
         ("warm", "--die-with-parent", 2),  # everything that is kept warm
-        ("warm", "supervisor.py", 6),  # the supervisor, a zygote, sample namespaces or a sample
+        ("warm", "supervisor.py", 4),  # fewer than an item has attempts: the supervisor, a zygote, sample namespaces or a sample
         pytest.param("warm", "multiprocessing.spawn", 2, marks=pytest.mark.slow),
     ],
 )
@@ -178,7 +178,8 @@ def test_kills_cost_only_the_work_in_flight(
     assert killed
     final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]
     assert sorted(final) == [f"{number:04}" for number in range(80)]
-    assert {line["status"] for line in lines} <= {"pass", "infra_error"}
+    others = [line for line in lines if line["status"] not in ("pass", "infra_error")]
+    assert not others, others
     assert all(line["attempts"] <= 5 for line in lines)
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from bigcodeflow.execution.backends import observation
+from bigcodeflow.execution.backends.cgroups import find_cgroup_dir
 from bigcodeflow.execution.backends.local import LocalBackend
 
-from .conftest import RIGHT, item, judged
+from .conftest import LIMITS, RIGHT, item, judged
 
 pytestmark = pytest.mark.sandbox
 
@@ -70,6 +72,18 @@ def test_status_and_failure_kind(judge: Judge, program: str, status: str, kind: 
     found = judge(program)
     assert (found["status"], found["failure_kind"]) == (status, kind), found
     assert found["cpu_seconds"] < 8  # on a busy machine, more of the clock passes
+
+
+@pytest.mark.skipif(not find_cgroup_dir(), reason="only a control group's kernel kills by itself")
+def test_waiting_for_a_child_that_the_kernel_killed_is_no_timeout(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child was there and gone between two checks, and who waits for it passes the time limit only because of it."""
+    monkeypatch.setattr(observation, "_SECONDS_BETWEEN_CHECKS", 1.0)
+    child = "import os, time\nif os.fork() == 0:\n    time.sleep(1.3)\n    x = bytearray(b'x') * (1 << 30)\ntime.sleep(30)\n"
+    found = judge(child)
+    assert (found["status"], found["exit"]) == ("out_of_memory", "killed: memory"), found
+    assert found["max_rss_mib"] < LIMITS.memory_mib
 
 
 def test_every_test_is_reported_with_its_own_outcome(judge: Judge) -> None:

@@ -340,14 +340,19 @@ class _Observation:
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
         self._waited.update(waited)
         wall = now - self._began
-        if usage.cpu_seconds > limits.seconds:
+        # Memory comes first: who waits for a child that the kernel killed for it passes the time limit as well.
+        if usage.rss_mib > limits.rss_mib or self._oom_kills():
+            self._kill("memory")
+        elif usage.cpu_seconds > limits.seconds:
             self._kill("cpu time")
         elif wall > limits.seconds + min(sum(self._waited.values()), (_BACKSTOP - 1) * limits.seconds):
             self._kill("wall time")
-        elif usage.rss_mib > limits.rss_mib:
-            self._kill("memory")
         elif must_pause and not self._frames.ended:
             self._pause()
+
+    def _oom_kills(self) -> int:
+        """Processes of the sample that the kernel killed for its memory limit."""
+        return self._process.group.usage().oom_kills if self._process.group else 0
 
     def _pause(self) -> None:
         """Stop the sample, with its clock, until it may go on."""
@@ -365,8 +370,7 @@ class _Observation:
         self._process.kill()
 
     def _note_end(self) -> None:
-        group = self._process.group
-        oom_kills = group.usage().oom_kills if group else 0
+        oom_kills = self._oom_kills()
         end = self._process.end()
         outcome, frames = self.outcome, self._frames
         frames.close()
