@@ -5,6 +5,9 @@ import threading
 from contextlib import suppress
 
 from prefect.client.orchestration import get_client
+from prefect.server.api.server import SubprocessASGIServer
+
+from bigcodeflow.pipeline.interruption import when_leaving
 
 _POLL_SECONDS = 0.2
 
@@ -23,5 +26,13 @@ def start_own_server() -> None:
 
 def _start() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    when_leaving(_end)
     with suppress(RuntimeError):  # what keeps it from starting is raised again where the run asks for it
         get_client(sync_client=True)
+
+
+def _end() -> None:
+    """What Prefect does at a regular end; the server itself ignores Ctrl-C."""
+    for server in list(SubprocessASGIServer._instances.values()):  # noqa: SLF001 - it offers no list of them
+        if server.server_process is not None:
+            server.server_process.terminate()

@@ -1,5 +1,7 @@
 """Prefect's tasks: one a stage, which takes its artifact from the store or makes it there, and steps of other flows."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -22,6 +24,9 @@ from tasks.keys import take_secret
 from tasks.progress import RunListener
 
 T = TypeVar("T")
+#: Between attempts to get a slot of a server that fails.
+_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+logger = logging.getLogger("bigcodeflow.tasks")
 Refs = Mapping[str, ArtifactRef]
 """Artifacts of the stages before one, by stage."""
 
@@ -120,17 +125,29 @@ def perform_step(title: str, action: Callable[[], T]) -> T:
 
 @asynccontextmanager
 async def _slot(name: str) -> AsyncIterator[None]:
-    """One slot of a limit that every run on this Prefect server shares.
+    """One slot of a limit that every run on this Prefect server shares; a server that fails is asked again.
 
     Raises:
-        GenerationError: the server has no such limit.
+        GenerationError: the server has no such limit, or gives none for long.
     """
-    async with AsyncExitStack() as stack:
+    held = AsyncExitStack()
+    for pause_seconds in (*_PAUSES_SECONDS, None):
+        limit = concurrency(name, occupy=1, strict=True, raise_on_lease_renewal_failure=False)
         try:
-            await stack.enter_async_context(concurrency(name, occupy=1, strict=True))
+            await held.enter_async_context(limit)
+            break
         except ConcurrencySlotAcquisitionError as error:
-            raise GenerationError(
-                f"generation.requests.shared_limit: {name!r} gives no slot ({error_message(error)}): "
-                f"make it with `prefect gcl create {name} --limit N`, or leave the setting empty"
-            ) from None
+            named = f"generation.requests.shared_limit: {name!r} gives no slot ({error_message(error)})"
+            if error.__cause__ is None:  # it was looked for, and is not there
+                remedy = f"make it with `prefect gcl create {name} --limit N`, or leave the setting empty"
+                raise GenerationError(f"{named}: {remedy}") from None
+            if pause_seconds is None:
+                raise GenerationError(f"{named}: see to the Prefect server, and run again") from None
+            await asyncio.sleep(pause_seconds)
+    try:
         yield
+    finally:
+        try:
+            await held.aclose()
+        except Exception as error:  # noqa: BLE001 - the answer is there; a slot is free again when its lease ends
+            logger.warning("a slot of %s was not given back: %s", name, error_message(error))

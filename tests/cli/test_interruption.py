@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bigcodeflow.execution.verdicts import Ledger
@@ -61,12 +62,18 @@ def wait_for(found: Callable[[], Any], process: "subprocess.Popen[str]") -> None
 
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
-    """What the command says from the moment on when it is interrupted: its last lines on standard error."""
+    """What the command says from the moment on when it is interrupted: its last lines on standard error.
+
+    Nothing that it started is left, its own Prefect server included, which ignores Ctrl-C.
+    """
+    children = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)
     began = time.monotonic()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert time.monotonic() - began < 30
+    _, alive = psutil.wait_procs(children, 20)
+    assert not [child.cmdline() for child in alive]
     assert "Traceback" not in said, said
     assert "Crash" not in said, said
     return said

@@ -160,7 +160,8 @@ def _kill_one(text: str) -> Callable[[], bool]:
     [
         pytest.param("cold", "--die-with-parent", 3, marks=pytest.mark.slow),
         ("warm", "--die-with-parent", 2),  # everything that is kept warm
-        ("warm", "supervisor.py", 4),  # fewer than an item has attempts: the supervisor, a zygote, sample namespaces or a sample
+        # The supervisor, a zygote, sample namespaces or a sample; less often than an item has attempts.
+        ("warm", "supervisor.py", 4),
         pytest.param("warm", "multiprocessing.spawn", 2, marks=pytest.mark.slow),
     ],
 )

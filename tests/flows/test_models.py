@@ -1,12 +1,18 @@
 """Models asked by a flow: limits that runs share, and keys that stay where they are."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import GenerationError
+from tasks import stages
 from tests.flows.observed import RunFlow, settings_in
 from tests.generation.providers.double import Completion, Received, model_server
 
@@ -51,3 +57,42 @@ def test_a_limit_that_does_not_exist_is_named(run_flow: RunFlow, tmp_path: Path)
         assert run.state.is_failed()
         assert not server.requests
     assert "absent" in run.state.message
+
+
+class _Slots:
+    """What `prefect.concurrency` gives at each attempt: an error to enter with, or to leave with, or nothing."""
+
+    def __init__(self, *entered: Exception | None, left: Exception | None = None) -> None:
+        self._entered, self._left, self.attempts = list(entered), left, 0
+
+    @asynccontextmanager
+    async def __call__(self, name: str, **_: Any) -> AsyncIterator[None]:
+        self.attempts += 1
+        error = self._entered.pop(0) if self._entered else None
+        if error is not None:
+            raise ConcurrencySlotAcquisitionError(name) from error
+        yield
+        if self._left is not None:
+            raise self._left
+
+
+def _in_slot(monkeypatch: pytest.MonkeyPatch, slots: _Slots) -> str:
+    monkeypatch.setattr(stages, "concurrency", slots)
+    monkeypatch.setattr(stages, "_PAUSES_SECONDS", (0.0, 0.0))
+
+    async def ask() -> str:
+        async with stages._slot("models"):
+            return "answer"
+
+    return asyncio.run(ask())
+
+
+def test_a_server_that_fails_is_asked_for_a_slot_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restart of the Prefect server costs neither the run nor an answer that is there when the slot is given back."""
+    fault = ConnectionError("refused")
+    slots = _Slots(fault, fault)
+    assert _in_slot(monkeypatch, slots) == "answer"
+    assert slots.attempts == 3
+    assert _in_slot(monkeypatch, _Slots(left=fault)) == "answer"
+    with pytest.raises(GenerationError, match="see to the Prefect server"):
+        _in_slot(monkeypatch, _Slots(fault, fault, fault))

@@ -277,6 +277,20 @@ def test_a_fault_of_the_program_is_raised_as_it_is_and_loses_nothing(ledger: Ans
     assert held(ledger) == set(model.answered) - {("Task/50", 0)}
 
 
+def test_a_report_that_raises_loses_nothing_that_is_under_way(ledger: AnswerLedger) -> None:
+    """Whoever is reported to may end the run, as Prefect does when it cancels one: what is paid for is kept."""
+    model = Model()
+
+    def report(progress: GenerationProgress) -> None:
+        if progress.samples_done >= 30:
+            raise KeyError(progress.samples_done)
+
+    with pytest.raises(KeyError):
+        run(generate(requests(100), model, ledger, settings(concurrency=10), progress=report))
+    assert len(model.asked) < 100
+    assert held(ledger) == set(model.asked_ids)
+
+
 def test_a_full_disk_ends_the_run_before_more_is_paid_for(ledger: AnswerLedger) -> None:
     """Answers that cannot be kept are not asked for; those that were kept stay."""
     model = Model()

@@ -75,6 +75,16 @@ def test_attempts_for_one_answer_are_bounded(ledger: AnswerLedger) -> None:
     assert held(ledger) == every(30) - {("Task/5", 0)}
 
 
+def test_a_request_that_rate_limits_turn_away_has_not_failed(ledger: AnswerLedger) -> None:
+    """However often it is turned away, it is asked for; whatever else befalls it counts as before."""
+    limited = RequestError("rate_limited", "slow down", retry_after_seconds=1.0)
+    model = Model(script=lambda asked, before: limited if asked.task_id == "Task/5" and before < 6 else None)
+    outcome = run(generate(requests(200), model, ledger, settings(attempts=2)))
+    assert (outcome.failures, outcome.stopped_because) == ((), None)
+    assert Counter(model.asked_ids)["Task/5", 0] == 7
+    assert held(ledger) == every(200)
+
+
 def test_three_faults_in_ten_lose_nothing_and_leave_no_slot_idle(ledger: AnswerLedger) -> None:
     """Under 30 % faults every sample comes, and the slots are full until only a few unlucky ones are left."""
     model = Model(script=at_random(0.3, "overloaded", "connection", "malformed"))
@@ -221,6 +231,14 @@ def test_cost_never_exceeds_its_limit_and_reaches_most_of_it(ledger: AnswerLedge
     assert "raise generation.requests.max_cost_usd" in (outcome.stopped_because or "")
     assert held(ledger) == set(model.answered)
     assert outcome.failures == ()
+
+
+def test_what_batches_cost_counts_towards_the_limit(ledger: AnswerLedger) -> None:
+    """Half of the money is spent before the run: only the other half is."""
+    model, limits = Model(completion_tokens=20), settings(concurrency=16, max_cost_usd=2.0)
+    outcome = run(generate(requests(1000), model, ledger, limits, price=by_tokens, spent_usd=1.0))
+    assert 1.9 < outcome.totals.cost_usd <= 2.0
+    assert 40 < len(held(ledger)) <= 50
 
 
 def test_an_attempt_gives_back_what_it_set_aside(ledger: AnswerLedger) -> None:

@@ -14,6 +14,22 @@ from tests.generation.providers.double import Completion, Received, model_server
 GENERATING = Path(__file__).with_name("generating.py")
 
 
+ASKING = """import signal, sys
+from pathlib import Path
+from bigcodeflow.config import load_settings
+from bigcodeflow.generation.model_samples import model_samples
+
+def handle(number, frame):
+    sys.exit(number + 128)
+
+signal.signal(signal.SIGTERM, handle)
+settings = {"model": "openai:m", "base_url": sys.argv[2], "requests": {"concurrency": 8}}
+config = load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
+tasks = [{"task_id": f"T/{number}", "complete_prompt": "x", "instruct_prompt": "x"} for number in range(40)]
+model_samples(config, tasks, "complete", answers_folder=Path(sys.argv[1]), report=lambda *_: None, notify=print)
+"""
+
+
 def _slow(_: Received) -> Completion:
     return Completion(latency_seconds=1.5)
 
@@ -56,3 +72,18 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
         began = time.monotonic()
         process.communicate(timeout=30)
         assert time.monotonic() - began < 5
+
+
+def test_a_cancelled_run_keeps_what_is_under_way_as_well(tmp_path: Path) -> None:
+    """Prefect cancels by SIGTERM: what is paid for is awaited, then the signal is handled as it was to be."""
+    with model_server(_slow) as server:
+        command = [sys.executable, "-c", ASKING, str(tmp_path), server.url("openai")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert wait_for(lambda: len(server.requests) >= 8, 30)
+            process.terminate()
+            printed, _ = process.communicate(timeout=30)
+        assert len(server.requests) == 8
+    assert "8 of 8 came and are kept" in printed
+    assert process.returncode == signal.SIGTERM + 128
+    [folder] = {path.parent for path in tmp_path.rglob("lock")}
+    assert len(held(AnswerLedger(folder))) == 8

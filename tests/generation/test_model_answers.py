@@ -160,6 +160,23 @@ def test_batches_only_where_there_are_any(ask: Ask) -> None:
         ask(server, "ollama", requests={"batch": True})
 
 
+def test_batches_that_may_cost_too_much_are_not_submitted(ask: Ask, tmp_path: Path) -> None:
+    """Once submitted, nothing stops them: what they may cost is compared with the limit before, and so must be known."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "as_of: 2026-11-01\nprices: [{provider: openai, models: [m], input: 2, output: 1000, batch: 0.5}]\n"
+    )
+    limited: dict[str, Any] = {"batch": True, "max_cost_usd": 1.0}
+    with model_server() as server:
+        with pytest.raises(
+            GenerationError, match=r"batches of 4 requests may cost 2\.00 US dollars, where 1 are allowed"
+        ):
+            ask(server, requests=limited | {"prices": str(prices)}, sampling={"max_tokens": 1000})
+        with pytest.raises(GenerationError, match="no price is known"):
+            ask(server, requests=limited)
+        assert not server.requests
+
+
 def test_a_canary_key_is_nowhere(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -97,6 +97,11 @@ def test_a_round_of_complaints_takes_room_once_and_answers_bring_all_of_it_back(
     for round_ in range(40):
         throttle.refused(LIMITED, sent_at=10.0 + round_, now=10.5 + round_)
     assert throttle.limit == 1
+    before = throttle.limit
+    for _ in range(8):  # a single answer says little about how many would come
+        throttle.answered()
+        assert throttle.limit <= before + 1
+        before = throttle.limit
 
 
 def test_a_retry_after_of_a_rate_limit_pauses_all() -> None:

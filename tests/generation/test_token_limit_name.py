@@ -1,4 +1,4 @@
-"""Servers of OpenAI's protocol that want the limit of tokens under another name than they are sent."""
+"""Servers of OpenAI's protocol that refuse a field of a request, which is then sent as they take it."""
 
 from typing import Any
 
@@ -73,3 +73,24 @@ def test_a_limit_that_is_too_large_is_not_another_name(ask: Ask) -> None:
         with pytest.raises(GenerationError, match="is too large"):
             ask(server, requests={"concurrency": 1})
         assert all(OLD in received.body for received in server.requests)
+
+
+def test_responses_ask_for_no_summary_where_there_is_none(ask: Ask) -> None:
+    """OpenAI gives summaries of the reasoning to verified organizations alone; others get their answers without."""
+    words = "Your organization must be verified to generate reasoning summaries. param: reasoning.summary"
+
+    def script(received: Received) -> Outcome:
+        asked = (received.body.get("reasoning") or {}).get("summary")
+        return Fail(400, words) if asked else Completion()
+
+    with model_server(script) as server:
+        table, statistics = ask(
+            server,
+            "openai-responses",
+            model="openai-responses:o3",
+            sampling={"reasoning_effort": "low"},
+            requests={"concurrency": 1},
+        )
+        assert len(server.requests) == len(TASKS) + 1
+    assert table.num_rows == len(TASKS)
+    assert sum("summaries of reasoning" in line for line in statistics["lines"]) == 1

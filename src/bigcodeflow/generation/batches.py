@@ -50,7 +50,7 @@ class BatchSettings:
 
 
 class BatchProgress(NamedTuple):
-    """Counts over all batches of a run; requests unless another unit is named."""
+    """Counts over all batches of a run: of requests, and with ``completed`` of samples."""
 
     batches: int
     batches_ended: int
@@ -116,6 +116,12 @@ class _TrackedBatch:
     notified: bool = False
     """Whether the user knows that others' batches are waited for."""
     over: bool = False
+
+    @property
+    def samples_succeeded(self) -> int:
+        """Samples of the requests that the provider counts as answered, at the batch's mean."""
+        entries = self.batch.entries
+        return round(self.status.succeeded * sum(len(entry.samples) for entry in entries) / len(entries))
 
 
 class _Driver:
@@ -302,7 +308,7 @@ class _Driver:
         ]
         if kept:
             await asyncio.to_thread(self._record, *kept)
-        self._recorded += len(kept)
+        self._recorded += sum(len(one.answers) for one in kept)
         for position, reply in replies.items():
             self._pending.answer(batch.entries[position], len(reply.answers))
         tracked.seen.update(replies)
@@ -317,13 +323,13 @@ class _Driver:
 
     def _progress(self) -> BatchProgress:
         submitted = [one for one in self._tracked if one.batch.batch_id]
-        running = [one.status for one in submitted if not one.over]
+        running = [one for one in submitted if not one.over]
         return BatchProgress(
             batches=len(submitted) + sum(not one.over for one in self._tracked if one not in submitted),
             batches_ended=sum(one.over for one in submitted),
             submitted=sum(len(one.positions) for one in submitted),
-            completed=self._recorded + sum(status.succeeded for status in running),
-            failed=len(self._pending.left) + sum(status.failed for status in running),
+            completed=self._recorded + sum(one.samples_succeeded for one in running),
+            failed=len(self._pending.left) + sum(one.status.failed for one in running),
         )
 
 

@@ -126,10 +126,10 @@ class Spending:
     answers have one (max_tokens). What a request without an answer cost, nobody says: it counts nothing.
     """
 
-    def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None) -> None:
+    def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None, spent_usd: float = 0.0) -> None:
         self._price, self._limit_usd = price, inf if max_cost_usd is None else max_cost_usd
         self._unpriced_usd = self._reserved_usd = 0.0
-        self.cost_usd: float | None = None
+        self.cost_usd: float | None = spent_usd or None
         """Price of the replies of which it is known; None where none is."""
 
     def of(self, usage: TokenUsage) -> float | None:

@@ -49,6 +49,7 @@ async def generate(
     settings: RequestsConfig,
     *,
     price: ReplyPrice | None = None,
+    spent_usd: float = 0.0,
     progress: Report = lambda _: None,
     notify: OnWait = lambda _: None,
     shared_limit: SharedLimit = nullcontext,
@@ -62,16 +63,17 @@ async def generate(
     that cannot go on says why in stopped_because, after the requests under way have ended.
 
     Requests are read one by one as slots become free. Each goes within ``shared_limit``, beside the limits of the
-    settings; a limit of the cost needs a price. ``notify`` is called with single lines for people: that another run
-    holds the ledger, that the provider is not reached, what an interruption keeps. Samples that can never be answered
-    are recorded as failed answers where the ledger accepts them.
+    settings; a limit of the cost needs a price, and counts what was spent before. ``notify`` is called with single
+    lines for people: that another run holds the ledger, that the provider is not reached, what an interruption keeps.
+    Samples that can never be answered are recorded as failed answers where the ledger accepts them.
 
     Raises:
         GenerationError: the disk takes no answers, or cost is limited and no price is known.
     """
     async with ledger.writing_async(notify) as writer:
         chosen = policy or retries.RetryPolicy()
-        loop = _RequestLoop(requests, provider, writer, settings, chosen, price=price, notify=notify)
+        spending = Spending(price, settings.max_cost_usd, spent_usd)
+        loop = _RequestLoop(requests, provider, writer, settings, chosen, spending=spending, notify=notify)
         return await loop.run(progress, shared_limit)
 
 
@@ -84,7 +86,7 @@ class _RequestLoop:
         settings: RequestsConfig,
         policy: retries.RetryPolicy,
         *,
-        price: ReplyPrice | None,
+        spending: Spending,
         notify: OnWait,
     ) -> None:
         self._provider, self._settings, self._policy, self._notify = provider, settings, policy, notify
@@ -93,7 +95,7 @@ class _RequestLoop:
         self._queue = retries.RequestQueue(requests, self._known)
         self._commit = GroupCommit(writer, self._on_synced)
         self._expectation = retries.Expectation()
-        self._spending = Spending(price, settings.max_cost_usd)
+        self._spending = spending
         self._pace = retries.Pace(settings.requests_per_minute, settings.tokens_per_minute)
         self._random = Random()  # noqa: S311 -- spreads waits, keeps no secret
         self._throttle = retries.Throttle(settings.concurrency, self._random)
@@ -121,7 +123,7 @@ class _RequestLoop:
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._dispatch(group, report, shared_limit)
-                except asyncio.CancelledError:
+                except BaseException:  # cancelled, or whoever is reported to wants no more
                     await self._interrupted()
                     raise
         except ExceptionGroup as failed:
@@ -164,7 +166,7 @@ class _RequestLoop:
 
     async def _interrupted(self) -> None:
         """Send nothing more, and wait a moment for what is under way: the provider charges for it."""
-        if self._broken:
+        if self._broken or self._commit.failed:
             return
         self._stop("interrupted")
         waited = self._progress.in_flight
@@ -305,7 +307,9 @@ class _RequestLoop:
         if not hopeless and wait_seconds > retries.LONGEST_RETRY_AFTER_SECONDS:
             hopeless = f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
         hopeless = hopeless or self._budget.used_up
-        if job.attempts >= self._settings.attempts:
+        if error.kind == "rate_limited":  # it was not asked; a provider that refuses all ends the run
+            job.refusals += 1
+        if job.attempts - job.refusals >= self._settings.attempts:
             self._give_up(job)
         else:
             self._queue.put_back(job, now + retries.backoff_seconds(self._policy, job.attempts, error, self._random))

@@ -6,12 +6,15 @@ those alone.
 
 import asyncio
 import json
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -22,7 +25,7 @@ from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
 from bigcodeflow.generation.batches import BatchProgress, run_batches
-from bigcodeflow.generation.costs import Price, cost_usd, find_price
+from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.model_settings import (
@@ -32,10 +35,10 @@ from bigcodeflow.generation.model_settings import (
     provider_and_model,
     resolve_settings,
 )
-from bigcodeflow.generation.outcome import SampleFailure
+from bigcodeflow.generation.outcome import GenerationProgress, SampleFailure
 from bigcodeflow.generation.providers import Endpoint, open_batches, open_provider, provider_info
 from bigcodeflow.generation.providers.chat_completions import VllmServerProvider
-from bigcodeflow.generation.retries import RequestQueue
+from bigcodeflow.generation.retries import Expectation, RequestQueue
 from bigcodeflow.generation.vllm_server import VllmServer, served
 
 Report = Callable[[int, int, str], None]
@@ -102,6 +105,56 @@ class _Outcome(NamedTuple):
     samples_done: int = 0
     """Those of earlier runs included."""
     cost_usd: float | None = None
+
+
+class _Batched(NamedTuple):
+    """What batches answered."""
+
+    samples: int = 0
+    cost_usd: float = 0.0
+
+
+def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: float | None) -> None:
+    """Refuse batches that may cost more than is allowed: once submitted, nothing stops them."""
+    if max_cost_usd is None or not requests:
+        return
+    spending, expectation = Spending(partial(cost_usd, price, batch=True), max_cost_usd), Expectation()
+    most_usd = sum(spending.expected(expectation.longest(request)) for request in requests)
+    if not spending.has_room(most_usd):
+        raise GenerationError(
+            f"max_cost_usd: batches of {len(requests):,} requests may cost {most_usd:.2f} US dollars, where "
+            f"{max_cost_usd:g} are allowed: raise generation.requests.max_cost_usd, lower "
+            "generation.sampling.max_tokens, or set generation.requests.batch to false, which asks up to the limit"
+        )
+
+
+def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+    """Run it; SIGTERM, by which Prefect cancels a run, ends it as Ctrl-C does, and is handled when it has ended."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM) if in_main_thread else None
+    if not callable(handler):
+        return asyncio.run(asking)
+    came: list[FrameType | None] = []
+
+    async def main() -> _Outcome:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+        def cancel(_number: int, frame: FrameType | None) -> None:
+            came.append(frame)
+            if task is not None:
+                loop.call_soon_threadsafe(task.cancel)
+
+        signal.signal(signal.SIGTERM, cancel)
+        try:
+            return await asking
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+
+    try:
+        return asyncio.run(main())
+    finally:
+        if came:
+            handler(signal.SIGTERM, came[-1])
 
 
 def _how_far(outcome: _Outcome, samples: int) -> str:
@@ -174,14 +227,18 @@ class _SamplesRun:
         if info.offline:
             return self.offline()
         if not info.server or not self.missing_samples:
-            return asyncio.run(self.online(endpoint_of(config)))
+            return _run(self.online(endpoint_of(config)))
 
         def report(note: str) -> None:
             self.report(0, self.samples, note)
 
-        with served(config, self.ledger.folder / "vllm-server.log", report) as server:
-            endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
-            return asyncio.run(self.online(endpoint, server))
+        # One of several runs of the same setting loads the model; the others find its answers.
+        with self.ledger.serving(self.notify):
+            if not self.missing_samples:
+                return _run(self.online(endpoint_of(config)))
+            with served(config, self.ledger.folder / "vllm-server.log", report) as server:
+                endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
+                return _run(self.online(endpoint, server))
 
     async def online(self, endpoint: Endpoint, server: VllmServer | None = None) -> _Outcome:
         config = self.settings.config
@@ -193,48 +250,66 @@ class _SamplesRun:
         async with aclosing(open_provider(name, endpoint)) as provider:
             if server is not None and isinstance(provider, VllmServerProvider):
                 provider.ended = server.ended
-            batched = await self._batched(price) if config.requests.batch else 0
+            batched = await self._batched(price) if config.requests.batch else _Batched()
+            known = len(requests_by_answer(self.settings.requests(self.tasks)).keys() & self.ledger.keys())
+
+            def report(progress: GenerationProgress) -> None:
+                # What is known is found as requests are read: counted as it is found, it would look like fast work.
+                done = max(known + progress.samples_recorded, progress.samples_done)
+                self.report(done, self.samples, progress.in_words())
+
             outcome = await generate(
                 self.settings.requests(self.tasks),
                 provider,
                 self.ledger,
                 config.requests,
                 price=partial(cost_usd, price),
-                progress=lambda progress: self.report(progress.samples_done, self.samples, progress.in_words()),
+                spent_usd=batched.cost_usd,
+                progress=report,
                 notify=self.notify,
                 shared_limit=self.shared_limit,
             )
         totals = outcome.totals
         return _Outcome(
-            totals.samples_recorded + batched,
+            totals.samples_recorded + batched.samples,
             outcome.failures,
             outcome.stopped_because,
             totals.samples_done,
             totals.cost_usd,
         )
 
-    async def _batched(self, price: Price | None) -> int:
+    async def _batched(self, price: Price | None) -> _Batched:
+        known, spent_usd = 0, 0.0
+
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
-            self.report(progress.completed, self.samples, note)
+            self.report(known + progress.completed, self.samples, note)
+
+        def record(*records: ReplyRecord) -> None:
+            nonlocal spent_usd
+            writer.append(*records)
+            spent_usd += sum(one.cost_usd or 0.0 for one in records)
 
         config, folder = self.settings.config, self.ledger.folder / "batches"
         async with (
             aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api,
             self.ledger.writing_async(self.notify) as writer,
         ):
+            missing = list(self.missing(writer))
+            known = self.samples - sum(len(request.sample_indices) for request in missing)
+            _check_cost(missing, price, config.requests.max_cost_usd)
             done = await run_batches(
-                self.missing(writer),
+                missing,
                 api,
                 folder,
-                record=writer.append,
+                record=record,
                 price=partial(cost_usd, price, batch=True),
                 progress=report,
                 notify=self.notify,
             )
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
-        return done.recorded
+        return _Batched(done.recorded, spent_usd)
 
     def offline(self) -> _Outcome:
         config, failures, recorded = self.settings.config, list[SampleFailure](), 0

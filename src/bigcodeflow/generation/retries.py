@@ -141,7 +141,7 @@ class Throttle:
 
     def answered(self) -> None:
         self._overloads = self._rounds = 0
-        self._limit = min(self._full, self._limit + self._full / (self._ROUNDS_BACK * self._limit))
+        self._limit = min(self._full, self._limit + min(1.0, self._full / (self._ROUNDS_BACK * self._limit)))
 
     def refused(self, error: RequestError, *, sent_at: float, now: float) -> None:
         """Count a request for which the provider had no room: rate_limited or overloaded."""
@@ -277,6 +277,8 @@ class QueuedRequest:
 
     request: Request
     attempts: int = 0
+    refusals: int = 0
+    """Attempts that a rate limit turned away, which are none of those that are counted against it."""
     error: RequestError | None = None
     expected: TokenUsage = field(default_factory=TokenUsage)
     """Of the attempt under way, as are the following."""

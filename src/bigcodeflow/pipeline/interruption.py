@@ -5,10 +5,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 _STOPPED = 130
+_ends: list[Callable[[], object]] = []
 _NOTHING = logging.CRITICAL + 1
 
 
@@ -27,8 +28,16 @@ def quiet_interruption() -> Iterator[None]:
         raise
 
 
+def when_leaving(end: Callable[[], object]) -> None:
+    """Have something called before the process ends at once, such as the end of a server of its own."""
+    _ends.append(end)
+
+
 def leave_at_once() -> None:
-    """End without waiting for anything: what stands is on the disk, and children notice the end of their parent."""
+    """End without waiting for anything: what stands is on the disk, and workers notice the end of their parent."""
+    for end in _ends:
+        with suppress(Exception):
+            end()
     os._exit(_STOPPED)
 
 

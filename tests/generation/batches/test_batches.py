@@ -297,6 +297,15 @@ def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, 
     assert [one.request for one in outcome.left] == [requests[1]]
 
 
+def test_progress_counts_samples(openai_account: Account, tmp_path: Path) -> None:
+    """Of requests that ask for several, as everywhere else in a run."""
+    seen: list[BatchProgress] = []
+    asked = [request(number, samples=(0, 1, 2)) for number in range(4)]
+    work = partial(run_batches, asked, folder=tmp_path, record=print, settings=SETTINGS, progress=seen.append)
+    with_api(openai_account, lambda api: work(api=api))
+    assert (seen[-1].submitted, seen[-1].completed) == (4, 12)
+
+
 def test_progress_counts_all_batches(account: Account, tmp_path: Path) -> None:
     """The counts only grow, and end with everything submitted and completed or failed."""
     seen: list[BatchProgress] = []

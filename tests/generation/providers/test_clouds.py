@@ -1,13 +1,17 @@
 """Bedrock, Vertex and Azure through the vendors' SDKs, which sign and authenticate as they do in their clouds."""
 
+import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
 
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import Answer, ErrorKind, RequestError, Sampling, TokenUsage
-from bigcodeflow.generation.providers import Endpoint, open_provider
+from bigcodeflow.generation.providers import Endpoint, azure, open_provider
 from tests.generation.providers.clouds import AWS, service_account, token_server
 from tests.generation.providers.conftest import chat, endpoint, used
 from tests.generation.providers.double import Completion, Fail, ModelServer, model_server
@@ -74,6 +78,7 @@ def test_what_is_stored_is_what_arrives(cloud: str) -> None:
         (404, "ResourceNotFoundException", "no such model", "not_found"),
         (408, "ModelTimeoutException", "took too long", "deadline"),
         (503, "ServiceUnavailableException", "later", "overloaded"),
+        (424, "ModelErrorException", "the model failed", "overloaded"),
     ],
 )
 def test_faults_of_bedrock(
@@ -87,6 +92,25 @@ def test_faults_of_bedrock(
         asked(server, "bedrock")
     assert len(server.requests) == 1
     assert (raised.value.kind, message in str(raised.value)) == (kind, True)
+
+
+def test_bedrocks_region_has_either_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lambda and containers set AWS_REGION, which the SDK for Python does not read."""
+    for name, value in AWS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with model_server([Completion("x")]) as server:
+        assert asked(server, "bedrock").answers[0].text == "x"
+    assert "/eu-central-1/bedrock/" in server.last.headers["authorization"]
+
+
+def test_a_broken_secret_of_bedrocks_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in AWS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "canary-4711\n")
+    with pytest.raises(ConfigError, match="AWS_SESSION_TOKEN: holds a blank") as raised:
+        open_provider("bedrock", Endpoint("m"))
+    assert "canary" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["bedrock", "vertex", "azure"])
@@ -115,6 +139,32 @@ def test_azure_takes_a_managed_identity(monkeypatch: pytest.MonkeyPatch) -> None
         assert asked(server, "azure").answers[0].text == "x"
     assert server.last.headers["authorization"] == "Bearer canary-entra"
     assert server.last.path == "/azure/openai/v1/chat/completions"
+
+
+def test_azure_asks_for_a_token_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of many requests would otherwise start the SDK's search, and some of its ways start programs."""
+    given: list[str] = []
+
+    class Credential:
+        def get_token(self, scope: str) -> AccessToken:
+            given.append(scope)
+            return AccessToken(f"canary-{len(given)}", int(time.time()) + 100 * len(given))
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(azure, "DefaultAzureCredential", Credential)
+    with model_server() as server:
+
+        async def use(provider: Any) -> None:
+            for _ in range(3):
+                await asyncio.gather(*(provider.ask(chat()) for _ in range(4)))
+
+        used("azure", endpoint(server, "azure", api_key=""), use)
+        sent = [received.headers["authorization"] for received in server.requests]
+    assert len(sent) == 12
+    assert len(given) == 4  # one that ends in less than five minutes is renewed, and the fourth does not
+    assert sent[-1] == "Bearer canary-4"
 
 
 def test_azure_with_a_key_needs_no_identity() -> None:

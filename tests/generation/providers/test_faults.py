@@ -159,6 +159,20 @@ def test_a_gateway_that_hides_an_error_behind_200_is_found_out():
     """An error with status 200 and no choices counts as the status in its body."""
     hidden = Send({"error": {"code": 429, "message": "slow down"}})
     assert failed("openai", hidden).kind == "rate_limited"
+    named = Send({"error": {"code": "insufficient_quota", "message": "pay first"}})
+    assert failed("openai", named).kind == "quota"
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
+def test_a_redirection_is_not_followed_with_the_key(name: str):
+    """The headers that hold it would go to whatever host it names; the message says which address to set."""
+    with model_server() as other:
+        moved = Fail(307, headers={"location": other.url("openai")})
+        error = failed(name, moved)
+        assert not other.requests
+        assert other.url("openai") in str(error)
+    assert error.kind == "not_found"
+    assert "set generation.base_url" in str(error)
 
 
 @pytest.mark.parametrize("finish", ["error", "abort"])

@@ -83,7 +83,7 @@ def test_a_key_that_is_none_is_refused_without_being_shown(inside: str, monkeypa
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1:8000", "localhost", "ftp://x/", "http://", "http://x:99999/v1", "http://[x"]
+    "address", ["127.0.0.1:8000", "localhost", "ftp://x/", "http://", "http://x:99999/v1", "http://[x", "http://x\x7f/"]
 )
 def test_an_address_that_is_none_is_refused(address: str):
     """A wrong address is reported at once, not after all the tries of a run."""

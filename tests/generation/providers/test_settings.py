@@ -143,6 +143,8 @@ def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str)
         ("anthropic", "claude-sonnet-4-5", Sampling(max_tokens=9, reasoning_effort="low"), "sampling.reasoning_effort"),
         ("anthropic", "claude-opus-5", Sampling(max_tokens=9000, reasoning_tokens=1024), "sampling.reasoning_tokens"),
         ("anthropic", "claude-sonnet-4-5", replace(GREEDY, stop=("\n\n",)), "sampling.stop"),
+        ("bedrock", "eu.anthropic.claude-opus-4-7-v1:0", GREEDY, "sampling.temperature"),
+        ("bedrock", "anthropic.claude-sonnet-4-5-v1:0", replace(GREEDY, top_p=0.95), "sampling.top_p"),
         ("google", "gemini-2.5-pro", Sampling(reasoning_effort="low"), "sampling.reasoning_effort"),
         ("google", "gemini-3-pro", Sampling(reasoning_effort="low", reasoning_tokens=9), "sampling.reasoning_tokens"),
         ("google", "gemini-2.0-flash", Sampling(reasoning_tokens=9), "sampling.reasoning_tokens"),

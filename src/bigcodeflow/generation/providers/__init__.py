@@ -161,7 +161,7 @@ def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
     for candidate in variables:
         key = os.environ.get(candidate, "").strip()
         if key:
-            _check_key(key, candidate)
+            check_key(key, candidate)
             return key
     if variable or (provider_info(name).needs_key and not base_url):
         raise ConfigError(_no_key(name, variables))
@@ -199,7 +199,7 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
     elif info.own_address:
         raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
     if endpoint.api_key:
-        _check_key(endpoint.api_key, f"the key of {name}")
+        check_key(endpoint.api_key, f"the key of {name}")
     elif info.needs_key and not endpoint.base_url:
         raise ConfigError(_no_key(name, info.key_variables))
     try:
@@ -223,17 +223,20 @@ def _class(factory: str) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
-def _check_key(key: str, where: str) -> None:
-    # Such a key fails in the transport, whose message would show it.
+def check_key(key: str, where: str) -> None:
+    """Refuse a key with what no key has; it would fail in the transport, whose message would show it."""
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{where}: holds a blank, a line break or another character that no key has")
 
 
 def _check_address(address: str) -> None:
+    import httpx2
+
     try:
         parts = urlsplit(address)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+        httpx2.URL(address)  # as the client reads it
+    except (ValueError, httpx2.InvalidURL):
         valid = False
     if not valid:
         raise ConfigError(f"generation.base_url: {address!r} is no address, such as http://127.0.0.1:8000/v1")

@@ -37,18 +37,35 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
+def claude_version(model: str) -> tuple[int, int]:
+    """The version in a Claude model's name: (0, 0) for others, of which nothing is known."""
+    if _NEWEST.search(model):
+        return (99, 0)
+    found = _VERSION.search(model)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+
+
+def sampling_problems(sampling: Sampling, model: str) -> list[str]:
+    """What a Claude model does not take of temperature, top_p and top_k, wherever it is asked."""
+    version = claude_version(model)
+    if version >= _WITHOUT_SAMPLING:
+        return untaken(sampling, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
+    lines = []
+    if sampling.temperature is not None and sampling.temperature > 1:
+        lines.append("generation.sampling.temperature: Anthropic takes 0 to 1; lower it")
+    if version >= _ONE_OF_TEMPERATURE_AND_TOP_P and sampling.temperature is not None:
+        lines += untaken(sampling, {"top_p": f"{model} takes temperature or top_p, not both"})
+    return lines
+
+
 class AnthropicProvider(HttpProvider):
     """Messages, one answer a request."""
 
     address = "https://api.anthropic.com"
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Connect, and read the version off a Claude model's name: (0, 0) for others, of which nothing is known."""
         super().__init__(endpoint, {"x-api-key": endpoint.api_key or NO_KEY, "anthropic-version": _API_VERSION})
-        found = _VERSION.search(endpoint.model)
-        self._version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-        if _NEWEST.search(endpoint.model):
-            self._version = (99, 0)
+        self._version = claude_version(endpoint.model)
 
     def problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self.endpoint.model
@@ -62,18 +79,7 @@ class AnthropicProvider(HttpProvider):
             lines.append("generation.sampling.stop: Anthropic takes no text of white space alone; remove it")
         if request.prompt.form == "prefill" and self._version >= _ADAPTIVE:
             lines.append(f"generation.prompt.form: {model} does not continue a begun answer; set it to chat")
-        return lines + self._sampling_problems(sampling) + self._thinking_problems(request)
-
-    def _sampling_problems(self, sampling: Sampling) -> list[str]:
-        model = self.endpoint.model
-        if self._version >= _WITHOUT_SAMPLING:
-            return untaken(sampling, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
-        lines = []
-        if sampling.temperature is not None and sampling.temperature > 1:
-            lines.append("generation.sampling.temperature: Anthropic takes 0 to 1; lower it")
-        if self._version >= _ONE_OF_TEMPERATURE_AND_TOP_P and sampling.temperature is not None:
-            lines += untaken(sampling, {"top_p": f"{model} takes temperature or top_p, not both"})
-        return lines
+        return lines + sampling_problems(sampling, model) + self._thinking_problems(request)
 
     def _thinking_problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self.endpoint.model

@@ -1,11 +1,14 @@
 """OpenAI's models in Azure: the same protocol at a resource's own address, with a key or Microsoft Entra's tokens."""
 
 import asyncio
+import time
 from typing import Any
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.identity import DefaultAzureCredential
 
+from bigcodeflow.core.errors import error_message
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint, other_form, too_many_stops, untaken
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
@@ -13,6 +16,8 @@ from bigcodeflow.generation.providers.http_client import shown
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _PATH = "/openai/v1"
+#: A token that expires this soon is renewed: a request may take minutes.
+_RENEWED_BEFORE_SECONDS = 300.0
 
 
 class AzureProvider(OpenAIProvider):
@@ -28,6 +33,8 @@ class AzureProvider(OpenAIProvider):
         if not self._address.endswith(_PATH):
             self._address += _PATH
         self._credential: Any = None
+        self._token: AccessToken | None = None
+        self._renewing = asyncio.Lock()
         del self._http.headers["authorization"]
         if endpoint.api_key:
             self._http.headers["api-key"] = endpoint.api_key
@@ -40,8 +47,10 @@ class AzureProvider(OpenAIProvider):
 
     async def ask(self, request: Request) -> Reply:
         if not self.endpoint.api_key:
-            self._credential = self._credential or DefaultAzureCredential()
-            self._http.headers["authorization"] = f"Bearer {await asyncio.to_thread(self._token)}"
+            async with self._renewing:  # some of the SDK's ways start a program for each token
+                if self._token is None or self._token.expires_on - time.time() < _RENEWED_BEFORE_SECONDS:
+                    self._token = await asyncio.to_thread(self._new_token)
+            self._http.headers["authorization"] = f"Bearer {self._token.token}"
         return await super().ask(request)
 
     async def aclose(self) -> None:
@@ -49,13 +58,17 @@ class AzureProvider(OpenAIProvider):
         if self._credential is not None:
             self._credential.close()
 
-    def _token(self) -> str:
-        """A valid token; the SDK keeps it until it expires."""
+    def _new_token(self) -> AccessToken:
         try:
-            return str(self._credential.get_token(_SCOPE).token)
-        except ClientAuthenticationError as error:
-            reason = " ".join(str(error.message).split())[:200]
+            self._credential = self._credential or DefaultAzureCredential()
+            token: AccessToken = self._credential.get_token(_SCOPE)
+        except (ClientAuthenticationError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
             raise RequestError(
                 "authentication",
                 shown(f"no key in AZURE_OPENAI_API_KEY, and Microsoft's SDK finds no identity: {reason}", ""),
             ) from None
+        except AzureError as error:
+            reason = shown(error_message(error), "")
+            raise RequestError("connection", f"no token from Microsoft Entra: {reason}") from None
+        return token

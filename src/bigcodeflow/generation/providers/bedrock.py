@@ -2,9 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
+from http import HTTPStatus
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
@@ -16,13 +19,18 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     NoCredentialsError,
     NoRegionError,
     PartialCredentialsError,
+    ProfileNotFound,
     ReadTimeoutError,
+    SSOError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
 )
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import (
     Endpoint,
     Provider,
+    check_key,
     given_fields,
     merged,
     other_form,
@@ -31,6 +39,7 @@ from bigcodeflow.generation.providers import (
     unset,
     untaken,
 )
+from bigcodeflow.generation.providers.anthropic import sampling_problems
 from bigcodeflow.generation.providers.http_client import shown, status_error
 
 _FIELDS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop": "stopSequences"}
@@ -45,7 +54,24 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "malformed_tool_use": "tool_calls",
 }
 _MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
-_NO_IDENTITY = (NoCredentialsError, PartialCredentialsError, NoRegionError)
+_NO_IDENTITY = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    NoRegionError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+#: They travel in headers, and the SDK's message about one that cannot would show it.
+_SECRETS = ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY")
+#: What a refusal is called that another status would fit better.
+_STATUSES = {
+    **dict.fromkeys(
+        ("UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"), HTTPStatus.UNAUTHORIZED
+    ),
+    "ModelErrorException": HTTPStatus.SERVICE_UNAVAILABLE,
+}
 
 
 class BedrockProvider(Provider):
@@ -53,7 +79,9 @@ class BedrockProvider(Provider):
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._threads = ThreadPoolExecutor(endpoint.connections, thread_name_prefix="bedrock")
+        for name in _SECRETS:
+            if key := os.environ.get(name):
+                check_key(key, name)
 
     @cached_property
     def _client(self) -> Any:
@@ -64,13 +92,19 @@ class BedrockProvider(Provider):
             read_timeout=self._endpoint.timeout_seconds,
             max_pool_connections=self._endpoint.connections,
         )
-        return boto3.client("bedrock-runtime", endpoint_url=self._endpoint.base_url or None, config=config)
+        # The SDK itself reads AWS_DEFAULT_REGION alone.
+        region, address = os.environ.get("AWS_REGION") or None, self._endpoint.base_url or None
+        return boto3.client("bedrock-runtime", region_name=region, endpoint_url=address, config=config)
 
     def problems(self, request: Request) -> list[str]:
         names = ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens")
         lines = other_form(request, ["chat"], "Bedrock") + untaken(request.sampling, dict.fromkeys(names, _MISSING))
         if request.seed is not None:
             lines.append(unset("sampling.seed", _MISSING))
+        if "anthropic.claude" in self._endpoint.model:
+            taken = {line.partition(":")[0] for line in lines}
+            of_claude = sampling_problems(request.sampling, self._endpoint.model)
+            lines += [line for line in of_claude if line.partition(":")[0] not in taken]
         return lines + too_many_stops(request.sampling, 4, "Bedrock")
 
     def body(self, request: Request) -> Mapping[str, Any]:
@@ -90,10 +124,9 @@ class BedrockProvider(Provider):
 
     async def ask(self, request: Request) -> Reply:
         sending = partial(self._converse, dict(self.body(request)))
-        return await asyncio.get_running_loop().run_in_executor(self._threads, sending)
+        return await _in_thread(sending)
 
     async def aclose(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
         if "_client" in vars(self):
             self._client.close()
 
@@ -113,6 +146,33 @@ class BedrockProvider(Provider):
             raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise RequestError("malformed", f"the answer has not the form of Converse's: {error!r}") from None
+
+
+async def _in_thread(call: Callable[[], Reply]) -> Reply:
+    """What a call returns that is made in a thread of its own, for which the end of the process does not wait."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Reply] = loop.create_future()
+
+    def settle(reply: Reply | None, error: BaseException | None) -> None:
+        if done.done():  # whoever waited was cancelled
+            return
+        if error is not None:
+            done.set_exception(error)
+        elif reply is not None:
+            done.set_result(reply)
+
+    def work() -> None:
+        reply: Reply | None = None
+        error: BaseException | None = None
+        try:
+            reply = call()
+        except BaseException as raised:  # noqa: BLE001 - it is raised where the answer is waited for
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, reply, error)
+
+    threading.Thread(target=work, name="bedrock", daemon=True).start()
+    return await done
 
 
 def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
@@ -135,8 +195,6 @@ def _response_error(error: ClientError) -> RequestError:
     metadata = response.get("ResponseMetadata") or {}
     details = response.get("Error") or {}
     code, message = details.get("Code") or "", details.get("Message") or "no message"
-    status = metadata.get("HTTPStatusCode") or 500
-    if code in {"UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}:
-        status = 401
+    status = _STATUSES.get(code) or metadata.get("HTTPStatusCode") or 500
     body = json.dumps({"error": {"message": f"{code}: {message}"}})
     return status_error(status, metadata.get("HTTPHeaders") or {}, body)

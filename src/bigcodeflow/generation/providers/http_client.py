@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.generation.model_api import ErrorKind, RequestError
 from bigcodeflow.generation.providers import Endpoint, Provider
 
@@ -136,13 +137,17 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
         is_local = ipaddress.ip_address(host).is_loopback
     except ValueError:
         is_local = host == "localhost" or host.endswith(".localhost")
-    return httpx2.AsyncClient(
-        headers=headers,
-        limits=httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
-        timeout=httpx2.Timeout(endpoint.timeout_seconds, connect=min(_CONNECT_SECONDS, endpoint.timeout_seconds)),
-        follow_redirects=True,
-        trust_env=not is_local,  # no proxy of the environment can reach this machine's own addresses
-    )
+    options: dict[str, Any] = {
+        "headers": headers,
+        "limits": httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
+        "timeout": httpx2.Timeout(endpoint.timeout_seconds, connect=min(_CONNECT_SECONDS, endpoint.timeout_seconds)),
+        "follow_redirects": False,  # to another host, the headers that hold the key would go along
+        "trust_env": not is_local,  # no proxy of the environment can reach this machine's own addresses
+    }
+    try:
+        return httpx2.AsyncClient(**options)
+    except (ImportError, ValueError) as error:
+        raise ConfigError(f"the proxy in ALL_PROXY or HTTPS_PROXY cannot be used: {error_message(error)}") from None
 
 
 async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception], address: str = "") -> T:
@@ -254,6 +259,10 @@ def status_error(
     Headers have lower-case names. The secret is a key that must not be shown, even where the server sends it back. The
     address is named where the answer is a web page.
     """
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and (location := headers.get("location")):
+        place = shown(f"{address or 'the address'} redirects to {location}", secret)
+        message = f"{status}: {place}: set generation.base_url to where the API is"
+        return RequestError("not_found", message, reached=False)
     page = _web_page(body, address)
     parts: list[Mapping[str, Any]] = []
     with suppress(ValueError):
@@ -297,9 +306,9 @@ def _number(text: str) -> float | None:
 
 
 def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKind:
-    if status < HTTPStatus.BAD_REQUEST:
+    if status < HTTPStatus.MULTIPLE_CHOICES:
         return "malformed"
-    if status in _NO_API:
+    if status < HTTPStatus.BAD_REQUEST or status in _NO_API:
         return "not_found"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "overloaded"
@@ -333,4 +342,6 @@ def ensure_ok(data: Any, *, secret: str = "") -> None:
     if error:
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and code > HTTPStatus.OK else 500
+        if isinstance(code, str) and code.lower() in _CODES:
+            status = HTTPStatus.BAD_REQUEST
         raise status_error(status, {}, json.dumps(data), secret=secret)

@@ -32,9 +32,15 @@ class ResponsesProvider(OpenAIProvider):
     def notes(self, request: Request) -> list[str]:
         return ["Responses: sent with store false, so that OpenAI keeps no copy for later turns"]
 
+    _summarizes = True
+
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """The limit has one name here."""
-        return ""
+        """Ask for no summary of the reasoning where the organization may have none; the limit has one name here."""
+        asked = isinstance(body.get("reasoning"), Mapping) and body["reasoning"].get("summary")
+        if not asked or error.kind != "bad_request" or "reasoning.summary" not in str(error):
+            return ""
+        self._summarizes = False
+        return "OpenAI gives this organization no summaries of reasoning: asked without"
 
     def path(self, request: Request) -> str:
         return "/responses"
@@ -47,7 +53,9 @@ class ResponsesProvider(OpenAIProvider):
         body["input"] = [turn for turn in turns(request) if turn["role"] != "system"]
         body |= given_fields(request, ("temperature", "top_p", "max_tokens"), max_tokens="max_output_tokens")
         if sampling.reasoning_effort is not None:
-            body["reasoning"] = {"effort": sampling.reasoning_effort, "summary": "auto"}
+            body["reasoning"] = {"effort": sampling.reasoning_effort}
+            if self._summarizes:
+                body["reasoning"]["summary"] = "auto"
         return merged(body | {"store": False}, request.extra_body)
 
     async def ask(self, request: Request) -> Reply:
