@@ -17,9 +17,10 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.model_samples import model_samples
 from tests.generation.providers.double import DIALECTS, Break, Completion, Fail, Outcome, Received, Send, model_server
 
+pytestmark = pytest.mark.serial
 TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def f(): # {number}\n"} for number in range(40)]
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Jupyter\n Server</title></head><body>hello</body></html>"
-#: By which people know what is wrong; loaded machines take most of it to open the provider.
+#: By which people know what is wrong.
 TOLD_SECONDS = 5.0
 GIVEN_UP_SECONDS = 15.0
 
