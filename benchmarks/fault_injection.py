@@ -69,9 +69,9 @@ def main() -> None:
         bad = 0
         for victim in arguments.victims.split(","):
             for number in range(arguments.rounds):
-                first, last = there[victim]
-                moment = first + chance.uniform(0.1, 0.7) * (last - first)
-                done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, moment, expected)
+                # Not too late: the undisturbed run came first, and may have taken longer for it.
+                delay = chance.uniform(0.1, 0.5) * there[victim]
+                done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, delay, expected)
                 bad += bool(not done.killed_at or done.differing_rows or done.executed_twice or done.infra_errors)
                 cells = [", ".join(f"{at:.0f}" for at in done.killed_at), done.commands, f"{done.seconds:.0f}"]
                 cells += [done.differing_rows, done.executed_twice, done.infra_errors]
@@ -79,8 +79,8 @@ def main() -> None:
     sys.exit(1 if bad else 0)
 
 
-def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dict[str, tuple[float, float]]]:
-    """Seconds of a run without a kill, and between which of them each victim was there."""
+def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dict[str, float]]:
+    """Seconds of a run without a kill, and for how many of them each victim was there."""
     began = time.monotonic()
     seen: dict[str, list[float]] = {victim: [] for victim in VICTIMS}
     process = run(arguments, folder)
@@ -91,22 +91,27 @@ def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dic
         time.sleep(0.2)
     if process.returncode:
         sys.exit(f"the undisturbed run failed: {(folder / 'log').read_text()[-2000:]}")
-    return time.monotonic() - began, {victim: (times[0], times[-1]) for victim, times in seen.items()}
+    return time.monotonic() - began, {victim: times[-1] - times[0] for victim, times in seen.items()}
 
 
 def disturbed(
-    arguments: argparse.Namespace, folder: Path, victim: str, moment: float, expected: dict[Any, Any]
+    arguments: argparse.Namespace, folder: Path, victim: str, delay: float, expected: dict[Any, Any]
 ) -> Round:
-    """One run with one kill, resumed to its end."""
+    """One run with one kill, ``delay`` seconds after the victim was first there, resumed to its end."""
     began = time.monotonic()
+    first_seen: float | None = None
     killed_at: list[float] = []
     commands = 0
     while True:
         process = run(arguments, folder)
         commands += 1
         while process.poll() is None:
-            if not killed_at and time.monotonic() - began > moment and kill(process.pid, VICTIMS[victim]):
-                killed_at.append(time.monotonic() - began)
+            now = time.monotonic()
+            if first_seen is None and found(process.pid, VICTIMS[victim]):
+                first_seen = now
+            is_due = first_seen is not None and now - first_seen > delay
+            if not killed_at and is_due and kill(process.pid, VICTIMS[victim]):
+                killed_at.append(now - began)
             time.sleep(0.05)
         if process.returncode == 0:
             break
