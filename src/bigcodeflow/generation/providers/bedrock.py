@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
 from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Any
@@ -149,30 +149,18 @@ class BedrockProvider(Provider):
 
 
 async def _in_thread(call: Callable[[], Reply]) -> Reply:
-    """What a call returns that is made in a thread of its own, for which the end of the process does not wait."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Reply] = loop.create_future()
-
-    def settle(reply: Reply | None, error: BaseException | None) -> None:
-        if done.done():  # whoever waited was cancelled
-            return
-        if error is not None:
-            done.set_exception(error)
-        elif reply is not None:
-            done.set_result(reply)
+    """What a call returns that is made in a daemon thread, for which the end of the process does not wait."""
+    future: Future[Reply] = Future()
+    future.set_running_or_notify_cancel()  # whoever waits may be cancelled, the call cannot
 
     def work() -> None:
-        reply: Reply | None = None
-        error: BaseException | None = None
         try:
-            reply = call()
-        except BaseException as raised:  # noqa: BLE001 - it is raised where the answer is waited for
-            error = raised
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, reply, error)
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            future.set_exception(error)
 
     threading.Thread(target=work, name="bedrock", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(future)
 
 
 def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
