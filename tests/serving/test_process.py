@@ -49,11 +49,11 @@ def test_it_stops_cleanly(service_process: Start, number: int) -> None:
     """What runs ends and is reported, what has not begun is left to its client, and no process is left."""
     service = service_process("--slots-per-core", "1")
     found: list[dict] = []
-    thread = asked(service.url, [sleeper(str(number), 1.0) for number in range(5)], found)
+    thread = asked(service.url, [sleeper(str(number), 3.0) for number in range(5)], found)
     with client_of(service.url) as client:
         assert until(lambda: client.get("/v1/info").json()["executions"] == 1)
+    assert until(lambda: children(service))
     left = children(service)
-    assert left
     errors = service.end(number)
     thread.join()
     assert service.process.returncode == 0

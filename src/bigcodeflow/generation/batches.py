@@ -242,7 +242,7 @@ class _Driver:
 
     async def _search(self, tracked: _TrackedBatch) -> None:
         """Find out whether a batch arrived whose submission was cut off."""
-        batch = tracked.batch
+        batch, began = tracked.batch, self._now()
         others = [other.batch_id for other in self._log.batches.values() if other.batch_id]
         found = await self._api.find(batch, others)
         if found.batch_id:
@@ -255,7 +255,7 @@ class _Driver:
                 )
             tracked.notified = True
             tracked.failing_since = None
-        elif self._now() - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
+        elif began - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
             # It was never submitted: what is wanted of it is new.
             again = [self._pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
             self._log.settled(batch, range(len(batch.entries)))

@@ -12,6 +12,8 @@ from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Reques
 from bigcodeflow.generation.providers import Endpoint, open_batches
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
+#: What nothing may need, however busy the machine is.
+SECONDS = 30.0
 SETTINGS = BatchSettings(
     first_poll_seconds=0.01, longest_poll_seconds=0.04, patience_seconds=5, doubt_seconds=0.5, most_requests=7
 )
@@ -60,9 +62,12 @@ def recorded(folder: Path) -> list[tuple[str, int, str]]:
     )
 
 
-def run_in_process(dialect: str, base_url: str, key: str, folder: Path, requests: Sequence[Request]) -> None:
+def run_in_process(
+    dialect: str, base_url: str, key: str, folder: Path, requests: Sequence[Request], doubt_seconds: float
+) -> None:
     """The whole life of a process that is killed and started again; one batch where the requests are many."""
-    settings = replace(SETTINGS, most_requests=7 if len(requests) <= 20 else 1000)
+    most_requests = 7 if len(requests) <= 20 else 1000
+    settings = replace(SETTINGS, most_requests=most_requests, doubt_seconds=doubt_seconds, patience_seconds=SECONDS)
 
     async def life() -> None:
         async with aclosing(open_api(dialect, base_url, key)) as api:

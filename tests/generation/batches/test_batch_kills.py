@@ -14,10 +14,9 @@ import pytest
 from bigcodeflow.generation.model_api import Request
 
 from .double import CREATE, Account, DroppedError, account_server
-from .driving import recorded, request, run_in_process
+from .driving import SECONDS, recorded, request, run_in_process
 
 TWENTY = [request(number) for number in range(20)]
-SECONDS = 30
 
 # Forked from a process that has the SDKs imported: importing them anew for each life would take most of the time.
 _PROCESSES = multiprocessing.get_context("forkserver")
@@ -31,8 +30,10 @@ def account(request: pytest.FixtureRequest) -> Iterator[Account]:
         yield served
 
 
-def _start(account: Account, folder: Path, requests: Sequence[Request]) -> BaseProcess:
-    life = (account.dialect, account.base_url, account.key, folder, requests)
+def _start(
+    account: Account, folder: Path, requests: Sequence[Request], *, doubt_seconds: float = 2.0
+) -> BaseProcess:
+    life = (account.dialect, account.base_url, account.key, folder, requests, doubt_seconds)
     process = _PROCESSES.Process(target=run_in_process, args=life)
     process.start()
     return process
@@ -58,8 +59,8 @@ class _Killing:
         assert self._process.exitcode == -signal.SIGKILL
 
 
-def _finish(account: Account, folder: Path, requests: Sequence[Request]) -> None:
-    process = _start(account, folder, requests)
+def _finish(account: Account, folder: Path, requests: Sequence[Request], *, doubt_seconds: float = 2.0) -> None:
+    process = _start(account, folder, requests, doubt_seconds=doubt_seconds)
     process.join(SECONDS)
     assert process.exitcode == 0
 
@@ -118,7 +119,7 @@ def test_a_batch_that_arrives_after_the_restart(account: Account, tmp_path: Path
     assert killed.wait(SECONDS)
     process.kill()
     process.join(SECONDS)
-    _finish(account, tmp_path, TWENTY[:7])
+    _finish(account, tmp_path, TWENTY[:7], doubt_seconds=SECONDS)
     assert arrived.wait(SECONDS)
     _expect_each_once(account, tmp_path, TWENTY[:7])
 

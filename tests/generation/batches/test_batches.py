@@ -164,6 +164,23 @@ def test_a_submission_that_did_not_arrive_is_repeated(account: Account, run: Run
     assert set(account.prompts.values()) == {1}
 
 
+def test_a_slow_look_does_not_end_the_doubt(account: Account, run: Run, tmp_path: Path) -> None:
+    """A batch that arrives while the list is on its way is found by the next look, not submitted again."""
+    lost, create = [], CREATE[account.dialect]
+
+    def after(method: str, path: str) -> None:
+        if method == "POST" and path == create:
+            lost.append(account.batches.popitem())
+            raise DroppedError
+        if method == "GET" and lost:
+            time.sleep(2 * SETTINGS.doubt_seconds)
+            account.batches.update([lost.pop()])
+
+    account.after = after
+    _all_answered(run(account, TWENTY[:7]), tmp_path, TWENTY[:7])
+    assert set(account.prompts.values()) == {1}
+
+
 def test_others_batches_are_distinguished_from_a_lost_one(anthropic_account: Account, run: Run, tmp_path: Path) -> None:
     """Batches of the same size and time are waited for, since only their results say whose they are."""
     account, messages = anthropic_account, []
