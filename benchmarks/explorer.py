@@ -45,9 +45,10 @@ def addresses(root: Path) -> Mapping[str, str]:
     """Pages by what they are."""
     with duckdb.connect(root / CATALOG_NAME, read_only=True) as catalog:
         rows = catalog.execute("SELECT record, run FROM runs ORDER BY started_at DESC").fetchall()
-        latest, run = rows[0]
-        earlier = next(record for record, name in rows[1:] if name == run)
-        other = rows[2][0]
+        # Not the runs that the explorer compares at its start.
+        latest, run = rows[1]
+        earlier = next(record for record, name in rows[2:] if name == run)
+        other = rows[3][0]
         task = catalog.execute("SELECT task_id FROM stored.tasks ORDER BY position OFFSET 700 LIMIT 1").fetchall()
     [(task_id,)] = task or [("Starter/0",)]
     return {

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bigcodeflow.explorer.app import Explorer
 from tests.explorer.conftest import exploring, record_night
 from tests.report.conftest import RecordedStore
 from tests.report.test_browser import CANARIES, HOSTILE
@@ -88,6 +89,17 @@ def test_a_comparison_says_who_is_better_and_on_which_tasks(nights):
     assert f"/sample?run={later}&amp;task=Demo%2F3" in page
     one = nights.get("/compare", run=later)
     assert "A comparison needs two runs" in one
+
+
+def test_the_explorer_starts_with_a_comparison(nights, tmp_path):
+    """Of two runs that can be compared, so that no visitor waits for the modules that a comparison imports."""
+    explorer = Explorer.of(nights.recorded.root, cache=tmp_path)
+    for _ in explorer.warm_up():
+        pass
+    explorer.index.close()
+    [comparison] = [one for key, one in explorer.catalog.version().memory.items() if key[0] == "comparison"]
+    _, sections, _ = comparison
+    assert "ratings" in [section.name for section in sections]
 
 
 def test_a_comparison_of_too_many_runs_is_refused(nights):

@@ -75,8 +75,9 @@ class Explorer:
             yield
             version.compute()
             yield
-            # One page of each costly kind, for the modules that they import.
-            records = [run.record for run in version.runs[:2]]
+            # One page of each costly kind, for the modules that they import; two nights are sure to be comparable.
+            nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
+            records = [run.record for run in nights[:2]]
             visit = Visit(
                 self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
             )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.report import charts
@@ -259,7 +259,8 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
 
 def samples_link(text: str, **filters: str) -> Cell:
     """A cell that opens the samples that fit the filters: q (words), run, status, kind."""
-    return Cell(text, href=f"#{urlencode({'view': 'samples', **filters})}")
+    chosen = (f"&{name}={quote(value, safe='')}" for name, value in filters.items())
+    return Cell(text, href=f"#view=samples{''.join(chosen)}")
 
 
 def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:

@@ -238,7 +238,9 @@ def is_mismatched(run: RecordedRun, templates: Iterable[str]) -> bool | None:
 def split_mismatch(run: RecordedRun) -> str:
     """What is wrong with the split of a run, as half a sentence; empty where nothing is, or no request shows it."""
     try:
-        column = pq.read_table(run.path("generation"), columns=["template_sha"])["template_sha"]
+        # pq.read_table would import pandas where that is installed, which takes longer than all of a comparison.
+        with pq.ParquetFile(run.path("generation")) as file:
+            column = file.read(["template_sha"])["template_sha"]
     except (OSError, KeyError, pa.ArrowException, ArtifactError):  # not a model's samples, or the table is gone
         return ""
     asked = asked_splits(run, [template for template in column.unique().to_pylist() if template])

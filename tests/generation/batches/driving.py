@@ -63,14 +63,17 @@ def recorded(folder: Path) -> list[tuple[str, int, str]]:
 
 
 def run_in_process(
-    dialect: str, base_url: str, key: str, folder: Path, requests: Sequence[Request], doubt_seconds: float
+    server: tuple[str, str, str], folder: Path, requests: Sequence[Request], doubt_seconds: float
 ) -> None:
-    """The whole life of a process that is killed and started again; one batch where the requests are many."""
+    """The whole life of a process that is killed and started again; one batch where the requests are many.
+
+    The server is its dialect, address and key.
+    """
     most_requests = 7 if len(requests) <= 20 else 1000
     settings = replace(SETTINGS, most_requests=most_requests, doubt_seconds=doubt_seconds, patience_seconds=SECONDS)
 
     async def life() -> None:
-        async with aclosing(open_api(dialect, base_url, key)) as api:
+        async with aclosing(open_api(*server)) as api:
             await drive(api, folder, requests, settings=settings)
 
     asyncio.run(life())

@@ -30,10 +30,8 @@ def account(request: pytest.FixtureRequest) -> Iterator[Account]:
         yield served
 
 
-def _start(
-    account: Account, folder: Path, requests: Sequence[Request], *, doubt_seconds: float = 2.0
-) -> BaseProcess:
-    life = (account.dialect, account.base_url, account.key, folder, requests, doubt_seconds)
+def _start(account: Account, folder: Path, requests: Sequence[Request], *, doubt_seconds: float = 2.0) -> BaseProcess:
+    life = ((account.dialect, account.base_url, account.key), folder, requests, doubt_seconds)
     process = _PROCESSES.Process(target=run_in_process, args=life)
     process.start()
     return process
