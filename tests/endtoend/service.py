@@ -34,7 +34,8 @@ class Service:
         self.folder, self._checks_forms = folder, checks_forms
         self._database = ExitStack()
         self.address = f"http://127.0.0.1:{free_port()}"
-        self.api = httpx.Client(base_url=f"{self.address}/api", timeout=60)
+        # Longer than the server waits for its database.
+        self.api = httpx.Client(base_url=f"{self.address}/api", timeout=COMMAND_SECONDS)
         self.variables = os.environ | {
             "DO_NOT_TRACK": "1",
             "PREFECT_API_URL": f"{self.address}/api",
