@@ -123,7 +123,7 @@ def _in_the_browser(walk: Walk, page: Any, ui: str, explorer: str, server: str) 
         page.get_by_role("button", name="Submit").click()
         run = _wait_for(lambda: _runs(ui), 60)[0]
     with walk.step("", "asking, executing, scores in the run's artifacts"):
-        page.goto("about:blank")  # Chromium has no GPU here: to draw the run's page would take a core from the run
+        page.goto("about:blank")  # a run beside its open page, which Chromium draws without a GPU, took twice as long
         ended = _wait_for(lambda: [one for one in _runs(ui) if one["state_type"] not in _UNDER_WAY], _RUN_SECONDS)[0]
     if ended["state_type"] != "COMPLETED":
         sys.exit(f"the run ended as {ended['state_type']}: {ended['state']['message']}")

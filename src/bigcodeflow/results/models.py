@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 2_000
 
 
 @cache
-def _opened() -> "DuckDBPyConnection":
+def _database_of_process() -> "DuckDBPyConnection":
     import duckdb  # costs 0.15 s, which a cached run need not pay
 
     return duckdb.connect()
@@ -31,7 +31,7 @@ def database() -> Iterator["DuckDBPyConnection"]:
 
     To open a database for each would cost 30 ms.
     """
-    with _opened().cursor() as connection:
+    with _database_of_process().cursor() as connection:
         yield connection
 
 

@@ -12,7 +12,7 @@ from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Reques
 from bigcodeflow.generation.providers import Endpoint, open_batches
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
-#: What nothing may need, however busy the machine is.
+#: The longest wait of a test; a busy machine needs seconds for what else takes milliseconds.
 SECONDS = 30.0
 SETTINGS = BatchSettings(
     first_poll_seconds=0.01, longest_poll_seconds=0.04, patience_seconds=5, doubt_seconds=0.5, most_requests=7
