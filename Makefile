@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PYTEST_WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest
 DISTRIBUTED := --numprocesses $(PYTEST_WORKERS)
+# What follows a suite that failed: nothing, or what CI tries again.
+ON_FAILURE ?=
 SERIAL_FILES = $(shell grep -rl mark.serial tests --include=test_*.py)
 # Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,12 +45,12 @@ gradio: setup ## a space at http://127.0.0.1:7860 that executes here: a page, an
 	@$(BIN)/python -m bigcodeflow.serving.space --environment starter --port 7860
 
 test: setup ## the default test suite
-	$(PYTEST) -m "not slow and not serial" $(DISTRIBUTED)
-	$(PYTEST) -m "not slow and serial" $(SERIAL_FILES)
+	$(PYTEST) -m "not slow and not serial" $(DISTRIBUTED) $(ON_FAILURE)
+	$(PYTEST) -m "not slow and serial" $(SERIAL_FILES) $(ON_FAILURE)
 
 check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM, transformers and trainers where they are built
 	@$(BIN)/bigcodeflow env build bigcodebench
-	$(PYTEST) -m "slow and not long" $(DISTRIBUTED)
+	$(PYTEST) -m "slow and not long" $(DISTRIBUTED) $(ON_FAILURE)
 
 check-engines: setup ## vLLM and transformers on this machine's CPU, asked by the real pipeline
 	@$(BIN)/bigcodeflow env build vllm-cpu
