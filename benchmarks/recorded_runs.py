@@ -245,11 +245,12 @@ def report_of(runs: Sequence[tables.Run], *, cores: int) -> str:
         _cpu_by_status(figures),
         _floors(figures),
     ]
-    for theirs in (run for run in runs if run["side"] == "original"):
-        name = theirs["answers"]
-        [ours] = [run for run in runs if (run["answers"], run["side"]) == (name, "again")]
+    here = {run["answers"]: run for run in runs if run["side"] in ("first", "again")}  # the later pass
+    for theirs in (run for run in runs if run["side"] == "original" and run["answers"] in here):
+        ours = here[theirs["answers"]]
         differing = tables.differing(tables.rows_by_task([theirs]), tables.rows_by_task([ours]))
-        parts.append(f"{name}, verdicts that differ (there, here):\n\n{tables.listed(differing)}\n")
+        heading = f"{ours['answers']}, {ours['side']}: verdicts that differ (there, here)"
+        parts.append(f"{heading}:\n\n{tables.listed(differing)}\n")
     return "\n".join(parts)
 
 

@@ -99,6 +99,15 @@ def test_the_report_judges_only_our_run_with_loops():
     assert "- a: pass, timeout" in report
 
 
+def test_the_original_is_compared_with_the_latest_pass_that_was_made():
+    """With --no-again that is the first one; without any there is nothing to compare."""
+    theirs, first = run(row("a"), side="original"), run(row("a", "timeout"), side="first")
+    again = run(row("a", "fail"))
+    assert "loops, first: verdicts that differ" in recorded_runs.report_of([first, theirs], cores=2)
+    assert "- a: pass, fail" in recorded_runs.report_of([first, theirs, again], cores=2)
+    assert "verdicts that differ" not in recorded_runs.report_of([theirs], cores=2)
+
+
 def test_results_of_two_policies_are_compared_beside_two_passes_of_one():
     """What differs between passes of the same policy is chance, and is told as well."""
     fixed = {"runs": [run(row("a"), row("b", "timeout"), side="first"), run(row("a"), row("b"))]}
