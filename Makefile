@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTEST_WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest
 DISTRIBUTED := --numprocesses $(PYTEST_WORKERS)
-# What follows a suite that failed: nothing, or what CI tries again.
+# Shell text behind each suite, such as the "|| .ci/again" of .ci/run.
 ON_FAILURE ?=
 SERIAL_FILES = $(shell grep -rl mark.serial tests --include=test_*.py)
 # Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
