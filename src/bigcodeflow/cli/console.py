@@ -1,12 +1,15 @@
 """How commands print: results on standard output, notices on standard error."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.table import Table
+
+if TYPE_CHECKING:
+    from bigcodeflow.store import ArtifactRef, Store
 
 T = TypeVar("T")
 
@@ -28,6 +31,15 @@ def print_table(table: Table) -> None:
     """A table that has rows."""
     if table.rows:
         out.print(table)
+
+
+def print_study(store: "Store", ref: "ArtifactRef") -> None:
+    """The tables of a study's result, and where the explorer shows them."""
+    from bigcodeflow.studies import STUDIES  # imports the report, which other commands need not wait for
+
+    for table in STUDIES[ref.stage].tables(store.read(ref)):
+        print_table(table)
+    notice(f"explore: /studies/{ref.stage}/{ref.key} of `bigcodeflow explore --store {store.location}`")
 
 
 def perform_each(

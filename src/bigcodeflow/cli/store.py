@@ -17,6 +17,7 @@ from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import open_store
+from bigcodeflow.studies import sections_about
 
 
 def catalog(
@@ -65,7 +66,9 @@ def report(
 
     The file needs no network and sends nothing: it can be mailed, archived and opened anywhere. See docs/report.md.
     """
-    written = write_report(select_runs(store, runs), out_file)
+    selected = select_runs(store, runs)
+    about = sections_about(open_store(store), {run.recorded.model for run in selected})
+    written = write_report(selected, out_file, sections=about)
     print_line(written.path)
     limit, address = written.text_limit, written.path.resolve().as_uri()
     cut = f"; texts of samples are cut at {limit.failed:,} characters, of those that pass at {limit.passed:,}"

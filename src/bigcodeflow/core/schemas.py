@@ -207,6 +207,15 @@ QUARANTINE = _schema(
     _column("evidence", _text, "what the latest failure says; empty where all passed"),
 )
 
+
+def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
+    """The columns of a study's result; the grain tells what a row of one result is about."""
+    return _schema(*columns).with_metadata({"grain": grain})
+
+
+#: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
+STUDIES: Mapping[str, pa.Schema] = {}
+
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})
 

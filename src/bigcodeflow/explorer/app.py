@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
-from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages
+from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.live import live_runs
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
@@ -106,9 +106,14 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
 
         return answer
 
-    async def one_run(request: Request) -> Response:
-        record = str(request.path_params["record"])
-        return await run_in_threadpool(_answer, explorer, request, lambda visit: run_pages.one_run(visit, record))
+    def page_of(make: Callable[..., Page], *names: str) -> Callable[[Request], Awaitable[Response]]:
+        """A page whose maker is given parts of the path."""
+
+        async def answer(request: Request) -> Response:
+            parts = [str(request.path_params[name]) for name in names]
+            return await run_in_threadpool(_answer, explorer, request, lambda visit: make(visit, *parts))
+
+        return answer
 
     async def asset(request: Request) -> Response:
         return await run_in_threadpool(_asset, str(request.path_params["name"]))
@@ -129,9 +134,15 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/compare": comparison_pages.compare_page,
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
+        "/studies": study_pages.all_studies,
     }
     routes = [Route(path, page(make)) for path, make in pages.items()]
-    routes += [Route("/runs/{record}", one_run), Route("/assets/{name}", asset), Route("/health", health)]
+    routes += [
+        Route("/runs/{record}", page_of(run_pages.one_run, "record")),
+        Route("/studies/{study}/{key}", page_of(study_pages.one_study, "study", "key")),
+        Route("/assets/{name}", asset),
+        Route("/health", health),
+    ]
     return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
-from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.core.schemas import STAGE_FOLDERS, STUDIES
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
@@ -24,7 +24,8 @@ from bigcodeflow.store import StoredFolder, open_store
 #: In the order in which they go: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), "quarantine", LIVE_FOLDER)
+#: Of studies debris goes only: a result may have taken hours, and no record names it.
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), *STUDIES, "quarantine", LIVE_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
 

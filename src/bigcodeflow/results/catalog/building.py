@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import STAGE_FOLDERS, UNKNOWN
+from bigcodeflow.core.schemas import STAGE_FOLDERS, STUDIES, UNKNOWN
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.description import (
     LEFT_OUT,
@@ -136,6 +137,7 @@ class _Rebuild:
         self._create("stored.artifacts", columns, [one._asdict() for one in self.intact.values()])
         runs, left_out = self._complete_runs(recorded)
         templates = dict(self.connection.execute("SELECT artifact, templates FROM stored.answers").fetchall())
+        left_out += self._create_study_views()
         self._create("runs", _types_of(RUNS), [_run_row(run, templates) for run in runs])
         self._create("left_out", _types_of(LEFT_OUT), left_out)
         run_files = [
@@ -211,6 +213,21 @@ class _Rebuild:
         no_run = dict.fromkeys(_OWNER)
         left_out += [{**no_run, "artifact": place[0], "key": place[1], "reason": unowned[place]} for place in unowned]
         return runs, left_out
+
+    def _create_study_views(self) -> list[dict[str, Any]]:
+        """A view over each study's files, which nothing else in the catalog reads; and rows of ``left_out``."""
+        left_out = []
+        for study, schema in STUDIES.items():
+            artifacts = []
+            for one in _artifacts_of(self.store, study):
+                try:
+                    pq.read_metadata(one.file)
+                    artifacts.append(one)
+                except (OSError, pa.ArrowException) as error:
+                    reason = f"cannot be read: {' '.join(str(error).split())}"
+                    left_out.append({**dict.fromkeys(_OWNER), "artifact": study, "key": one.artifact, "reason": reason})
+            self.connection.execute(f'CREATE VIEW "{study}" AS {_rows_sql(schema, artifacts)}')
+        return left_out
 
     def _create_views(self) -> None:
         """Views over the files by stage, and the models over these."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STUDIES, TASKS, VERDICTS
 from bigcodeflow.results import models
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ GRAINS = {
     "sanitizing": "Grain: one row an artifact, task, sample_index and sanitizer: programs. Reads the store's files.",
     "execution": "Grain: one row an artifact, task, sample_index, variant and sanitizer: verdicts, those of ground "
     "truths among them. Reads the store's files.",
+    **{
+        study: f"Grain: one row an artifact and {(schema.metadata or {})[b'grain'].decode()}. Reads the store's files."
+        for study, schema in STUDIES.items()
+    },
 }
 
 #: Models in ``sql/catalog``, a later one may read an earlier one; and the stage whose columns a view mostly shows.
@@ -108,7 +112,7 @@ _SCHEMAS = {table.stage: table.schema for table in STAGE_TABLES}
 _ORDER = (
     *("runs", "pass_at_k", "metrics", "solve_rate", "failure_counts", "failures", "costs"),
     *("verdicts", "samples", "solutions", "ground_truths"),
-    *(*_SCHEMAS, "left_out"),
+    *(*_SCHEMAS, *STUDIES, "left_out"),
 )
 _TABLES = {"runs": RUNS, "left_out": LEFT_OUT}
 
@@ -187,7 +191,7 @@ def _meanings(name: str) -> Iterator[tuple[str, str]]:
     """Meanings of columns; of several for one name the last counts, which is what the view's own model states."""
     yield "artifact", "key of the artifact, and name of its folder"
     yield "file", "path of the artifact's Parquet file"
-    own = _TABLES.get(name) or _SCHEMAS[VIEWS.get(name, name)]
+    own = _TABLES.get(name) or STUDIES.get(name) or _SCHEMAS[VIEWS.get(name, name)]
     for schema in (*_SCHEMAS.values(), RUNS, own):
         for column in schema:
             yield column.name, (column.metadata or {}).get(b"meaning", b"").decode()

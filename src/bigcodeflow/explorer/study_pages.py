@@ -1,0 +1,25 @@
+"""Pages of studies: the list of results in a store, and one result with its tables."""
+
+from bigcodeflow.explorer.pages import NotThereError, Page, Visit
+from bigcodeflow.studies import STUDIES, recorded_studies
+
+#: Rows of one table on a page; the catalog's view has all.
+_MOST_ROWS = 500
+
+
+def all_studies(visit: Visit) -> Page:
+    """Every result, the latest first."""
+    return Page("studies.html", {"records": recorded_studies(visit.catalog.store), "studies": STUDIES})
+
+
+def one_study(visit: Visit, study: str, key: str) -> Page:
+    """The tables of one result."""
+    for record in recorded_studies(visit.catalog.store):
+        if (record.ref.stage, record.ref.key) == (study, key):
+            break
+    else:
+        raise NotThereError(f"this store has no result {key[:80]!r} of a study {study[:80]!r}: see /studies")
+    sections = [section.as_json() for section in record.sections(visit.catalog.store)]
+    for section in sections:
+        section["n_rows"], section["rows"] = len(section["rows"]), section["rows"][:_MOST_ROWS]
+    return Page("study.html", {"record": record, "study": STUDIES[study], "sections": sections})

@@ -1,0 +1,9 @@
+"""Studies: what derived tasks, other environments, repair rounds and mutants tell beyond a run's score.
+
+Each study is a package here. Its result is one table in the store, whose columns `core.schemas.STUDIES` describes.
+"""
+
+from bigcodeflow.studies.records import StudyRecord, publish_study, recorded_studies, sections_about
+from bigcodeflow.studies.registry import STUDIES, Study
+
+__all__ = ["STUDIES", "Study", "StudyRecord", "publish_study", "recorded_studies", "sections_about"]

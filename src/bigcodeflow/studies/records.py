@@ -1,0 +1,87 @@
+"""Results of studies in a store: found by their manifests, read as tables and as sections of a page."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from bigcodeflow.core import schemas
+from bigcodeflow.core.schemas import table_of
+from bigcodeflow.core.table import Table
+from bigcodeflow.report.overview import Section
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.store.store import MANIFEST, described
+from bigcodeflow.studies.registry import STUDIES
+
+
+class StudyRecord(NamedTuple):
+    """One result in the store."""
+
+    ref: ArtifactRef
+    title: str
+    """What was studied; several results may share it."""
+    models: tuple[str, ...]
+    """Models that it is about, as the original's file names state them; none: it is about the tasks."""
+    settings: dict[str, Any]
+    written_at: datetime
+
+    def tables(self, store: Store) -> list[Table]:
+        """What people read of it; an ArtifactError says that its file cannot be read."""
+        return STUDIES[self.ref.stage].tables(store.read(self.ref))
+
+    def sections(self, store: Store) -> list[Section]:
+        """Its tables as a page shows them."""
+        study, stem = STUDIES[self.ref.stage], f"{self.ref.stage}-{self.ref.key[:12]}"
+        found = []
+        for number, table in enumerate(self.tables(store)):
+            lead = f"{study.title}: {self.title}. {study.description}" if number == 0 else ""
+            found.append(Section(f"{stem}-{number}", table.title or study.title, lead, table))
+        return found
+
+
+def publish_study(
+    store: Store,
+    study: str,
+    key: str,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    title: str,
+    models: Sequence[str] = (),
+    settings: Mapping[str, Any],
+    inputs: Sequence[ArtifactRef] = (),
+) -> ArtifactRef:
+    """Put a result into the store and the catalog; the rows have the columns of the study's schema."""
+    described_by = {**settings, "title": title, "models": list(models)}
+    table = table_of(rows, schemas.STUDIES[study])
+    ref = store.publish(study, key, table, settings=described_by, inputs=inputs)
+    rebuild_catalog(store.location)
+    return ref
+
+
+def recorded_studies(store: Store) -> list[StudyRecord]:
+    """Every result in the store, the latest first; one without a readable manifest is passed over."""
+    found = [record for study in STUDIES for record in _records_of(store, study)]
+    return sorted(found, key=lambda record: record.written_at, reverse=True)
+
+
+def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
+    for path in store.published(study):
+        content = path.with_name(MANIFEST).read_bytes()
+        ref = described(content)
+        if ref is None:
+            continue
+        manifest = json.loads(content)
+        settings = manifest["settings"]
+        written_at = datetime.fromisoformat(manifest["written_at"]).astimezone(UTC)
+        title, models = str(settings.get("title", study)), tuple(settings.get("models", ()))
+        yield StudyRecord(ref, title, models, settings, written_at)
+
+
+def sections_about(store: Store, models: Collection[str]) -> list[Section]:
+    """Sections of the latest results about any of the models, one of each study and title."""
+    latest: dict[tuple[str, str], StudyRecord] = {}
+    for record in recorded_studies(store):
+        if set(record.models) & set(models):
+            latest.setdefault((record.ref.stage, record.title), record)
+    return [section for record in latest.values() for section in record.sections(store)]

@@ -1,0 +1,29 @@
+"""The studies that there are: what people call each, and what makes the tables that they read."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from bigcodeflow.core.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Study(NamedTuple):
+    """One kind of study."""
+
+    title: str
+    description: str
+    """One sentence: what its tables tell."""
+    module: str
+    """Below this package, with a function ``tables(rows) -> list[Table]``: the summary first, then the evidence."""
+
+    def tables(self, rows: "pa.Table") -> list[Table]:
+        """What people read of a result."""
+        module: Any = import_module(f"bigcodeflow.studies.{self.module}")
+        return cast("list[Table]", module.tables(rows))
+
+
+#: By the folder of the store, which is the view of the catalog, the flow, the command and the address too.
+STUDIES: Mapping[str, Study] = {}
