@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,10 +20,22 @@ TASKS = sorted(TASKS_FOLDER.glob("*.py"))
 #: Neither a pass, nor an infra_error: a program that earns one of these would be executed again and again.
 CAUGHT = {"fail", "tampered", "crash", "timeout", "out_of_memory", "syntax_error"}
 _COLD_SHARE = 5
+#: What is said of the programs alone holds until they change: of so many attacks `make check` looks at one, `make
+#: check-long` at all.
+_PROGRAM_SHARE = 3
 NAIVE_EVALUATOR = (Path(__file__).parent / "naive_evaluator.py").read_text()
 NAIVE_TASK = Exhibit(
     "", "import unittest\nclass TestCases(unittest.TestCase):\n    def test_evaluated(self):\n        self.assertTrue(convinced is not None)\n"
 )  # fmt: skip
+
+
+def _in_shares(attacks: Sequence[Attack]) -> pytest.MarkDecorator:
+    """Every third attack by itself, the others marked as long."""
+    chosen = [
+        pytest.param(attack, id=attack.name, marks=[pytest.mark.long] if number % _PROGRAM_SHARE else [])
+        for number, attack in enumerate(attacks)
+    ]
+    return pytest.mark.parametrize("attack", chosen)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +59,7 @@ def test_no_attack_passes_or_disturbs_its_neighbour(judge_in: JudgeIn, attack: A
 
 
 @pytest.mark.slow  # it says something about the programs, and nothing about the judge
-@EACH
+@_in_shares(ATTACKS)
 def test_without_its_trick_the_program_is_wrong(judge_in: JudgeIn, attack: Attack) -> None:
     """It is the trick that would pass, not the solution: taken away, an assertion fails and nothing is flagged."""
     plain = judge_in(attack.without_trick, attack.task)
@@ -54,11 +67,7 @@ def test_without_its_trick_the_program_is_wrong(judge_in: JudgeIn, attack: Attac
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "attack",
-    [attack for attack in ATTACKS if attack.field("fools") != "harness-only"],
-    ids=lambda attack: attack.name,
-)
+@_in_shares([attack for attack in ATTACKS if attack.field("fools") != "harness-only"])
 def test_the_trick_fools_an_unguarded_evaluator(judge_in: JudgeIn, attack: Attack) -> None:
     """An evaluator without defences believes the program in the way that its header states: the suite has teeth."""
     call = f"\nconvinced, errors = believed({attack.program!r}, {attack.task.test!r})\n"
