@@ -468,3 +468,19 @@ UNUSUAL += ["a.__class__", "globals", "def ("]
 def test_programs_that_could_forge_are_unusual(line: str) -> None:
     """Classes, replaced attributes and builtins, and what reaches for the interpreter; what cannot be read is, too."""
     assert is_unusual(f"def total(): return 1\n{line}") == (line in UNUSUAL)
+
+
+@pytest.mark.parametrize("comment", range(8))
+def test_a_frame_with_named_rows_is_altered_whichever_of_its_literals_is_drawn(comment: int) -> None:
+    """A literal of a keyword lies outside of the data, and was looked for in it: the whole test stayed as it was."""
+    body = f"""
+expected = pd.DataFrame(
+    {{
+        "A": [1.0, 2.0],
+    }},
+    index=["x{comment}", "y"],
+)
+found = task_func()
+pd.testing.assert_frame_equal(found, expected)
+"""
+    assert len(altered(f"import pandas as pd{body}").alterations) == 1

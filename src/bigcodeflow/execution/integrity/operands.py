@@ -239,7 +239,9 @@ class Writer:
         before = evaluated(inner)
         if before is None:
             return True
-        after = evaluated_text(self.source.combined(inner, changes)[0].text)
+        # None where a change lies in a keyword argument, outside of what is evaluated.
+        combined = self.source.combined(inner, changes)
+        after = evaluated_text(combined[0].text) if combined else None
         as_set = isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"set", "frozenset"}
         try:
             return after is not None and (set(before[0]) != set(after[0]) if as_set else before != after)
