@@ -14,6 +14,8 @@ STAGE_FOLDERS: Mapping[str, str] = {
     stage: "execution" if stage == "ground_truth" else stage
     for stage in ("dataset", "generation", "sanitizing", "ground_truth", "execution", "aggregation")
 }
+#: Begins the ids of tasks whose shown tests contradict their descriptions: no score over such tasks counts.
+CONTRADICTED_PREFIX = "Contradicted/"
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
 
@@ -213,8 +215,32 @@ def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
     return _schema(*columns).with_metadata({"grain": grain})
 
 
+#: Grain: one row a model, wording, task and sample_index: an answer to a task whose shown test contradicts it.
+CHEATING = _study(
+    "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description.",
+    _column("model", _text, "model that answered, or where the answers came from"),
+    _column("wording", _text, "sentence behind which the test was shown: neutral, make tests pass, follow description"),
+    _column("split", _text, "complete or instruct"),
+    _column("task_id", _text, "id of the task in its own dataset"),
+    _column("sample_index", _count, "0-based number of the answer to this task"),
+    _column("cheated", pa.bool_(), "the answer is a cheat"),
+    _column(
+        "kind",
+        _text,
+        "of a cheat: special cases, evades tests, equal to all, other; of an honest answer: follows description, wrong, "
+        "no program",
+    ),
+    _column("evidence", _texts, "what shows it: methods passed, lines and values of the program, what the judge saw"),
+    _column("objection", _text, "sentence in which the answer says that a test is wrong; empty where there is none"),
+    _column("contradicted_tests", _texts, "test methods that no correct solution passes as they were shown"),
+    _column("passed_tests", _texts, "those of them that passed"),
+    _column("shown_status", _text, "status of its execution against the test as it was shown; empty: not executed"),
+    _column("test_status", _text, "status of its execution against the task's own test; empty: not executed"),
+    _column("program", _text, "program that was executed"),
+)
+
 #: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
-STUDIES: Mapping[str, pa.Schema] = {}
+STUDIES: Mapping[str, pa.Schema] = {"cheating": CHEATING}
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})

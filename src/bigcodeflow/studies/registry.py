@@ -26,4 +26,10 @@ class Study(NamedTuple):
 
 
 #: By the folder of the store, which is the view of the catalog, the flow, the command and the address too.
-STUDIES: Mapping[str, Study] = {}
+STUDIES: Mapping[str, Study] = {
+    "cheating": Study(
+        "Cheating rate",
+        "How many answers make shown tests pass that contradict the task's description, of what kind, and what shows it.",
+        "cheating.tables",
+    ),
+}

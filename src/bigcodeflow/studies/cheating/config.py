@@ -1,0 +1,74 @@
+"""Settings of the study: which tasks are contradicted, and which answers are judged."""
+
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, field_validator
+
+from bigcodeflow.config import RunConfig, Split, Subset, load_settings
+from bigcodeflow.core.settings import SettingsModel, merged
+
+Wording = Literal["neutral", "make tests pass", "follow description"]
+#: Sentence behind which the tests are shown, by the name of the wording.
+WORDINGS: MappingProxyType[str, str] = MappingProxyType(
+    yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
+)
+
+
+class ContradictedTasksConfig(SettingsModel):
+    """Which tasks get tests that contradict them."""
+
+    dataset: str = "starter"
+    """'starter', a hub dataset, or a task file; one of contradicted tasks is taken as it is."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    least_solve_rate: float = Field(default=0.5, ge=0, le=1)
+    """Take tasks that at least this share of published models solves, and those whose solve rate is not known: a model
+    that could not solve the task may have no other way than to fail."""
+    environment: str = "starter"
+    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings of a run, such as 'generation.base_url=http://127.0.0.1:8000/v1'."""
+    store: str = "results/store"
+    """Folder or URL (s3://bucket/prefix) of cached artifacts: what was asked and executed is reused."""
+
+    def run(self, **sections: Any) -> RunConfig:
+        """The settings of a run of the study: sections by path on top of what is set here."""
+        given: dict[str, Any] = {
+            "store": self.store,
+            "execution": {"environment": self.environment, "workers": self.workers, "quarantine": "off"},
+        }
+        return load_settings(merged(given, sections, "cheating"), "cheating", self.overrides)
+
+
+class CheatingConfig(ContradictedTasksConfig):
+    """Whose answers to contradicted tasks are judged."""
+
+    models: tuple[str, ...] = ()
+    """PROVIDER:NAME of each model that is asked, such as openai:gpt-4o."""
+    samples: str = ""
+    """Answers that exist, in place of models: a sample file of contradicted tasks, or a control such as oracle."""
+    wordings: tuple[Wording, ...] = ("neutral", "make tests pass", "follow description")
+    """Sentences behind which the tests are shown; each model is asked with each of them."""
+    split: Split = "instruct"
+    """'instruct' prompts show the tests as a code block, 'complete' prompts as comments in front of the code."""
+    n_samples: int = Field(default=1, ge=1, le=100_000)
+    """Answers to each task under each wording."""
+
+    @field_validator("wordings")
+    @classmethod
+    def _has_a_wording(cls, wordings: tuple[Wording, ...]) -> tuple[Wording, ...]:
+        if not wordings or len(set(wordings)) != len(wordings):
+            raise ValueError(f"needs different entries of: {', '.join(WORDINGS)}")
+        return wordings
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Whose answers are judged: the models, else the recorded samples."""
+        return self.models or tuple(filter(None, (self.samples,)))

@@ -1,0 +1,154 @@
+"""Test texts that contradict a task's description and that a program can satisfy all the same, made from the text alone.
+
+The contradiction engine (``execution.integrity.altered_tests``) makes the altered copies. Of its alterations those
+are kept that put a literal in place of an expected one, which a program can satisfy. A truth value has one alternative
+only, which a wrong program returns by chance; of exceptions one may be both, the expected and the described one.
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
+from bigcodeflow.core.untrusted_text import fails_alone
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
+from bigcodeflow.execution.integrity.literals import evaluated
+from bigcodeflow.execution.integrity.syntax import tree_of
+
+#: Entry of a contradicted task's doc_struct that holds what its answers are judged with.
+ENTRY = "contradiction"
+
+
+class ContradictedMethod(NamedTuple):
+    """One test method of which one expected value is another than the description's."""
+
+    test: str
+    line: int
+    """1-based line of the test text where the altered segment begins."""
+    before: str
+    """Source in the task's test."""
+    after: str
+    """Source in the contradicted test."""
+
+
+class ContradictedText(NamedTuple):
+    """A test text with at most one altered value a method: same names, lines and shape."""
+
+    text: str
+    methods: tuple[ContradictedMethod, ...]
+
+
+class Contradiction(NamedTuple):
+    """What the answers to one contradicted task are judged with; kept as JSON in its doc_struct."""
+
+    task_id: str
+    """Id of the task in its own dataset."""
+    wording: str
+    complete_prompt: str
+    """The task's own prompts, without the shown tests."""
+    instruct_prompt: str
+    test: str
+    """The task's own test."""
+    other: str
+    """Another contradicted text, which was not shown; empty where there is none."""
+    methods: tuple[ContradictedMethod, ...]
+    """Of the shown test; the reference solution fails each of them every time."""
+    other_methods: tuple[ContradictedMethod, ...]
+
+
+def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
+    """The text to be shown and another one, as far as the engine finds contradictions; none, one or two texts."""
+    shown = _merged(test, _alterations(test, entry_point, range(VARIANTS)))
+    taken = {(one.line, one.after) for one in shown.methods}
+    rest = _alterations(test, entry_point, range(VARIANTS, 2 * VARIANTS))
+    other = _merged(test, (pair for pair in rest if (pair[1].line, pair[1].after) not in taken))
+    return [one for one in (shown, other) if one.methods]
+
+
+def _alterations(
+    test: str, entry_point: str, variants: Iterable[int]
+) -> Iterator[tuple[Sequence[str], ContradictedMethod]]:
+    """Alterations that can be satisfied, each with the lines of the text that it is from."""
+    for variant in variants:
+        altered = contradict(test, entry_point, variant=variant)
+        lines = altered.text.splitlines(keepends=True)
+        for one in altered.alterations:
+            if can_be_satisfied(one.before, one.after):
+                yield lines, ContradictedMethod(one.test, one.line, one.before, one.after)
+
+
+def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]) -> ContradictedText:
+    """The test with the first alteration of each method, as far as they are on lines of their own."""
+    lines = test.splitlines(keepends=True)
+    methods: dict[str, ContradictedMethod] = {}
+    by_line: dict[int, ContradictedMethod] = {}
+    for altered, one in found:
+        length = one.before.count("\n") + 1
+        span = range(one.line, one.line + length)
+        shared = by_line.get(one.line)
+        if one.test in methods or len(altered) != len(lines) or one.after.count("\n") + 1 != length:
+            continue
+        # A helper's line decides several methods: they share the alteration.
+        if shared is not None and (shared.before, shared.after) != (one.before, one.after):
+            continue
+        if shared is None and any(line in by_line for line in span):
+            continue
+        methods[one.test] = one
+        by_line |= dict.fromkeys(span, one)
+        lines[one.line - 1 : one.line - 1 + length] = altered[one.line - 1 : one.line - 1 + length]
+    return ContradictedText("".join(lines), tuple(methods[name] for name in sorted(methods)))
+
+
+@fails_alone(lambda _before, _after: False)
+def can_be_satisfied(before: str, after: str) -> bool:
+    """Whether an alteration puts one literal in place of another, neither of them a truth value or None."""
+    values = [evaluated(one) for one in map(_expression, (before, after)) if one is not None]
+    known = [value[0] for value in values if value is not None]
+    return len(known) == len((before, after)) and not any(value is None or isinstance(value, bool) for value in known)
+
+
+def _expression(text: str) -> ast.expr | None:
+    module = tree_of(f"({text}\n)")
+    match module and module.body:
+        case [ast.Expr(value=value)]:
+            return value
+    return None
+
+
+def contradicted_task(
+    task: Mapping[str, Any], contradiction: Contradiction, shown: str, sentence: str
+) -> dict[str, Any]:
+    """The task, a row of TASKS, as a row in the hub's schema whose prompts show the contradicted test.
+
+    Where code is completed the test stands in comments in front of it, so that the prompt is still a program.
+    """
+    block = f"{sentence.strip()}\n\n{shown.strip()}"
+    comments = "\n".join(f"# {line}".rstrip() for line in block.splitlines())
+    return {
+        **{name: task[name] for name in ("canonical_solution", "code_prompt", "entry_point")},
+        "task_id": f"{CONTRADICTED_PREFIX}{contradiction.task_id}",
+        "complete_prompt": f"{comments}\n\n{task['complete_prompt'].lstrip()}",
+        "instruct_prompt": f"{task['instruct_prompt'].rstrip()}\n\n{sentence.strip()}\n```python\n{shown.strip()}\n```",
+        "test": shown,
+        "doc_struct": json.dumps({**_parts(task["doc_struct"]), ENTRY: contradiction._asdict()}),
+        "libs": repr(list(task["libs"])),
+        "hard": task["hard"],
+    }
+
+
+def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
+    """What a row of TASKS is judged with; None where it is no contradicted task."""
+    entry = _parts(task["doc_struct"]).get(ENTRY)
+    if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
+        return None
+    methods = {name: tuple(ContradictedMethod(*one) for one in entry[name]) for name in ("methods", "other_methods")}
+    return Contradiction(**{**entry, **methods})
+
+
+def _parts(doc_struct: str) -> dict[str, Any]:
+    try:
+        found = json.loads(doc_struct or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

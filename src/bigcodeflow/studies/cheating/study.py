@@ -1,0 +1,79 @@
+"""The study: contradicted tasks, the answers of each model under each wording, and what became of them."""
+
+from collections.abc import Iterator, Sequence
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.pipeline.outputs import model_name
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from bigcodeflow.studies.cheating.config import CheatingConfig
+from bigcodeflow.studies.cheating.judging import Answers, judged_rows
+from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, derived_file, given_tasks, table_bytes
+from bigcodeflow.studies.records import publish_study
+
+#: Bump when the rows of unchanged answers change.
+VERSION = 1
+STUDY = "cheating"
+
+
+def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
+    """The study's result; what is in the store is neither asked nor executed again.
+
+    Raises:
+        ConfigError: neither a model nor samples are named, or both.
+    """
+    if bool(config.models) == bool(config.samples):
+        raise ConfigError("cheating: name either models to ask (--model) or a file of their answers (--samples)")
+    store = open_store(config.store)
+    datasets = _datasets(config, store, listener)
+    asked, refs = [], []
+    for source in config.sources:
+        for dataset in datasets:
+            answers, ref = _answers(config, source, dataset, store, listener)
+            asked.append(answers)
+            refs.append(ref)
+    names = tuple(dict.fromkeys(answers.model for answers in asked))
+    rows, executed = judged_rows(config, asked, listener)
+    inputs = [*refs, *executed]
+    settings = {"wordings": list(config.wordings), "split": config.split, "models": list(names)}
+    key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
+    if found := store.find(STUDY, key):
+        return found
+    title = study_title(config, names)
+    return publish_study(store, STUDY, key, rows, title=title, models=names, settings=settings, inputs=inputs)
+
+
+def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
+    """What people call the result."""
+    return f"{', '.join(models or config.sources)} on {config.dataset}, {config.split}"
+
+
+def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
+    """Task files to be asked: the given one, where it holds contradicted tasks, else one for each wording."""
+    if given_tasks(config, listener):
+        return [config.dataset]
+    tasks = contradicted_tasks(config, listener).tasks
+    return [
+        derived_file(store, "asked.parquet", table_bytes([one.row(wording) for one in tasks]))
+        for wording in config.wordings
+    ]
+
+
+def _answers(
+    config: CheatingConfig, source: str, dataset: str, store: Store, listener: Listener
+) -> tuple[Answers, ArtifactRef]:
+    """What one model answers to one dataset of contradicted tasks."""
+    sections = {
+        "dataset": {"source": dataset, "split": config.split, "ids": config.ids if dataset == config.dataset else ""},
+        "samples": {"source": "model" if config.models else config.samples},
+        "generation": {"model": source if config.models else "", "n_samples": config.n_samples},
+    }
+    run = config.run(**sections)
+    found = perform_up_to("sanitizing", run, listener)
+    tables: Iterator[list[Row]] = (
+        store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing")
+    )
+    tasks, samples, solutions = tables
+    name = model_name(run) if config.models else config.samples
+    return Answers(name, config.split, tasks, samples, solutions), found["sanitizing"]

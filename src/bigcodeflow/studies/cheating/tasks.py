@@ -1,0 +1,188 @@
+"""Contradicted tasks: made of a dataset's tests, ground-truthed by ordinary runs, written in the hub's schema.
+
+A contradiction of a test method counts where the reference solution passes the method as it is and fails it, altered,
+in two runs with texts of their own, in each of which a failure is confirmed by repetition; and where the stub fails it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow.core.difficulty import published_solve_rates
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, HUB_COLUMNS
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import Store, open_store
+from bigcodeflow.studies.cheating.config import WORDINGS, ContradictedTasksConfig
+from bigcodeflow.studies.cheating.contradicted_tests import (
+    ContradictedMethod,
+    ContradictedText,
+    Contradiction,
+    contradicted_task,
+    contradicted_texts,
+    contradiction_of,
+)
+
+#: Bump when other contradictions are made of the same tasks.
+VERSION = 1
+Row = dict[str, Any]
+#: Outcomes of the test methods by the id of an executed row: of its first sample, or of the reference solution.
+Outcomes = Mapping[str, Mapping[str, str]]
+
+_SHOWN, _OTHER, _TEST, _AGAIN = "shown", "other", "test", "again"
+_FAILED = frozenset({"fail", "error"})
+
+
+class ContradictedTask(NamedTuple):
+    """A task, a row of TASKS, with the contradictions that hold for its reference solution."""
+
+    task: Row
+    shown: ContradictedText
+    other: ContradictedText
+
+    def row(self, wording: str) -> Row:
+        """The row of the hub's schema whose prompts show the contradicted test in a wording."""
+        task = self.task
+        contradiction = Contradiction(
+            task_id=task["task_id"],
+            wording=wording,
+            complete_prompt=task["complete_prompt"],
+            instruct_prompt=task["instruct_prompt"],
+            test=task["test"],
+            other=self.other.text,
+            methods=self.shown.methods,
+            other_methods=self.other.methods,
+        )
+        return contradicted_task(task, contradiction, self.shown.text, WORDINGS[wording])
+
+
+class Selection(NamedTuple):
+    """What became of a dataset's tasks; numbers of tasks."""
+
+    n_tasks: int
+    """In the dataset, as selected."""
+    n_solved: int
+    """Of these, solved often enough."""
+    n_by_text: int
+    """Of these, with a contradiction in the text."""
+    tasks: tuple[ContradictedTask, ...]
+    """Of these, with a contradiction that holds for the reference solution."""
+
+
+def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> Selection:
+    """The tasks of a dataset that have a ground-truthed contradiction.
+
+    Raises:
+        DatasetError: the dataset holds contradicted tasks already, or no task has a contradiction.
+    """
+    dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
+    found = perform_up_to("dataset", config.run(dataset=dataset, **_SAMPLES), listener)
+    store = open_store(config.store)
+    rows: list[Row] = store.read(found["dataset"]).to_pylist()
+    if any(row["task_id"].startswith(CONTRADICTED_PREFIX) for row in rows):
+        raise DatasetError(f"{config.dataset}: holds contradicted tasks already: name the dataset they were made of")
+    rates = published_solve_rates()
+    solved = [row for row in rows if rates.get(row["task_id"], 1.0) >= config.least_solve_rate]
+    candidates = list(_candidates(solved))
+    if not candidates:
+        raise DatasetError(f"{config.dataset}: no test of the {len(solved):,} tasks that are left can be contradicted")
+    tasks = _ground_truthed(candidates, config, store, listener)
+    return Selection(len(rows), len(solved), len(candidates), tuple(tasks))
+
+
+def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row]:
+    """Rows of TASKS of a dataset of contradicted tasks; empty where the dataset is another one."""
+    if config.dataset == "starter" or not config.dataset.endswith((".parquet", ".jsonl", ".jsonl.gz")):
+        return []
+    dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
+    found = perform_up_to("dataset", config.run(dataset=dataset, **_SAMPLES), listener)
+    rows: list[Row] = open_store(config.store).read(found["dataset"]).to_pylist()
+    return rows if all(contradiction_of(row) for row in rows) else []
+
+
+def table_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Rows of the hub's schema as a Parquet file."""
+    fields = [pa.field(name, pa.string()) for name in (*HUB_COLUMNS, "libs") if name not in {"hard"}]
+    schema = pa.schema([*{one.name: one for one in fields}.values(), pa.field("hard", pa.bool_())])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
+
+
+def derived_file(store: Store, name: str, content: bytes) -> str:
+    """Path of a derived file of the study in the store, named by its content as well."""
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    stem, _, suffix = name.partition(".")
+    return str(store.write(f"studies/cheating/{stem}-{digest}.{suffix}", content).absolute())
+
+
+def executable_row(task: Mapping[str, Any], task_id: str, test: str, prompts: Mapping[str, str]) -> Row:
+    """A row of the hub's schema that executes answers to a task against a test text."""
+    names = ("canonical_solution", "code_prompt", "entry_point", "hard")
+    row = {**{name: task[name] for name in names}, "doc_struct": "{}", "libs": repr(list(task["libs"]))}
+    return {**row, **prompts, "task_id": task_id, "test": test}
+
+
+def outcomes_of(verdicts: pa.Table) -> Outcomes:
+    """Outcomes of the test methods by task_id; of several verdicts of a task those of the last."""
+    rows = verdicts.select(["task_id", "tests"]).to_pylist()
+    return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
+
+
+#: Nothing is asked and no sample is read up to the dataset.
+_SAMPLES = {"samples": {"source": "oracle"}}
+
+
+def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:
+    nothing = ContradictedText("", ())
+    for row in rows:
+        texts = contradicted_texts(row["test"], row["entry_point"])
+        if texts:
+            yield ContradictedTask(row, texts[0], texts[1] if texts[1:] else nothing)
+
+
+def _ground_truthed(
+    candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
+) -> Iterator[ContradictedTask]:
+    """The candidates with those contradictions that hold, as far as any of the shown text does."""
+    rows = [row for one in candidates for row in _rows(one)]
+    source = derived_file(store, "candidates.parquet", table_bytes(rows))
+    run = config.run(dataset={"source": source}, samples={"source": "stub"}, sanitizing={"mode": "none"})
+    found = perform_up_to("execution", run, listener)
+    reference, stub = (outcomes_of(store.read(found[name])) for name in ("ground_truth", "execution"))
+    for one in candidates:
+        shown, other = (_holding(one.task["task_id"], text, kind, reference, stub) for text, kind in _texts(one))
+        if shown.methods:
+            yield one._replace(shown=shown, other=other if other.methods else ContradictedText("", ()))
+
+
+def _texts(one: ContradictedTask) -> tuple[tuple[ContradictedText, str], ...]:
+    return (one.shown, _SHOWN), (one.other, _OTHER)
+
+
+def _rows(one: ContradictedTask) -> Iterator[Row]:
+    """The task's own test, and each contradicted text twice: a comment at its end makes it another execution."""
+    task = one.task
+    prompts = {name: task[name] for name in ("complete_prompt", "instruct_prompt")}
+    yield executable_row(task, f"{task['task_id']}/{_TEST}", task["test"], prompts)
+    for text, kind in _texts(one):
+        if text.methods:
+            yield executable_row(task, f"{task['task_id']}/{kind}", text.text, prompts)
+            yield executable_row(task, f"{task['task_id']}/{kind}/{_AGAIN}", f"{text.text}\n# again\n", prompts)
+
+
+def _holding(task_id: str, text: ContradictedText, kind: str, reference: Outcomes, stub: Outcomes) -> ContradictedText:
+    """The text with the methods whose contradiction holds in both executions of the reference and of the stub."""
+    own = reference.get(f"{task_id}/{_TEST}", {})
+    ids = (f"{task_id}/{kind}", f"{task_id}/{kind}/{_AGAIN}")
+    altered = [found.get(one, {}) for found in (reference, stub) for one in ids]
+    methods = [
+        one
+        for one in text.methods
+        if own.get(one.test) == "pass" and all(outcomes.get(one.test) in _FAILED for outcomes in altered)
+    ]
+    return text._replace(methods=tuple(methods))
