@@ -39,6 +39,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow compare my-model other-model --html comparison.html",
     ),
     "plan": ("bigcodeflow plan --difference 3", "bigcodeflow plan my-model other-model"),
+    "recommend": (
+        "bigcodeflow recommend --requirements requirements.txt",
+        "bigcodeflow recommend --imports src --split instruct",
+        "bigcodeflow recommend --libraries numpy,scikit-learn --json",
+    ),
     "report": ("bigcodeflow report latest --open", "bigcodeflow report my-model other-model --out both.html"),
     "export inspect": ("bigcodeflow export inspect latest --out logs",),
     "export every-eval-ever": ("bigcodeflow export every-eval-ever my-model --organization MINE",),

@@ -44,6 +44,10 @@ _COMMANDS = {
         "compare.plan",
         "Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.",
     ),
+    "recommend": (
+        "recommend.recommend",
+        "Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.",
+    ),
     "report": (
         "store.report",
         "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
-from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
+from bigcodeflow.explorer import changes, comparison_pages, recommend_page, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.live import live_runs
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
@@ -132,6 +132,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/changes": changes.changes_page,
         "/trends": changes.trends,
         "/compare": comparison_pages.compare_page,
+        "/recommend": recommend_page.recommend_page,
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,

@@ -1,0 +1,62 @@
+"""`bigcodeflow recommend`: recorded models on the tasks that use a project's libraries."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from bigcodeflow.cli.console import out
+from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.paths import user_path
+from bigcodeflow.results.formatting import json_text
+from bigcodeflow.studies.recommend import Recommender, Selection, evidence_of_store, stack_of
+from bigcodeflow.studies.recommend.tables import as_json, tables
+
+
+def recommend(
+    requirements: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File with the project's dependencies: requirements.txt or a lock of that form, pyproject.toml, "
+            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock; repeatable.",
+        ),
+    ] = None,
+    imports: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder or file of Python programs and notebooks, whose imports count; repeatable."),
+    ] = None,
+    libraries: Annotated[
+        str, typer.Option(help="Libraries by the name of module or distribution, such as numpy,scikit-learn.")
+    ] = "",
+    store: RecordedStore = "results/store",
+    split: Annotated[
+        Literal["complete", "instruct"] | None,
+        typer.Option(help="Take runs of this split.", show_default="the one that most models have a run of"),
+    ] = None,
+    subset: Annotated[
+        Literal["full", "hard"], typer.Option(help="Take all tasks, or those of BigCodeBench-Hard.")
+    ] = "full",
+    as_json_text: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.
+
+    Few tasks of a library say little: they move a model from where it stands on all tasks as far as they are evidence.
+    Nothing is executed. docs/recommend.md says how it is computed.
+    """
+    names = [name for part in libraries.split(",") if (name := part.strip())]
+    if not (requirements or imports or names):
+        raise ConfigError("recommend: name the project's libraries by --requirements, --imports or --libraries")
+    evidence = evidence_of_store(store, Selection(split or "", subset))
+    stack = stack_of(
+        evidence.outcomes.n_tasks_of,
+        requirements=[user_path(path) for path in requirements or ()],
+        folders=[user_path(path) for path in imports or ()],
+        names=names,
+    )
+    found = Recommender.of(evidence).recommend(stack.libraries)
+    if as_json_text:
+        typer.echo(json_text(as_json(found, stack)))
+        return
+    for table in tables(found, stack):
+        out.print(table)

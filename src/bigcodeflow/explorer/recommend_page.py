@@ -1,0 +1,84 @@
+"""Which model suits a project: the models of the store on the tasks that use the libraries in the address."""
+
+import re
+from typing import Any
+
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.explorer.pages import AddressError, Page, Visit
+from bigcodeflow.studies.recommend import Recommender, Selection, read_evidence, stack_of
+from bigcodeflow.studies.recommend.evidence import Evidence
+from bigcodeflow.studies.recommend.ranking import Recommendation, probability
+from bigcodeflow.studies.recommend.tables import notes, rank
+
+_SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
+_LONGEST = 5_000
+#: Libraries that the page offers, those with most tasks.
+_N_OFFERED = 40
+
+
+def recommend_page(visit: Visit) -> Page:
+    """The ranking for the libraries in the address; without any, the form alone."""
+    split, subset = visit.text("split"), visit.text("subset")
+    if split not in ("", *_SPLITS) or subset not in ("", *_SUBSETS):
+        raise AddressError(f"split={split!r}, subset={subset!r}: correct the address")
+    text = visit.text("libraries", _LONGEST)
+    context: dict[str, Any] = {
+        "given": {"libraries": text, "split": split, "subset": subset},
+        "splits": _SPLITS,
+        "subsets": _SUBSETS,
+        "offered": [],
+        "found": None,
+        "problem": "",
+    }
+    names = [name for name in re.split(r"[\s,;]+", text) if name]
+    selection = Selection(split, subset)
+    try:
+        known = _evidence(visit, selection).outcomes.n_tasks_of
+        context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
+        if names:
+            stack = stack_of(known, names=names)
+            found = _recommender(visit, selection).recommend(stack.libraries)
+            context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
+    except (ArtifactError, ConfigError) as error:
+        context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
+    return Page("recommend.html", context)
+
+
+def _evidence(visit: Visit, selection: Selection) -> Evidence:
+    """The evidence, read once a version of the catalog."""
+    kept_as = ("recommend evidence", *selection)
+    found: Evidence | None = visit.version.memory.get(kept_as)
+    if found is None:
+        with visit.version.opened() as connection:
+            found = visit.version.memory[kept_as] = read_evidence(connection, selection)
+    return found
+
+
+def _recommender(visit: Visit, selection: Selection) -> Recommender:
+    """The fit, computed once a version of the catalog."""
+    kept_as = ("recommend", *selection)
+    found: Recommender | None = visit.version.memory.get(kept_as)
+    if found is None:
+        found = visit.version.memory[kept_as] = Recommender.of(_evidence(visit, selection))
+    return found
+
+
+def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
+    """What the table shows of each model; the names are those that the lists' whiskers read."""
+    return [
+        {
+            "rank": rank(one, place),
+            "model": one.run.model,
+            "run": visit.version.by_record.get(one.run.record),
+            "pass_at_k": one.rate,
+            "ci_low": one.interval.low,
+            "ci_high": one.interval.high,
+            "best": probability(one.best),
+            "may_be_best": one.rank_low == 1,
+            "n_tasks": one.n_tasks,
+            "observed": one.observed,
+            "cost_usd": one.run.cost_usd,
+            "latency_seconds": one.run.latency_seconds,
+        }
+        for place, one in enumerate(found.models, start=1)
+    ]

@@ -1,0 +1,122 @@
+"""Modules that the Python files and notebooks of a folder import."""
+
+import ast
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.studies.recommend.requirements import decoded
+
+#: Folders that hold other people's code, or none.
+_SKIPPED = frozenset({"node_modules", "site-packages", "venv", "env", "virtualenv", "__pycache__", "build", "dist"})
+_SUFFIXES = (".py", ".pyw", ".ipynb")
+#: For text that is no Python 3: a line that imports.
+_LINE = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([\w \t.,]+))", re.MULTILINE)
+#: Lines of notebooks for IPython, not Python: magics, commands, help.
+_MAGIC = re.compile(r"^[ \t]*(?:[%!?]|.*\?[ \t]*$)")
+_LARGEST_BYTES = 20_000_000
+
+
+def imported_modules(folder: Path) -> tuple[str, ...]:
+    """Names of the top-level modules that the files import, sorted; the folder's own modules are left out.
+
+    Files are read and never executed. Where one is no Python 3, the lines that look like imports count.
+
+    Raises:
+        ConfigError: there is no such folder or file, or no Python in it.
+    """
+    if folder.is_file():
+        files, own = [folder], set()
+    elif folder.is_dir():
+        files = sorted(_files(folder))
+        own = {module for file in files for module in _own_modules(file.relative_to(folder))}
+    else:
+        raise ConfigError(f"{folder}: there is no such folder: name one with Python files or notebooks")
+    if not files:
+        raise ConfigError(f"{folder}: has no Python file and no notebook: name another folder")
+    found = {module for file in files for text in _programs(file) for module in modules_of(text)}
+    return tuple(sorted(found - own))
+
+
+def modules_of(program: str) -> set[str]:
+    """Top-level modules that a program imports anywhere in it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes in other people's files
+            tree = ast.parse(program)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set(_modules_of_lines(program))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def _modules_of_lines(text: str) -> Iterator[str]:
+    for of_module, listed in _LINE.findall(text):
+        if of_module:
+            yield of_module
+        for part in listed.split(","):
+            name = part.split()[0].partition(".")[0] if part.split() else ""
+            if name.isidentifier():
+                yield name
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Python files and notebooks below the folder, those of hidden folders and of installed libraries left out."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _SKIPPED and not Path(parent, name, "pyvenv.cfg").exists()
+        ]
+        yield from (Path(parent, name) for name in names if name.lower().endswith(_SUFFIXES))
+
+
+def _own_modules(relative: Path) -> Iterator[str]:
+    """What the folder's own files are imported as, from the folder itself or from a source folder in it."""
+    parts = relative.with_suffix("").parts
+    yield parts[0]
+    if parts[0] in ("src", "lib") and len(parts) > 1:
+        yield parts[1]
+
+
+def _programs(path: Path) -> Iterator[str]:
+    """The programs of a file: itself, or the cells of a notebook; none where it cannot be read."""
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            return
+        text = decoded(path.read_bytes())
+    except OSError:  # gone meanwhile, or a link to nothing
+        return
+    if path.suffix.lower() == ".ipynb":
+        yield from _cells(text)
+    else:
+        yield text
+
+
+def _cells(text: str) -> Iterator[str]:
+    """Code cells of a notebook, also of the formats before version 4, without what only IPython understands."""
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    sheets = [notebook, *_dicts(notebook, "worksheets")]
+    for cell in (cell for sheet in sheets for cell in _dicts(sheet, "cells")):
+        source = cell.get("source", cell.get("input", ""))
+        lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        if cell.get("cell_type") == "code":
+            yield "\n".join(line for line in lines.splitlines() if not _MAGIC.match(line))
+
+
+def _dicts(value: Any, name: str) -> list[dict[str, Any]]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]

@@ -1,0 +1,112 @@
+"""A project's stack: from the names of distributions and modules to the libraries that tasks are labelled with."""
+
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.studies.recommend.import_scan import imported_modules
+from bigcodeflow.studies.recommend.requirements import read_requirements
+
+#: Normalized names of distributions whose modules are named otherwise. All others are imported by their own name, with
+#: underscores for hyphens.
+_MODULES: Mapping[str, tuple[str, ...]] = {
+    "aspose-words": ("aspose",),
+    "beautifulsoup4": ("bs4",),
+    "intel-tensorflow": ("tensorflow",),
+    "matplotlib": ("matplotlib", "mpl_toolkits"),
+    "opencv-contrib-python": ("cv2",),
+    "opencv-contrib-python-headless": ("cv2",),
+    "opencv-python": ("cv2",),
+    "opencv-python-headless": ("cv2",),
+    "pillow": ("PIL",),
+    "pillow-simd": ("PIL",),
+    "ptable": ("prettytable",),
+    "pycrypto": ("Crypto",),
+    "pycryptodome": ("Crypto",),
+    "pysoundfile": ("soundfile",),
+    "python-dateutil": ("dateutil",),
+    "python-docx": ("docx",),
+    "python-levenshtein": ("Levenshtein",),
+    "pytorch": ("torch",),
+    "pyyaml": ("yaml",),
+    "scikit-image": ("skimage",),
+    "scikit-learn": ("sklearn",),
+    "tensorflow-cpu": ("tensorflow",),
+    "tensorflow-gpu": ("tensorflow",),
+    "tensorflow-macos": ("tensorflow",),
+    "tf-nightly": ("tensorflow",),
+}
+_SEPARATORS = re.compile(r"[-_.]+")
+_SHOWN = 12
+
+
+class Stack(NamedTuple):
+    """The libraries of a project that tasks use."""
+
+    libraries: tuple[str, ...]
+    """As tasks name them, sorted."""
+    without_tasks: tuple[str, ...]
+    """What else the project names; no recorded task uses it."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what could not be read."""
+
+
+def stack_of(
+    known: Collection[str],
+    *,
+    requirements: Sequence[Path] = (),
+    folders: Sequence[Path] = (),
+    names: Sequence[str] = (),
+) -> Stack:
+    """The libraries that requirement files, folders of programs and names mean, among those that tasks use.
+
+    Modules of the standard library count where a program imports them or somebody names them: distributions of such
+    names are other things.
+
+    Raises:
+        ConfigError: nothing was given, or nothing of it is used by a task; one line.
+    """
+    read = [read_requirements(path) for path in requirements]
+    modules = {module for folder in folders for module in imported_modules(folder)}
+    distributions = [name for one in read for name in one.distributions]
+    by_module = {module.lower(): module for module in known}
+    chosen: dict[str, None] = {}
+    without: dict[str, None] = {}
+    for asked, counts_standard in (*((name, False) for name in distributions), *((name, True) for name in names)):
+        found = [by_module[one] for one in _modules_of(asked) if one in by_module]
+        found = [one for one in found if counts_standard or one not in sys.stdlib_module_names]
+        chosen |= dict.fromkeys(found)
+        if not found:
+            without[asked] = None
+    chosen |= dict.fromkeys(module for module in modules if module in known)
+    # What a program imports of the standard library is no gap of the benchmark that a reader could mind.
+    without |= dict.fromkeys(sorted(modules - set(known) - sys.stdlib_module_names))
+    if not chosen:
+        raise ConfigError(_nothing(without, requirements, folders))
+    problems = tuple(problem for one in read for problem in one.problems)
+    return Stack(tuple(sorted(chosen, key=str.lower)), tuple(without), problems)
+
+
+def _modules_of(distribution: str) -> list[str]:
+    """In small letters, since files write names in any way."""
+    name = _SEPARATORS.sub("-", distribution.strip()).lower()
+    found = _MODULES.get(name, ())
+    return [one.lower() for one in (*found, name.replace("-", "_"), name)]
+
+
+def _nothing(without: Iterable[str], requirements: Sequence[Path], folders: Sequence[Path]) -> str:
+    where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
+    named = shortened(list(without)) or "nothing"
+    return (
+        f"{where}: no recorded task uses any library that it names ({named}): name others, such as "
+        "`--libraries numpy,pandas`"
+    )
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first names of a list that may be long, and how many more there are."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")

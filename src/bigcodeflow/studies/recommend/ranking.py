@@ -1,0 +1,162 @@
+"""The ranking of models on the tasks of a stack, from draws of the fitted model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.results.statistics import Interval
+from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
+from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn_deviations
+from bigcodeflow.studies.recommend.libraries import shortened
+from bigcodeflow.studies.recommend.likelihood import Array, design_matrix, normal_grid
+
+_N_DRAWS = 2_000
+_SEED = 0
+#: Logits beyond which nothing changes, and the spacing of the table of mean pass rates.
+_FURTHEST, _SPACING = 30.0, 0.01
+_ENDS = (0.025, 0.975)
+
+
+class RankedModel(NamedTuple):
+    """A model's place on the tasks of a stack."""
+
+    run: ModelRun
+    rate: float
+    """Posterior mean of its pass rate on tasks like those of the stack, in 0..1."""
+    interval: Interval
+    """95 % credible interval of that rate."""
+    rank_low: int
+    rank_high: int
+    """Ends of the 95 % interval of its rank, 1 being the best."""
+    best: float
+    """Probability that its rate is the highest."""
+    n_tasks: int
+    """Tasks of the stack that it was judged on."""
+    observed: float | None
+    """Its share of passes on these; None without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Models ranked by their pass rates on the tasks of a stack, the best first."""
+
+    libraries: tuple[str, ...]
+    models: Sequence[RankedModel]
+    n_tasks: int
+    """Tasks that use any of the libraries."""
+    n_tasks_of: dict[str, int]
+    """Tasks by library of the stack."""
+    split: str
+    deviations: Deviations
+    notes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Who is the best, and how sure that is."""
+        first = self.models[0]
+        equal = [one.run.model for one in self.models[1:] if one.rank_low == 1]
+        rest = f"; {shortened(equal)} may be as good" if equal else ""
+        return (
+            f"{first.run.model} has the highest pass rate on these tasks, with a probability of "
+            f"{probability(first.best)} that no other model's is higher{rest}."
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Recommender:
+    """The evidence of a store with the fit of its outcomes, from which any stack's ranking is computed."""
+
+    evidence: Evidence
+    fit: Fit
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        """Fit the outcomes, which takes a second or two."""
+        return cls(evidence, fit_outcomes(evidence.outcomes, learn_deviations(evidence.outcomes)))
+
+    def recommend(self, libraries: Sequence[str]) -> Recommendation:
+        """The ranking on the tasks that use any of the libraries.
+
+        The rate is the mean pass rate on a population of tasks like those of the stack: the same mix of libraries, with
+        difficulties drawn anew. So its interval holds what is not known of the models and of the libraries, the latter
+        as far as so many tasks show it.
+
+        Raises:
+            ConfigError: no task uses them.
+        """
+        outcomes = self.evidence.outcomes
+        wanted = frozenset(libraries)
+        places = [place for place, names in enumerate(outcomes.libraries) if names & wanted]
+        if not places:
+            raise ConfigError(
+                f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries"
+            )
+        fit = self.fit
+        if not wanted <= set(fit.design.columns):
+            fit = fit_outcomes(outcomes, fit.deviations, libraries)
+        rates = drawn_rates(fit, [outcomes.libraries[place] for place in places])
+        observed = outcomes.shares[:, places]
+        return Recommendation(
+            libraries=tuple(sorted(wanted, key=str.lower)),
+            models=_ranked(self.evidence.runs, rates, observed),
+            n_tasks=len(places),
+            n_tasks_of={name: outcomes.n_tasks_of[name] for name in sorted(wanted, key=str.lower)},
+            split=self.evidence.split,
+            deviations=fit.deviations,
+            notes=self.evidence.notes,
+        )
+
+
+def probability(share: float) -> str:
+    """In whole percent; what draws alone show is never certain."""
+    return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"  # noqa: PLR2004
+
+
+def drawn_rates(fit: Fit, tasks: Sequence[frozenset[str]], n_draws: int = _N_DRAWS) -> Array:
+    """Pass rates on a population of tasks with the libraries of these, drawn from the posterior: (draws, models)."""
+    rows, counts = np.unique(design_matrix(tasks, fit.design.columns), axis=0, return_counts=True)
+    predictors, rates = _mean_rates(fit.deviations.difficulty)
+    effects = fit.draws(n_draws, _SEED)
+    weights = counts / counts.sum()
+    by_model = [
+        np.interp(effects[:, :, model] @ rows.T, predictors, rates) @ weights for model in range(effects.shape[2])
+    ]
+    return np.stack(by_model, axis=1)
+
+
+def _mean_rates(deviation: float) -> tuple[Array, Array]:
+    """Linear predictors, and for each the pass rate over tasks whose difficulties are normal around 0."""
+    from scipy.special import expit
+
+    points, weights = normal_grid(deviation)
+    predictors = np.arange(-_FURTHEST, _FURTHEST, _SPACING)
+    return predictors, expit(predictors[:, None] + points) @ weights
+
+
+def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[RankedModel]:
+    """The models by their mean rates."""
+    means = rates.mean(axis=0)
+    ends = np.quantile(rates, _ENDS, axis=0)
+    # A stable order of equal draws: by place.
+    ranks = np.argsort(np.argsort(-rates, axis=1, kind="stable"), axis=1, kind="stable") + 1
+    rank_ends = np.quantile(ranks, _ENDS, axis=0, method="inverted_cdf")
+    best = (ranks == 1).mean(axis=0)
+    found = []
+    for place in np.argsort(-means, kind="stable"):
+        judged = observed[place][np.isfinite(observed[place])]
+        found.append(
+            RankedModel(
+                run=runs[place],
+                rate=float(means[place]),
+                interval=Interval(float(ends[0, place]), float(ends[1, place])),
+                rank_low=int(rank_ends[0, place]),
+                rank_high=int(rank_ends[1, place]),
+                best=float(best[place]),
+                n_tasks=len(judged),
+                observed=float(judged.mean()) if len(judged) else None,
+            )
+        )
+    return found

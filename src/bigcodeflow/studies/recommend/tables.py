@@ -1,0 +1,89 @@
+"""A recommendation as tables and as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
+from bigcodeflow.studies.recommend.libraries import Stack, shortened
+from bigcodeflow.studies.recommend.ranking import RankedModel, Recommendation, probability
+
+#: Columns of what a model takes, and the attributes of its run.
+_USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
+
+
+def tables(found: Recommendation, stack: Stack) -> list[Table]:
+    """The ranking, and the libraries with their tasks."""
+    runs = [one.run for one in found.models]
+    # What no run has recorded takes no room.
+    usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
+    headings = [
+        Column("rank", "right"),
+        Column("model", wrap="elide", min_width=20),
+        *numbers("pass rate", "95 % interval", "best", "tasks", "passed", *usage),
+    ]
+    ranking = Table.of(
+        headings,
+        [_row(one, place, usage) for place, one in enumerate(found.models, start=1)],
+        title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
+        notes=(found.sentence, *notes(found, stack)),
+    )
+    counts = sorted(found.n_tasks_of.items(), key=lambda one: (-one[1], one[0]))
+    return [ranking, Table.of(["library", *numbers("tasks")], counts, title="Libraries of the stack")]
+
+
+def notes(found: Recommendation, stack: Stack) -> list[str]:
+    """What a reader has to know beside the ranking."""
+    texts = [*found.notes, *stack.notes]
+    if stack.without_tasks:
+        texts.append(f"No recorded task uses {shortened(stack.without_tasks)}.")
+    return texts
+
+
+def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
+    """Everything, shares in 0..1 and null for what is not known."""
+    return {
+        "libraries": found.n_tasks_of,
+        "libraries_without_tasks": list(stack.without_tasks),
+        "split": found.split,
+        "n_tasks": found.n_tasks,
+        "summary": found.sentence,
+        "notes": notes(found, stack),
+        "models": [
+            {
+                "rank": place,
+                "rank_low": one.rank_low,
+                "rank_high": one.rank_high,
+                "model": one.run.model,
+                "record": one.run.record,
+                "rate": one.rate,
+                "ci_low": one.interval.low,
+                "ci_high": one.interval.high,
+                "probability_best": one.best,
+                "n_tasks": one.n_tasks,
+                "observed": one.observed,
+                "cost_usd_per_task": one.run.cost_usd,
+                "seconds_per_task": one.run.latency_seconds,
+            }
+            for place, one in enumerate(found.models, start=1)
+        ],
+        "standard_deviations": plain(found.deviations),
+    }
+
+
+def rank(one: RankedModel, place: int) -> str:
+    """The place, and the ranks that are as likely as 95 % where there are several, such as '2 (1 to 4)'."""
+    return f"{place}" if one.rank_low == one.rank_high else f"{place} ({one.rank_low} to {one.rank_high})"
+
+
+def _row(one: RankedModel, place: int, usage: Sequence[str]) -> list[Any]:
+    return [
+        rank(one, place),
+        Cell(one.run.model, "strong" if one.rank_low == 1 else ""),
+        percent(one.rate),
+        percent_range(one.interval),
+        probability(one.best),
+        one.n_tasks,
+        None if one.observed is None else percent(one.observed),
+        *(getattr(one.run, _USAGE[name]) for name in usage),
+    ]
