@@ -57,6 +57,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "down": ("bigcodeflow down --wait",),
     "clean": ("bigcodeflow clean --older-than-days 90", "bigcodeflow clean --keep-runs-per-name 30 --delete"),
     "serve": ("bigcodeflow serve --environment starter --port 8017",),
+    "audit": (
+        "bigcodeflow audit --environment starter --ids 0-4",
+        "bigcodeflow audit --environment bigcodebench --run my-model --run other-model",
+    ),
+    "audit show": ("bigcodeflow audit show BigCodeBench/59 --code",),
     "doctor": ("bigcodeflow doctor --quiet",),
     "dataset show": ("bigcodeflow dataset show starter", "bigcodeflow dataset show bigcode/bigcodebench 13"),
     "dataset validate": ("bigcodeflow dataset validate my-tasks.jsonl",),

@@ -78,6 +78,10 @@ _COMMANDS = {
         "service.serve",
         "Execute programs for others: batches in over HTTP, one verdict a line out. Stop it with Ctrl-C or SIGTERM.",
     ),
+    "audit": (
+        "audit.app",
+        "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
+    ),
     "doctor": (
         "env.doctor",
         "Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.",

@@ -239,8 +239,33 @@ CHEATING = _study(
     _column("program", _text, "program that was executed"),
 )
 
+#: Grain: one row a finding, and one a task with the counts of its mutants.
+AUDIT = _study(
+    "finding about a task; a task that could be judged has one more row, of kind counted, with its mutants' counts.",
+    _column("task_id", _text, "the task that it is about"),
+    _column("method", _text, "what found it: mutation, contradiction, models, executions, errata"),
+    _column(
+        "kind",
+        _text,
+        "wrong test, too weak, underspecified, flaky, network, environment; undecided: a surviving mutant that may be "
+        "equivalent; counted: the task's counts",
+    ),
+    _column("text", _text, "what is wrong, or not checked, and the evidence"),
+    _nullable("line", _count, "1-based line: of the reference program for mutants, of the test for contradictions"),
+    _column("operator", _text, "kind of the mutant's change; empty for other findings"),
+    _column("before", _text, "source in that line; empty where nothing was changed"),
+    _column("after", _text, "source that stands there instead"),
+    _column("command", _text, "what shows it again"),
+    _nullable("killed", _count, "mutants that the test notices; null in this and the next five but for counted"),
+    _nullable("survived", _count, "mutants that it does not notice"),
+    _nullable("apart", _count, "mutants of what tests do not observe (logs, looks, seeds); in neither count"),
+    _nullable("equivalent", _count, "changes left out, of the same bytecode as the program or another mutant"),
+    _nullable("unjudged", _count, "mutants that could not be executed"),
+    _nullable("possible", _count, "mutants that the chosen ones were drawn from"),
+)
+
 #: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
-STUDIES: Mapping[str, pa.Schema] = {"cheating": CHEATING}
+STUDIES: Mapping[str, pa.Schema] = {"audit": AUDIT, "cheating": CHEATING}
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})

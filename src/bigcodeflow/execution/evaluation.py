@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -21,7 +22,8 @@ from bigcodeflow.environments import Environment
 from bigcodeflow.execution.engine import Engine, Progress
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS
+from bigcodeflow.execution.integrity.contradictions import Contradictions, Execute, Reference, validated_variants
 from bigcodeflow.execution.items import (
     ANY_IMPORT,
     Cost,
@@ -310,15 +312,47 @@ def contradiction_coverage(
     The store keeps the findings, and the ledger while the work is unfinished.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
-    known = Contradictions(store, environment.environment_sha)
+    with _contradicting(config, environment, store, progress) as (known, execute):
+        return checks.coverage(references.values(), known, execute)
+
+
+def undetected_contradictions(
+    tasks: pa.Table,
+    ground_truth: pa.Table,
+    *,
+    config: ExecutionConfig,
+    environment: Environment,
+    store: Store,
+    progress: Progress | None = None,
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Task id and alteration, as in ALTERATION, of each contradiction that the task's own solution did not fail once.
+
+    Of tasks whose own solution passes; what is known is reused.
+    """
+    references = plan_references(tasks, ground_truth, config=config, environment=environment)
+    wanted = [(reference, number) for reference in references.values() for number in range(VARIANTS)]
+    with _contradicting(config, environment, store, progress) as (known, execute):
+        variants = validated_variants(wanted, known, execute)
+    return [
+        (task_id, one)
+        for (task_id, _), variant in variants.items()
+        for one in known.rows.get(variant.item.verdict_key, {}).get("alterations", ())
+        if one["kind"] == "contradiction" and not one["valid"]
+    ]
+
+
+@contextmanager
+def _contradicting(
+    config: ExecutionConfig, environment: Environment, store: Store, progress: Progress | None
+) -> Iterator[tuple[Contradictions, Execute]]:
+    """What is known of the environment's contradictions, and what executes more; the ledger goes once all is done."""
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with (
         store.synchronized(ledger_folder, LogFiles.VERDICTS),
         Engine(config, environment, ledger_folder, progress=progress) as engine,
     ):
-        found = checks.coverage(references.values(), known, engine.verdicts)
+        yield Contradictions(store, environment.environment_sha), engine.verdicts
     store.discard(ledger_folder)
-    return found
 
 
 def _missing_imports(truth: dict[str, Any], tasks: Mapping[str, dict[str, Any]]) -> frozenset[str]:

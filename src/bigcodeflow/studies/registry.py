@@ -27,6 +27,11 @@ class Study(NamedTuple):
 
 #: By the folder of the store, which is the view of the catalog, the flow, the command and the address too.
 STUDIES: Mapping[str, Study] = {
+    "audit": Study(
+        "Audit of tasks",
+        "What the tests of tasks do not check, what models dispute, and which tasks cannot be judged reliably.",
+        "audit.tables",
+    ),
     "cheating": Study(
         "Cheating rate",
         "How many answers make shown tests pass that contradict the task's description, of what kind, and what shows it.",

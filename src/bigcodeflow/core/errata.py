@@ -1,0 +1,87 @@
+"""Known errata of BigCodeBench's tasks, and corrections of some: facts that ship, each with a command that shows it.
+
+An erratum holds for the very text that it was found in: a task of the same id with another prompt, solution or test,
+such as that of a later version, has none.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import shipped
+
+_ERRATA, _CORRECTIONS = "data/bigcodebench/errata.yaml", "data/bigcodebench/verified_tasks.jsonl"
+_TEXTS = ("complete_prompt", "canonical_solution", "test")
+
+Kind = Literal["wrong test", "too weak", "underspecified", "flaky", "network", "environment"]
+Effect = Literal["keep", "correct", "leave out"]
+
+
+class Erratum(NamedTuple):
+    """What is wrong with one task."""
+
+    task: str
+    kind: Kind
+    text: str
+    evidence: str
+    """A command that shows it."""
+    task_sha256: str
+    """Of the texts that it was found in, see `task_sha256`."""
+    verified: Effect
+    """What the verified view does with the task: keep it, replace it by its correction, or leave it out, since no
+    verdict about it would mean anything."""
+    source: str = ""
+    """Where it was reported or mended, where known."""
+
+
+def task_sha256(task: Mapping[str, Any]) -> str:
+    """Identity of a task's prompt, solution and test."""
+    text = "\0".join(str(task[name]) for name in _TEXTS)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@cache
+def errata() -> tuple[Erratum, ...]:
+    """All that are known, in the order of the file."""
+    path = shipped(_ERRATA)
+    try:
+        return tuple(Erratum(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (TypeError, yaml.YAMLError) as error:
+        raise ArtifactError(f"{path}: is no list of errata ({error}): reinstall bigcodeflow") from None
+
+
+def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
+    """Those of a task with these texts."""
+    mine = [one for one in errata() if one.task == task["task_id"]]
+    identity = task_sha256(task) if mine else ""
+    return [one for one in mine if one.task_sha256 == identity]
+
+
+@cache
+def corrections() -> Mapping[str, Mapping[str, str]]:
+    """By the sha256 of a task's texts the fields of its correction, only those that differ."""
+    lines = shipped(_CORRECTIONS).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return MappingProxyType({row["task_sha256"]: MappingProxyType(row["fields"]) for row in rows})
+
+
+def facts_sha256() -> str:
+    """Identity of errata and corrections together, for keys of what is made with them."""
+    content = b"\0".join(shipped(name).read_bytes() for name in (_ERRATA, _CORRECTIONS))
+    return hashlib.sha256(content).hexdigest()
+
+
+def verified_task(task: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The task as the verified view holds it; None: it is left out."""
+    found = {one.verified for one in errata_of(task)}
+    if "leave out" in found:
+        return None
+    if "correct" not in found:
+        return task
+    return {**task, **corrections()[task_sha256(task)]}

@@ -1,0 +1,40 @@
+"""An audit of tasks: what their tests do not check, what models dispute, and what cannot be judged reliably.
+
+Mutants of each reference solution are executed against its test; so are contradictions of the test; recorded runs tell
+where all models fail alike; ground truths and the quarantine list tell which tasks need what is not there.
+"""
+
+from pydantic import Field
+
+from bigcodeflow.config import Subset
+from bigcodeflow.core.settings import SettingsModel
+
+#: Part of the result's key; raise it where the rows of the same inputs change.
+VERSION = 1
+
+
+class AuditConfig(SettingsModel):
+    """Which tasks are audited, and how thoroughly."""
+
+    environment: str = "starter"
+    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
+    dataset: str = ""
+    """Tasks to audit, as dataset.source; empty takes the environment's own."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    runs: tuple[str, ...] = ()
+    """Recorded runs of strong models, by record, run or model name: tasks that all of them fail alike are named."""
+    mutants: int = Field(default=30, ge=1, le=500)
+    """Mutants of each reference solution, as far as its code allows so many."""
+    seed: int = Field(default=0, ge=0)
+    """Which mutants are chosen; the same seed chooses the same ones."""
+    contradictions: bool = True
+    """Also execute the reference solutions against tests that contradict them."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings, such as 'execution.limits.time_seconds=60'."""
+    store: str = "results/store"
+    """Folder or URL (s3://bucket/prefix) of cached artifacts: what was executed is not executed again."""

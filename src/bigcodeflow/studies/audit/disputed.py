@@ -1,0 +1,74 @@
+"""Tasks that every recorded run fails in the same test for the same reason: the test or the prompt is suspect."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.tracebacks import exception_line
+from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.studies.audit.findings import MODELS, UNDERSPECIFIED, Finding
+
+_FEWEST_RUNS = 2
+_SUSPICION = "the prompt may not say it, or the test may be wrong"
+_COLUMNS = ["task_id", "variant", "status", "tests"]
+
+
+class Failure(NamedTuple):
+    """How a sample failed one test."""
+
+    test: str
+    message: str
+    """The exception with its text."""
+
+
+def findings(store: str, names: Sequence[str]) -> list[Finding]:
+    """Findings of recorded runs of a store, by their names."""
+    runs = [find_run(store, name) for name in dict.fromkeys(names)]
+    if len({run.record for run in runs}) < _FEWEST_RUNS:
+        raise ConfigError("audit: --run: what one model fails says nothing of the task: name two runs or more")
+    command = f"bigcodeflow audit {' '.join(f'--run {run.record}' for run in runs)} --ids "
+    failures = shared_failures([_verdicts(run) for run in runs])
+    return [_finding(task_id, shared, len(runs), command) for task_id, shared in failures.items()]
+
+
+def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
+    """By task id the failures that all samples of all runs share; each run gives rows of VERDICTS.
+
+    A task counts where every run judged it, no sample passed, and each failed by its tests.
+    """
+    by_task: dict[str, list[tuple[int, set[Failure]]]] = {}
+    for number, rows in enumerate(runs):
+        for row in rows:
+            if row["variant"] == "calibrated":
+                by_task.setdefault(row["task_id"], []).append((number, _failures(row)))
+    found = {}
+    for task_id, samples in by_task.items():
+        shared = set.intersection(*(failures for _, failures in samples))
+        if shared and len({number for number, _ in samples}) == len(runs):
+            found[task_id] = sorted(shared)
+    return found
+
+
+def _failures(row: Mapping[str, Any]) -> set[Failure]:
+    if row["status"] != "fail":
+        return set()
+    failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
+    return {Failure(test["name"], exception_line(test["trace"])) for test in failing if exception_line(test["trace"])}
+
+
+def _finding(task_id: str, shared: Sequence[Failure], n_runs: int, command: str) -> Finding:
+    first = shared[0]
+    more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
+    text = f"all samples of {n_runs} models fail {first.test} alike{more}: {first.message[:300]}; {_SUSPICION}"
+    return Finding(task_id, MODELS, UNDERSPECIFIED, text, command=command + task_id)
+
+
+def _verdicts(run: RecordedRun) -> list[dict[str, Any]]:
+    path = run.path("execution")
+    try:
+        return pq.read_table(path, columns=_COLUMNS).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error}): run it again") from None

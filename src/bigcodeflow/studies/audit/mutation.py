@@ -1,0 +1,150 @@
+"""Mutants of a reference solution: one change in one place, which compiles and does not mean the same.
+
+Changes are made in the text, so that lines keep their numbers. Of equal solutions, limits and seeds the mutants are
+equal. Two programs mean the same where their bytecode is equal once constants are folded and docstrings are left out.
+"""
+
+import ast
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.studies.audit.operators import Change, changes_of
+from bigcodeflow.studies.audit.unobserved import reason_apart
+
+
+class Mutant(NamedTuple):
+    """One changed program."""
+
+    line: int
+    """1-based, of the reference program."""
+    operator: str
+    """What kind of change it is, see `operators`."""
+    before: str
+    after: str
+    apart: str
+    """What the change concerns, where tests are not expected to observe that, such as 'plot appearance'; else empty."""
+    program: str
+    statement: tuple[int, int]
+    """First and last line of the statement that holds it, of compound ones of their head."""
+
+
+class Mutants(NamedTuple):
+    """What could be made of a program."""
+
+    chosen: tuple[Mutant, ...]
+    equivalent: int
+    """Changes that were left out since they mean the same as the program, or as another change."""
+    possible: int
+    """All that the chosen ones were drawn from."""
+
+
+NONE = Mutants((), 0, 0)
+
+
+@untrusted_text.fails_alone(lambda *_, **__: NONE)
+def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, seed: int) -> Mutants:
+    """Mutants of a program from a line on, and of its entry point's defaults: at most so many, spread over operators.
+
+    Args:
+        program: the whole reference program, prompt and solution.
+        first_line: 1-based number of the line where the solution begins.
+        entry_point: the function under test.
+        most: mutants to choose.
+        seed: decides which ones.
+    """
+    tree = _tree(program)
+    if tree is None:
+        return NONE
+    apart, statements = reason_apart(tree), _statements(tree)
+    known, equivalent, found = {_meaning(program)}, 0, []
+    for change in _ordered(changes_of(tree, program, first_line, entry_point)):
+        mutated = change.applied(program)
+        meaning = _meaning(mutated)
+        if meaning is None:
+            continue
+        if meaning in known:
+            equivalent += 1
+            continue
+        known.add(meaning)
+        own = max((one for one in statements if one[0] <= change.line <= one[1]), default=(change.line, change.line))
+        reason = apart(change.node)
+        found.append(Mutant(change.line, change.operator, change.before, change.after, reason, mutated, own))
+    return Mutants(tuple(_spread(found, most, f"{seed} {program}")), equivalent, len(found))
+
+
+def _ordered(changes: Iterator[Change]) -> list[Change]:
+    return sorted(changes, key=lambda one: (one.start, one.end, one.operator, one.after))
+
+
+def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
+    """At most so many: in turn one of each operator, those that tests may observe first; in the order of lines."""
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()
+    order = random.Random(digest)  # noqa: S311 -- repeatable, no secret
+    groups: dict[tuple[bool, str], list[Mutant]] = defaultdict(list)
+    for one in found:
+        groups[bool(one.apart), one.operator].append(one)
+    for group in groups.values():
+        order.shuffle(group)
+    chosen: list[Mutant] = []
+    for is_apart in (False, True):
+        queues = [group for (apart, _), group in sorted(groups.items()) if apart is is_apart]
+        while len(chosen) < most and any(queues):
+            chosen += [queue.pop() for queue in queues if queue][: most - len(chosen)]
+    return sorted(chosen, key=lambda one: (one.line, one.operator, one.before, one.after))
+
+
+def _statements(tree: ast.Module) -> list[tuple[int, int]]:
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
+            found.append((node.lineno, last or node.lineno))
+    return found
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return untrusted_text.parse(text)
+    except untrusted_text.REFUSALS:
+        return None
+
+
+def _meaning(program: str) -> Any:
+    """Equal for programs of equal bytecode; None where a text does not compile."""
+    tree = _tree(program)
+    if tree is None:
+        return None
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and body:
+            match body[0]:
+                case ast.Expr(value=ast.Constant(value=str())):
+                    body[0] = ast.copy_location(ast.Pass(), body[0])
+    try:
+        with untrusted_text.parser():
+            return _code(compile(tree, "<program>", "exec", dont_inherit=True))
+    except untrusted_text.REFUSALS:
+        return None
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """What a code object does, without the places in the text."""
+    constants = tuple(_code(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts)
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (code.co_code, constants, arguments, names, getattr(code, "co_exceptiontable", b""))
+
+
+def _constant(value: object) -> object:
+    """1, 1.0 and True are equal and not the same; neither are 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return "tuple", tuple(map(_constant, value))
+    if isinstance(value, frozenset):
+        return "frozenset", tuple(sorted(map(repr, value)))
+    return type(value).__name__, repr(value)

@@ -1,0 +1,115 @@
+"""What a program's calls give under its test: results of each call, and the lines that the test reaches.
+
+A mutant that survives may give other results that no assertion looks at, or the same ones. A program is recorded by
+text behind it, which replaces the function by one that prints a digest of every result and passes it on.
+"""
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow.core import untrusted_text
+
+#: As the recorder has them: the beginning of its lines, and the most calls that it tells of.
+_PREFIX, _MOST_CALLS = "@recorded-call@ ", 200
+#: Text of the recorder, which is executed behind a program.
+_RECORDER = Path(__file__).with_name("recorder.py").read_text(encoding="utf-8")
+#: What stands in a recorded text for a value that cannot be told.
+_UNTOLD = "?"
+
+
+class Recording(NamedTuple):
+    """Of the calls of one execution, in their order."""
+
+    digests: tuple[str, ...]
+    texts: tuple[str, ...]
+    lines: frozenset[int]
+    """1-based lines of the program that ran, where they were traced."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every result could be told, and none was left out."""
+        return 0 < len(self.digests) < _MOST_CALLS and not any(_UNTOLD in text for text in self.texts)
+
+
+def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
+    """The program with its function replaced by one that records; equal programs differ by their ``number``."""
+    line = _defined_at(program, entry_point)
+    call = f"{entry_point} = _recorded_calls({entry_point}, {line if trace else -line})"
+    return f"{program}\n{_RECORDER}\n{call}\n# execution {number}\n"
+
+
+def _defined_at(program: str, entry_point: str) -> int:
+    """Line at which Python says that the function begins; 1 where it is not found."""
+    with suppress(*untrusted_text.REFUSALS):
+        for node in untrusted_text.parse(program).body:
+            if isinstance(node, ast.FunctionDef) and node.name == entry_point:
+                return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return 1
+
+
+def read_recording(stdout: str) -> Recording:
+    """What an execution printed; lines that are no record are passed over."""
+    digests, texts, lines = [], [], set[int]()
+    for line in stdout.splitlines():
+        _, marked, content = line.partition(_PREFIX)
+        with suppress(ValueError, RecursionError):
+            match json.loads(content) if marked else None:
+                case [int(), str() as digest, str() as text, list() as reached]:
+                    digests.append(digest)
+                    texts.append(text)
+                    lines |= {one for one in reached if isinstance(one, int)}
+    return Recording(tuple(digests), tuple(texts), frozenset(lines))
+
+
+class Effect(NamedTuple):
+    """What a surviving mutant does under the test."""
+
+    kind: str
+    """'result differs', 'not executed', 'no effect seen' or 'not comparable'."""
+    text: str
+    """Evidence, in words."""
+
+
+RESULT_DIFFERS, NOT_EXECUTED, NO_EFFECT, NOT_COMPARABLE = (
+    "result differs", "not executed", "no effect seen", "not comparable",
+)  # fmt: skip
+
+
+def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
+    """What a mutant of a statement changed, by two recordings of the reference (the first traced) and its own."""
+    first, second = own
+    if first.lines and not any(statement[0] <= line <= statement[1] for line in first.lines):
+        return Effect(NOT_EXECUTED, "no test executes this line")
+    if not first.digests or mutant is None or not mutant.digests:
+        return Effect(NOT_COMPARABLE, "results of the calls could not be recorded")
+    if first.digests != second.digests:
+        return Effect(NOT_COMPARABLE, "the reference itself gives other results each time")
+    pairs = zip(first.digests, mutant.digests, first.texts, mutant.texts, strict=False)
+    for number, (before, after, text, other) in enumerate(pairs, start=1):
+        if before != after and not (text.startswith(_UNTOLD) or other.startswith(_UNTOLD)):
+            return Effect(RESULT_DIFFERS, f"call {number} of the test gives {_from_difference(other, text)}")
+    if len(first.digests) != len(mutant.digests):
+        return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(first.digests)}")
+    whole = "" if first.is_whole else ", as far as they can be told"
+    return Effect(NO_EFFECT, f"all {len(first.digests)} calls give the same results{whole}")
+
+
+def _from_difference(other: str, text: str, width: int = 60) -> str:
+    """Both texts from shortly before the place where they differ."""
+    same = next((place for place, pair in enumerate(zip(other, text, strict=False)) if pair[0] != pair[1]), 0)
+    start = max(0, same - 15)
+    dots = "…" if start else ""
+    return f"{dots}{other[start : start + width]} instead of {dots}{text[start : start + width]}"
+
+
+def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
+    """By task_id and sample_index, of verdicts that are no infrastructure errors."""
+    found = {}
+    for row in rows:
+        if row["status"] != "infra_error":
+            found[row["task_id"], row["sample_index"]] = read_recording(row["stdout"])
+    return found

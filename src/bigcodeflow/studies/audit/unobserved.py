@@ -1,0 +1,90 @@
+"""What tests of a function are not expected to observe: messages, logs, the look of plots, seeds, clean-up.
+
+A change there says nothing of how thorough a test is, whether the test notices it or not.
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+
+MESSAGES, LOGS, PLOTS, SEEDS, CLEANUP = "messages", "logs", "plot appearance", "random seeds", "clean-up"
+
+_LOG_OBJECTS = frozenset({"logging", "logger", "log", "warnings"})
+_PLOT_CALLS = frozenset(
+    """set_title set_xlabel set_ylabel set_zlabel title xlabel ylabel suptitle legend grid tight_layout figure show
+    xticks yticks tick_params set_xticks set_yticks set_xticklabels set_yticklabels set_xlim set_ylim xlim ylim
+    axis annotate colorbar subplots_adjust set_style set_theme set rcParams axhline axvline text
+    """.split()  # noqa: SIM905 -- as a list it takes a screen
+)
+_PLOT_MODULES = frozenset({"plt", "pyplot", "sns", "seaborn", "ax", "axes", "axs", "fig", "figure", "matplotlib"})
+_PLOT_KEYWORDS = frozenset(
+    """color colors cmap alpha figsize linewidth linestyle marker edgecolor facecolor fontsize rotation label
+    interpolation palette lw ls ha va rwidth autopct startangle markersize annot fmt dpi cbar""".split()  # noqa: SIM905 -- as above
+)
+_SEED_CALLS = frozenset({"seed", "default_rng", "RandomState", "manual_seed", "set_seed"})
+_SEED_KEYWORDS = frozenset({"random_state", "seed"})
+_CLEANUP_CALLS = frozenset({"close", "flush", "terminate", "shutdown", "clf", "cla", "disconnect"})
+_NEUTRAL_KEYWORDS = frozenset({"timeout", "encoding", "newline", "verbose", "n_jobs", "flush"})
+
+
+def reason_apart(tree: ast.Module) -> Callable[[ast.AST], str]:
+    """Of a tree the function that says of a node what it concerns that tests do not observe; empty for all else."""
+    reasons: dict[int, str] = {}
+    for node in ast.walk(tree):
+        for root, reason in _roots(node):
+            for part in ast.walk(root):
+                reasons.setdefault(id(part), reason)
+    return _Reasons(reasons)
+
+
+class _Reasons:
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        self._reasons = reasons
+
+    def __call__(self, node: ast.AST) -> str:
+        return self._reasons.get(id(node), "")
+
+
+def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Subtrees that lie at a node, each with its reason."""
+    match node:
+        case ast.Expr(value=ast.Call() as call) if reason := _of_call(call):
+            yield node, reason
+        case ast.Raise(exc=ast.Call(args=arguments, keywords=keywords)):
+            yield from ((one, MESSAGES) for one in (*arguments, *keywords))
+        case ast.Call(func=function, keywords=keywords):
+            if _name(function) in _SEED_CALLS:
+                yield node, SEEDS
+            for keyword in keywords:
+                if keyword.arg in _SEED_KEYWORDS:
+                    yield keyword, SEEDS
+                elif keyword.arg in _PLOT_KEYWORDS:
+                    yield keyword, PLOTS
+                elif keyword.arg in _NEUTRAL_KEYWORDS:
+                    yield keyword, CLEANUP
+            if _name(function) == "print" or _owner(function) in _LOG_OBJECTS:
+                yield node, LOGS
+
+
+def _of_call(call: ast.Call) -> str:
+    name, owner = _name(call.func), _owner(call.func)
+    if name == "print" or owner in _LOG_OBJECTS:
+        return LOGS
+    if name in _CLEANUP_CALLS:
+        return CLEANUP
+    if name in _SEED_CALLS:
+        return SEEDS
+    if name in _PLOT_CALLS and (owner in _PLOT_MODULES or name.startswith("set_")):
+        return PLOTS
+    return ""
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _owner(function: ast.expr) -> str:
+    """The first name of a dotted one: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
+    node: ast.AST = function
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) and node is not function else ""
