@@ -1,0 +1,255 @@
+"""Why a program fails in newer libraries: where, for which cause, and which library is responsible.
+
+Everything is read from verdicts' tracebacks and from the texts of program and test; nothing is executed.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.tracebacks import Frame, own_frames
+from bigcodeflow.studies.evolution.removals import Removal, evidence_of, message_of, removal_in
+
+Label = Literal["holds", "drifts", "dead", "unjudgeable"]
+Place = Literal["setup", "test", "solution", ""]
+
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "holds": "the reference solution passes in the newer environment",
+        "drifts": "it passes in the older one only, and another solution could pass in the newer one",
+        "dead": "the task's setup or its test needs what is gone, so that no solution can pass",
+        "unjudgeable": "it does not pass in the older environment either, or repeated executions disagree",
+    }
+)
+CAUSES: Mapping[str, str] = MappingProxyType(
+    {
+        "library gone": "a module cannot be found",
+        "API removed": "a name or an argument of a library is gone",
+        "data gone": "data that a library reads is not found",
+        "behaviour changed": "another value or another exception comes of the same call",
+        "network": "it needs the network, which sandboxes do not have",
+        "time limit": "a time limit ended it",
+        "memory limit": "it used up its memory",
+        "crash": "its process ended without a report",
+        "flaky": "repeated executions disagree",
+        "environment": "it fails in the older environment too, for a reason that its traceback does not tell",
+    }
+)
+PYTHON = "python"
+#: Modules that Python 3.12 and 3.13 no longer have.
+_FORMER_STDLIB = frozenset(
+    """aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib
+    ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib""".split()  # noqa: SIM905 -- as a list it takes a screen
+)
+_STDLIB = frozenset(sys.stdlib_module_names) | _FORMER_STDLIB
+#: Types and words of messages and test lines → the library that they belong to.
+_OWNERS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            "DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy SeriesGroupBy "
+            "Styler Categorical CategoricalDtype read_csv iloc loc columns to_datetime date_range dropna groupby".split(),  # noqa: SIM905
+            "pandas",
+        ),
+        **dict.fromkeys("ndarray MaskedArray RandomState float64 int64 array_equal".split(), "numpy"),  # noqa: SIM905
+        **dict.fromkeys(
+            "Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection QuadMesh Spine "
+            "ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels get_yticklabels patches "
+            "get_title collections legend_".split(),  # noqa: SIM905
+            "matplotlib",
+        ),
+        **dict.fromkeys("FacetGrid PairGrid JointGrid".split(), "seaborn"),  # noqa: SIM905
+        **dict.fromkeys("Sequential Functional History KerasTensor Adam SGD".split(), "keras"),  # noqa: SIM905
+        **dict.fromkeys("BeautifulSoup Tag".split(), "bs4"),  # noqa: SIM905
+        **dict.fromkeys("Workbook Worksheet".split(), "openpyxl"),  # noqa: SIM905
+        **dict.fromkeys("TestCase assertEquals assertDictContainsSubset".split(), PYTHON),  # noqa: SIM905
+    }
+)
+_FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+', re.MULTILINE)
+_INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
+_OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
+#: Where a library compares values for somebody else's assertion.
+_HELPERS = re.compile(r"^(?:/testing/|/_testing/|/_libs/testing|/util/_?test)")
+_NETWORK = re.compile(
+    r"gaierror|Name or service not known|name resolution|Network is unreachable|Failed to resolve|URLError"
+    r"|NewConnectionError|NameResolutionError|ServerNotFoundError"
+)
+_DATA = re.compile(r"Resource \S*\s*not found|nltk\.download|PathSecurityError")
+_BEFORE_CALLS = ("<module>", "setUpModule", "setUpClass", "setUp")
+_STATUS_CAUSES = {"timeout": "time limit", "out_of_memory": "memory limit", "crash": "crash"}
+
+
+class Cause(NamedTuple):
+    """Why one execution failed."""
+
+    cause: str
+    """One of CAUSES."""
+    place: Place
+    """Where the exception came from: the task's setup, its test, or the solution; empty where nothing tells."""
+    library: str
+    """Import name of the library that is responsible, 'python' for Python itself; empty where nothing tells."""
+    basis: str
+    """What the library was read from: message, traceback, line or imports."""
+    evidence: str
+    """Last traceback line, or how the sandbox ended."""
+    removal: Removal | None = None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether no solution could have passed here: setup or test need what is gone."""
+        gone = self.cause in ("library gone", "API removed", "data gone")
+        return self.place == "setup" or (self.place == "test" and gone)
+
+
+class Texts:
+    """Program and test as the executed text holds them, and what they import."""
+
+    def __init__(self, code_prompt: str, program: str, test: str) -> None:
+        self.program, self.test = program, test
+        self.first_of_solution = code_prompt.count("\n") + 2
+        """First line after the task's setup, from 1."""
+        self.first_of_test = program.count("\n") + 2
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Names that imports bind anywhere → the top-level module."""
+        found: dict[str, str] = {}
+        for text in (self.program, self.test):
+            with suppress(*untrusted_text.REFUSALS):
+                for node in ast.walk(untrusted_text.parse(text)):
+                    if isinstance(node, ast.Import):
+                        found |= {one.asname or one.name.partition(".")[0]: one.name.partition(".")[0] for one in node.names}
+                    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                        found |= {one.asname or one.name: node.module.partition(".")[0] for one in node.names}
+        return found
+
+    @property
+    def modules(self) -> list[str]:
+        """Top-level modules in the order in which they are imported, without those of Python."""
+        return [name for name in dict.fromkeys(self.aliases.values()) if name not in _STDLIB]
+
+    def defines(self, name: str) -> bool:
+        """Whether a function or class of that name is written in one of the texts."""
+        return bool(name and re.search(rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b", f"{self.program}\n{self.test}", re.M))
+
+    def line(self, frame: Frame) -> str:
+        """The source of a frame's line; empty where it lies outside."""
+        lines = f"{self.program}\n{self.test}".split("\n")
+        return lines[frame.line - 1] if 0 < frame.line <= len(lines) else ""
+
+
+def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
+    """A cause for the module's traceback and for that of each test, in order; one of the status where there is none."""
+    traces = [(verdict["module_trace"], True), *((test["trace"], False) for test in verdict["tests"])]
+    found = [_cause(trace, texts, of_module=of_module) for trace, of_module in traces if trace]
+    by_status = _STATUS_CAUSES.get(verdict["status"])
+    if by_status or not found:
+        found = [Cause(by_status or "behaviour changed", "", "", "", verdict["exit"] or verdict["status"])]
+    return found
+
+
+def deciding_cause(causes: Iterable[Cause]) -> Cause:
+    """That of a task: one for which no solution could pass wins over the first."""
+    causes = list(causes)
+    return next((cause for cause in causes if cause.is_dead), causes[0])
+
+
+def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) -> tuple[Label, Cause | None]:
+    """A task's label, from the verdicts of its reference solution in the older and in the newer environment."""
+    if now["status"] == "pass":
+        return "holds", None
+    cause = deciding_cause(causes_of(now, texts))
+    if now["flaky"] or (before["flaky"] and before["status"] != "pass"):
+        return "unjudgeable", cause._replace(cause="flaky")
+    if before["status"] != "pass":
+        earlier = deciding_cause(causes_of(before, texts))
+        told = earlier.cause not in ("behaviour changed", "API removed")
+        return "unjudgeable", earlier if told else earlier._replace(cause="environment")
+    return ("dead" if cause.is_dead else "drifts"), cause
+
+
+def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
+    """What a failing sample uses of libraries that is gone, each name once: not what setup or test use."""
+    found = [one for one in causes_of(verdict, texts) if one.removal and one.place == "solution"]
+    return list({one.removal.name: one for one in found if one.removal}.values())
+
+
+def library_of_module(name: str) -> str:
+    """The library of a module: its top-level name, and 'python' for the standard library's."""
+    top = name.partition(".")[0]
+    return PYTHON if top in _STDLIB else top
+
+
+def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
+    frames = own_frames(trace)
+    place = _place(frames, texts, of_module=of_module)
+    removal = removal_in(trace, defined=texts.defines)
+    message = message_of(trace)
+    if removal and removal.kind == "module":
+        kind = "API removed" if removal.owner and library_of_module(removal.owner) != PYTHON else "library gone"
+    elif _NETWORK.search(message):
+        kind = "network"
+    elif _DATA.search(message):
+        kind = "data gone"
+    else:
+        kind = "API removed" if removal else "behaviour changed"
+    is_prepared = place == "test" and frames and frames[0].function in _BEFORE_CALLS
+    if is_prepared and kind == "behaviour changed" and not message.startswith("AssertionError"):
+        place = "setup"  # the test's own preparations fail before any solution is called
+    library, basis = _library(trace, frames, removal, texts)
+    return Cause(kind, place, library, basis, evidence_of(trace), removal)
+
+
+def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:
+    in_program = [frame for frame in frames if frame.line < texts.first_of_test]
+    if not frames:
+        return "setup" if of_module else ""
+    if of_module:
+        line = frames[0].line
+        if line >= texts.first_of_test:
+            return "test"
+        return "setup" if line < texts.first_of_solution else "solution"
+    return "solution" if in_program else "test"
+
+
+def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Texts) -> tuple[str, str]:
+    """The library that is responsible, and what it was read from."""
+    if removal and (named := _owner(removal, texts)):
+        return named, "message"
+    if deepest := _deepest_library(trace):
+        return deepest, "traceback"
+    lines = [texts.line(frame) for frame in reversed(frames)]
+    words = [word for text in (*lines, evidence_of(trace)) for word in re.findall(r"[A-Za-z_]\w*", text)]
+    for word in words:
+        library = texts.aliases.get(word) or _OWNERS.get(word)
+        if library and library not in _STDLIB and (library in texts.modules or library == PYTHON):
+            return library, "line"
+    return (texts.modules[0], "imports") if texts.modules else (PYTHON, "imports")
+
+
+def _owner(removal: Removal, texts: Texts) -> str:
+    owner = removal.owner
+    if removal.kind == "module":
+        return library_of_module(removal.name)
+    if owner in _OWNERS:
+        return _OWNERS[owner]
+    top = owner.partition(".")[0]
+    if top and (top in texts.aliases.values() or top in _STDLIB):
+        return library_of_module(top)
+    called = removal.name.partition("(")[0].rpartition(".")[2]
+    imported = texts.aliases.get(top) or texts.aliases.get(called) or _OWNERS.get(called) or ""
+    return library_of_module(imported) if imported else ""
+
+
+def _deepest_library(trace: str) -> str:
+    """The library of the innermost frame in one, assertion helpers left out."""
+    for path in reversed([match["path"] for match in _FILE.finditer(trace)]):
+        installed = _INSTALLED.search(path)
+        if installed and not _HELPERS.match(installed["rest"]):
+            return installed["name"]
+    return ""

@@ -1,0 +1,147 @@
+"""What an exception's message says is gone: a module, a name, or an argument of a library.
+
+Messages quote what a program wrote, so they are read as text only, and never for longer than ``_LONGEST`` characters.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+from bigcodeflow.core.tracebacks import exception_line
+
+Kind = Literal["module", "name", "argument"]
+
+_LONGEST = 2_000
+_EVIDENCE = 300
+#: Values of these types were meant to be something else, whichever attribute they lack.
+_PLAIN = frozenset("NoneType str bytes int float complex bool list tuple dict set range function method".split())  # noqa: SIM905 -- as a list it takes a screen
+_MODULE = re.compile(r"No module named '(?P<name>[\w.]{1,200})'")
+_IMPORT = re.compile(r"cannot import name '(?P<name>\w{1,200})' from (?:partially initialized module )?'(?P<owner>[\w.]{1,200})'")
+_ATTRIBUTE = re.compile(
+    r"(?:module '(?P<module>[\w.]{1,200})'|type object '(?P<type>[\w.]{1,200})'|'(?P<object>[\w.]{1,200})' object)"
+    r" has no attribute '(?P<name>\w{1,200})'"
+)
+_PATCHED = re.compile(
+    r"<(?:module '(?P<module>[\w.]{1,200})'[^>]*|class '(?P<type>[\w.]{1,200})')> does not have the attribute '(?P<name>\w{1,200})'"
+)
+_KEYWORD = re.compile(
+    r"(?P<callee>[\w.]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"
+    r"|'(?P<name2>\w{1,200})' is an invalid keyword argument for (?P<callee2>[\w.]{1,200})"
+    r"|(?P<owner3>[\w.]{1,200})\.(?:set|_internal_update)\(\) got an unexpected keyword argument '(?P<name3>\w{1,200})'"
+)
+_POSITIONAL = re.compile(
+    r"(?P<callee>[\w.]{1,200})\(\) (?:takes |missing \d+ required|got multiple values for argument"
+    r"|got some positional-only arguments)"
+)
+_WORDS = re.compile(
+    r"\b(?:was|were|has been|have been|been|is|are) removed\b|\bno longer (?:supported|available|accept|exists?)\b"
+    r"|\bis not supported (?:any ?more|since)\b|\bhas expired\b|\bare? deprecated and (?:was|has been) removed\b",
+    re.IGNORECASE,
+)
+#: Text that such a sentence is about, in quotes or backquotes.
+_QUOTED = re.compile(r"[`'\"](?P<name>[A-Za-z_][\w.\-= ]{0,80})[`'\"]")
+_FREQUENCY = re.compile(r"Invalid frequency: (?P<name>[\w-]{1,20})")
+#: Warnings that a library or a test turned into exceptions.
+_WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "MatplotlibDeprecationWarning")
+
+
+class Removal(NamedTuple):
+    """Something of a library that a message says is not there."""
+
+    kind: Kind
+    name: str
+    """Such as numpy.float, DataFrame.append or read_csv(delim_whitespace=)."""
+    owner: str
+    """Module or type that it is missing from; empty where the message names none."""
+
+
+def message_of(trace: str) -> str:
+    """The exception's class and its whole message, of at most 2,000 characters; of a text without traceback the text."""
+    line = exception_line(trace)
+    if not line:
+        return trace[-_LONGEST:]
+    return trace[trace.rindex(line) :][:_LONGEST]
+
+
+def evidence_of(trace: str) -> str:
+    """The last traceback line: class and first sentence of the message, in one line of at most 300 characters."""
+    parts = [part.strip() for part in message_of(trace).splitlines() if part.strip()]
+    # Where the message begins with a line break, the class alone says nothing.
+    return " ".join(parts[:2] if parts and parts[0].endswith(":") else parts[:1])[:_EVIDENCE]
+
+
+def removal_in(trace: str, *, defined: Callable[[str], bool] = lambda _name: False) -> Removal | None:
+    """What the traceback's message says is gone from a library; None where it says nothing of the kind.
+
+    ``defined`` tells whether a function or class is written in the program or its test, whose names are no library's.
+    """
+    kind, _, text = message_of(trace).partition(": ")
+    if kind.rpartition(".")[2] in _WARNINGS:
+        return Removal("name", _subject(text), "")
+    readers: Mapping[str, Callable[[str, Callable[[str], bool]], Removal | None]] = {
+        "ModuleNotFoundError": _missing_module,
+        "ImportError": _missing_import,
+        "AttributeError": _missing_attribute,
+        "TypeError": _changed_signature,
+    }
+    reader = readers.get(kind.rpartition(".")[2])
+    found = reader(text, defined) if reader else None
+    return found or (None if kind.endswith("AssertionError") else _said_to_be_removed(text))
+
+
+def _missing_module(text: str, defined: Callable[[str], bool]) -> Removal | None:
+    del defined
+    match = _MODULE.search(text)
+    if match is None:
+        return None
+    return Removal("module", match["name"], match["name"].rpartition(".")[0])
+
+
+def _missing_import(text: str, defined: Callable[[str], bool]) -> Removal | None:
+    match = _IMPORT.search(text)
+    if match is None:
+        return _missing_module(text, defined)
+    return Removal("name", f"{match['owner']}.{match['name']}", match["owner"])
+
+
+def _missing_attribute(text: str, defined: Callable[[str], bool]) -> Removal | None:
+    match = _ATTRIBUTE.match(text) or _PATCHED.match(text)
+    if match is None:
+        return None
+    owner = match.groupdict().get("object") or match["type"] or match["module"]
+    if owner.partition(".")[0] in ("__test__", "__main__"):
+        return None
+    if not match["module"] and (owner in _PLAIN or owner.endswith("Mock")):
+        return None
+    if not match["module"] and defined(owner):
+        # A test's own class inherits its assertions from the standard library.
+        is_assertion = match["name"].startswith(("assert", "fail"))
+        return Removal("name", f"TestCase.{match['name']}", "unittest") if is_assertion else None
+    return Removal("name", f"{owner}.{match['name']}", owner)
+
+
+def _changed_signature(text: str, defined: Callable[[str], bool]) -> Removal | None:
+    keyword, positional = _KEYWORD.match(text), _POSITIONAL.match(text)
+    if keyword:
+        callee = keyword["callee"] or keyword["callee2"] or keyword["owner3"] or ""
+        name = keyword["name"] or keyword["name2"] or keyword["name3"]
+        argument = f"{name}="
+    elif positional:
+        callee, argument = positional["callee"], ""
+    else:
+        return None
+    if "<" in callee or defined(callee.partition(".")[0]):
+        return None
+    return Removal("argument", f"{callee}({argument})", callee.rpartition(".")[0].partition(".")[0])
+
+
+def _said_to_be_removed(text: str) -> Removal | None:
+    frequency = _FREQUENCY.match(text)
+    if frequency:
+        return Removal("argument", f"freq='{frequency['name']}'", "pandas")
+    return Removal("name", _subject(text), "") if _WORDS.search(text) else None
+
+
+def _subject(text: str) -> str:
+    quoted = _QUOTED.search(text)
+    return quoted["name"].strip() if quoted else " ".join(text.split())[:60]
