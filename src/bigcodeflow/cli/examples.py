@@ -44,6 +44,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow recommend --imports src --split instruct",
         "bigcodeflow recommend --libraries numpy,scikit-learn --json",
     ),
+    "evolution": (
+        "bigcodeflow evolution",
+        "bigcodeflow evolution --run my-model --ids 0-99",
+    ),
     "report": ("bigcodeflow report latest --open", "bigcodeflow report my-model other-model --out both.html"),
     "export inspect": ("bigcodeflow export inspect latest --out logs",),
     "export every-eval-ever": ("bigcodeflow export every-eval-ever my-model --organization MINE",),

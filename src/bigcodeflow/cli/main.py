@@ -48,6 +48,10 @@ _COMMANDS = {
         "recommend.recommend",
         "Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.",
     ),
+    "evolution": (
+        "evolution.evolution",
+        "Label tasks in an environment of newer libraries, and score recorded runs there.",
+    ),
     "report": (
         "store.report",
         "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",

@@ -264,8 +264,49 @@ AUDIT = _study(
     _nullable("possible", _count, "mutants that the chosen ones were drawn from"),
 )
 
+LIBRARY_VERSIONS = pa.struct(
+    [
+        pa.field("library", _text),  # import name; python: the interpreter
+        pa.field("before", _text),  # version in the older environment; empty: it is not there
+        pa.field("now", _text),  # version in the newer environment; empty: it is not there
+    ]
+)
+
+OUTDATED_CALL = pa.struct(
+    [
+        pa.field("name", _text),  # what the newer libraries do not have, such as numpy.float or read_csv(squeeze=)
+        pa.field("library", _text),  # import name
+        pa.field("kind", _text),  # module, name or argument
+        pa.field("sample_index", _count),  # the failing sample that uses it
+        pa.field("evidence", _text),  # last line of the traceback
+    ]
+)
+
+#: Grain: one row a run and task; the run '' is the tasks' own reference solutions.
+EVOLUTION = _study(
+    "run and task: its samples in an older and a newer environment; the run '' is the tasks' reference solutions.",
+    _column("run", _text, "title of the recorded run; empty: the reference solution"),
+    _column("record", _text, "record of that run; empty: the reference solution"),
+    _column("task_id", _text, "the task"),
+    _column("environment", _text, "name of the older environment"),
+    _column("current", _text, "name of the newer environment"),
+    _column("label", _text, "of the task: holds, drifts, dead or unjudgeable, see studies.evolution.causes"),
+    _column("cause", _text, "why its reference solution does not hold, such as API removed; empty: it holds"),
+    _column("place", _text, "where that shows: setup, test or solution; empty: it holds, or nothing tells"),
+    _column("library", _text, "library that is responsible, python for the interpreter; empty: it holds, or unknown"),
+    _column("basis", _text, "what the library was read from: message, traceback, line or imports; empty: none"),
+    _column("evidence", _text, "last traceback line of the reference solution; empty: it holds"),
+    _column("status_before", _text, "status of the reference solution in the older environment"),
+    _column("status_now", _text, "status of the reference solution in the newer environment"),
+    _column("libraries", pa.list_(LIBRARY_VERSIONS), "python, and libraries that setup, reference or test import"),
+    _column("n_samples", _count, "samples executed in each environment"),
+    _column("n_passed_before", _count, "those that pass in the older environment"),
+    _column("n_passed_now", _count, "those that pass in the newer environment"),
+    _column("outdated", pa.list_(OUTDATED_CALL), "what failing samples miss in the newer one, not in the older"),
+)
+
 #: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
-STUDIES: Mapping[str, pa.Schema] = {"audit": AUDIT, "cheating": CHEATING}
+STUDIES: Mapping[str, pa.Schema] = {"audit": AUDIT, "cheating": CHEATING, "evolution": EVOLUTION}
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})

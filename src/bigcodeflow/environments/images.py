@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 DOCKERFILE = "deployments/sandbox/Dockerfile"
 #: Python that a definition asks for → the image that has it; the first is for those that ask for none.
-BASE_IMAGES = {"": "python:3.11.14-slim-bookworm", "3.10": "python:3.10.19-slim-bookworm"}
+BASE_IMAGES = {
+    "": "python:3.11.14-slim-bookworm",
+    "3.10": "python:3.10.19-slim-bookworm",
+    "3.13": "python:3.13.9-slim-bookworm",
+}
 #: Of the labels of our images.
 _PREFIX = "bigcodeflow."
 

@@ -37,4 +37,9 @@ STUDIES: Mapping[str, Study] = {
         "How many answers make shown tests pass that contradict the task's description, of what kind, and what shows it.",
         "cheating.tables",
     ),
+    "evolution": Study(
+        "Evolution",
+        "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there.",
+        "evolution.tables",
+    ),
 }

@@ -48,33 +48,31 @@ _FORMER_STDLIB = frozenset(
     ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 _STDLIB = frozenset(sys.stdlib_module_names) | _FORMER_STDLIB
-#: Types and words of messages and test lines → the library that they belong to.
-_OWNERS: Mapping[str, str] = MappingProxyType(
+#: Types and words of messages and of test lines, by the library that they belong to.
+_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(
-            "DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy SeriesGroupBy "
-            "Styler Categorical CategoricalDtype read_csv iloc loc columns to_datetime date_range dropna groupby".split(),  # noqa: SIM905
-            "pandas",
-        ),
-        **dict.fromkeys("ndarray MaskedArray RandomState float64 int64 array_equal".split(), "numpy"),  # noqa: SIM905
-        **dict.fromkeys(
-            "Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection QuadMesh Spine "
-            "ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels get_yticklabels patches "
-            "get_title collections legend_".split(),  # noqa: SIM905
-            "matplotlib",
-        ),
-        **dict.fromkeys("FacetGrid PairGrid JointGrid".split(), "seaborn"),  # noqa: SIM905
-        **dict.fromkeys("Sequential Functional History KerasTensor Adam SGD".split(), "keras"),  # noqa: SIM905
-        **dict.fromkeys("BeautifulSoup Tag".split(), "bs4"),  # noqa: SIM905
-        **dict.fromkeys("Workbook Worksheet".split(), "openpyxl"),  # noqa: SIM905
-        **dict.fromkeys("TestCase assertEquals assertDictContainsSubset".split(), PYTHON),  # noqa: SIM905
+        "pandas": """DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy
+            SeriesGroupBy Styler Categorical CategoricalDtype read_csv iloc loc columns to_datetime date_range dropna
+            groupby""",
+        "numpy": "ndarray MaskedArray RandomState float64 int64 array_equal",
+        "matplotlib": """Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection
+            QuadMesh Spine ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels
+            get_yticklabels patches get_title collections legend_""",
+        "seaborn": "FacetGrid PairGrid JointGrid",
+        "keras": "Sequential Functional History KerasTensor Adam SGD",
+        "bs4": "BeautifulSoup Tag",
+        "openpyxl": "Workbook Worksheet",
+        PYTHON: "TestCase",
     }
 )
+_OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() for word in words.split()})
 _FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
 _OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
 #: Where a library compares values for somebody else's assertion.
 _HELPERS = re.compile(r"^(?:/testing/|/_testing/|/_libs/testing|/util/_?test)")
+#: Calls that compare values, which say nothing of what made them.
+_ASSERTIONS = re.compile(r"\b(?:self\.assert\w+|\w+\.testing\.\w+|\w+\.(?:allclose|array_equal|isclose))\b")
 _NETWORK = re.compile(
     r"gaierror|Name or service not known|name resolution|Network is unreachable|Failed to resolve|URLError"
     r"|NewConnectionError|NameResolutionError|ServerNotFoundError"
@@ -123,7 +121,9 @@ class Texts:
             with suppress(*untrusted_text.REFUSALS):
                 for node in ast.walk(untrusted_text.parse(text)):
                     if isinstance(node, ast.Import):
-                        found |= {one.asname or one.name.partition(".")[0]: one.name.partition(".")[0] for one in node.names}
+                        found |= {
+                            one.asname or one.name.partition(".")[0]: one.name.partition(".")[0] for one in node.names
+                        }
                     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                         found |= {one.asname or one.name: node.module.partition(".")[0] for one in node.names}
         return found
@@ -135,7 +135,8 @@ class Texts:
 
     def defines(self, name: str) -> bool:
         """Whether a function or class of that name is written in one of the texts."""
-        return bool(name and re.search(rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b", f"{self.program}\n{self.test}", re.M))
+        written = rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b"
+        return bool(name and re.search(written, f"{self.program}\n{self.test}", re.MULTILINE))
 
     def line(self, frame: Frame) -> str:
         """The source of a frame's line; empty where it lies outside."""
@@ -224,7 +225,9 @@ def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Te
     if deepest := _deepest_library(trace):
         return deepest, "traceback"
     lines = [texts.line(frame) for frame in reversed(frames)]
-    words = [word for text in (*lines, evidence_of(trace)) for word in re.findall(r"[A-Za-z_]\w*", text)]
+    words = [
+        word for text in (*lines, evidence_of(trace)) for word in re.findall(r"[A-Za-z_]\w*", _ASSERTIONS.sub("", text))
+    ]
     for word in words:
         library = texts.aliases.get(word) or _OWNERS.get(word)
         if library and library not in _STDLIB and (library in texts.modules or library == PYTHON):

@@ -16,13 +16,16 @@ _EVIDENCE = 300
 #: Values of these types were meant to be something else, whichever attribute they lack.
 _PLAIN = frozenset("NoneType str bytes int float complex bool list tuple dict set range function method".split())  # noqa: SIM905 -- as a list it takes a screen
 _MODULE = re.compile(r"No module named '(?P<name>[\w.]{1,200})'")
-_IMPORT = re.compile(r"cannot import name '(?P<name>\w{1,200})' from (?:partially initialized module )?'(?P<owner>[\w.]{1,200})'")
+_IMPORT = re.compile(
+    r"cannot import name '(?P<name>\w{1,200})' from (?:partially initialized module )?'(?P<owner>[\w.]{1,200})'"
+)
 _ATTRIBUTE = re.compile(
     r"(?:module '(?P<module>[\w.]{1,200})'|type object '(?P<type>[\w.]{1,200})'|'(?P<object>[\w.]{1,200})' object)"
     r" has no attribute '(?P<name>\w{1,200})'"
 )
 _PATCHED = re.compile(
-    r"<(?:module '(?P<module>[\w.]{1,200})'[^>]*|class '(?P<type>[\w.]{1,200})')> does not have the attribute '(?P<name>\w{1,200})'"
+    r"<(?:module '(?P<module>[\w.]{1,200})'[^>]*|class '(?P<type>[\w.]{1,200})')>"
+    r" does not have the attribute '(?P<name>\w{1,200})'"
 )
 _KEYWORD = re.compile(
     r"(?P<callee>[\w.]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"
@@ -56,7 +59,7 @@ class Removal(NamedTuple):
 
 
 def message_of(trace: str) -> str:
-    """The exception's class and its whole message, of at most 2,000 characters; of a text without traceback the text."""
+    """The exception's class and its whole message, at most 2,000 characters; without a traceback the text."""
     line = exception_line(trace)
     if not line:
         return trace[-_LONGEST:]

@@ -1,0 +1,57 @@
+"""Settings of the study."""
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from bigcodeflow.config import RunConfig, Variant, load_settings
+from bigcodeflow.core.settings import SettingsModel
+
+
+class EvolutionConfig(SettingsModel):
+    """Which tasks and runs are executed, and in which two environments."""
+
+    dataset: str = "bigcode/bigcodebench"
+    """Tasks: 'starter', a hub dataset, or a Parquet or JSONL file in the hub's schema."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    runs: tuple[str, ...] = ()
+    """Recorded runs whose samples are executed in both environments too, named as `bigcodeflow compare` takes them."""
+    environment: str = "bigcodebench"
+    """Sandbox environment with the older libraries, in which the tasks were written."""
+    current: str = "bigcodebench-current"
+    """Sandbox environment with the newer libraries."""
+    reruns: int = Field(default=2, ge=0, le=100)
+    """Further executions of each reference solution that does not pass; where they disagree, the task is flaky."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings of the executions, such as 'execution.limits.time_seconds=60'."""
+    store: str = "results/store"
+    """Folder or URL (s3://bucket/prefix) of artifacts and recorded runs: what was executed is not executed again."""
+
+    @model_validator(mode="after")
+    def _runs_are_different(self) -> Self:
+        if len(set(self.runs)) != len(self.runs):
+            raise ValueError("names a run twice: name each once")
+        return self
+
+    def run(
+        self, environment: str, samples: str, *, ids: str = "", reruns: int = 0, variant: Variant = "calibrated"
+    ) -> RunConfig:
+        """The ordinary run that executes samples in one of the environments."""
+        sections: dict[str, Any] = {
+            "store": self.store,
+            "dataset": {"source": self.dataset, "ids": ids or self.ids},
+            "samples": {"source": samples},
+            "sanitizing": {"mode": "none", "safety_policy": "off"},
+            "execution": {
+                "environment": environment,
+                "workers": self.workers,
+                "reruns": reruns,
+                "variants": (variant,),
+                "quarantine": "off",
+                "integrity": "off",  # a change of libraries makes no cheat, and a check would cost every pass again
+            },
+        }
+        return load_settings(sections, "evolution", self.overrides)
