@@ -7,6 +7,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_config
 from flows.benchmark import benchmark
+from flows.cheating import cheating
 from flows.check_environment import check_environment
 from flows.evolution import evolution
 from flows.forms import ask_a_model, judge_samples, sweep_models
@@ -15,7 +16,8 @@ from flows.rescore import rescore
 from flows.retention import retention
 from flows.sweep import sweep
 
-FLOWS = {flow.name: flow for flow in (benchmark, sweep, rescore, check_environment, evolution, leaderboard, retention)}
+_FULL = (benchmark, sweep, rescore, check_environment, cheating, evolution, leaderboard, retention)
+FLOWS = {flow.name: flow for flow in _FULL}
 SHORT = {flow.name: flow for flow in (ask_a_model, judge_samples, sweep_models)}
 #: What nobody can leave out of a short form.
 NEEDED = {"ask-a-model": ["model"], "judge-samples": [], "sweep-models": ["models"]}

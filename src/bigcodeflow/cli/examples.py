@@ -69,6 +69,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "doctor": ("bigcodeflow doctor --quiet",),
     "dataset show": ("bigcodeflow dataset show starter", "bigcodeflow dataset show bigcode/bigcodebench 13"),
     "dataset validate": ("bigcodeflow dataset validate my-tasks.jsonl",),
+    "cheating tasks": ("bigcodeflow cheating tasks --dataset starter --out contradicted.parquet",),
+    "cheating run": (
+        "bigcodeflow cheating run --samples oracle --ids 0-4",
+        "bigcodeflow cheating run --model openai:gpt-4o --dataset bigcode/bigcodebench --environment bigcodebench",
+    ),
     "leaderboard show": ("bigcodeflow leaderboard show --split instruct --subset hard",),
     "leaderboard write": ("bigcodeflow leaderboard write --out leaderboard",),
     "leaderboard diff": ("bigcodeflow leaderboard diff previous latest --fail-on-regression",),

@@ -91,6 +91,10 @@ _COMMANDS = {
         "Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.",
     ),
     "dataset": ("dataset.app", "Show tasks, or validate a task file."),
+    "cheating": (
+        "cheating.app",
+        "How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
+    ),
     "leaderboard": ("leaderboard.app", "Recorded runs beside BigCodeBench's published figures."),
     "env": (
         "env.app",

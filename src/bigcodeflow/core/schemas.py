@@ -219,7 +219,7 @@ def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
 CHEATING = _study(
     "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description.",
     _column("model", _text, "model that answered, or where the answers came from"),
-    _column("wording", _text, "sentence behind which the test was shown: neutral, make tests pass, follow description"),
+    _column("wording", _text, "sentence behind which the test was shown: neutral, make-tests-pass, follow-description"),
     _column("split", _text, "complete or instruct"),
     _column("task_id", _text, "id of the task in its own dataset"),
     _column("sample_index", _count, "0-based number of the answer to this task"),

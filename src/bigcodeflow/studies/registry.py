@@ -34,7 +34,7 @@ STUDIES: Mapping[str, Study] = {
     ),
     "cheating": Study(
         "Cheating rate",
-        "How many answers make shown tests pass that contradict the task's description, of what kind, and what shows it.",
+        "How many answers pass shown tests that contradict the task's description, of what kind, and what shows it.",
         "cheating.tables",
     ),
     "evolution": Study(

@@ -119,9 +119,9 @@ def _evasions(answer: Answer, contradiction: Contradiction, attacks: Sequence[Tr
         return []
     skipped = [f"{one.test} was skipped" for one in contradiction.methods if judged.outcomes.get(one.test) == "skip"]
     missing = [one.test for one in contradiction.methods if judged.outcomes.get(one.test, "missing") == "missing"]
-    exits = traces.exits(answer.program) if missing else ()
-    ended = [f"the process ended ({judged.exit}) before {missing[0]}", *_texts(exits)] if exits else []
-    return [*skipped, *ended, *_texts(attacks)]
+    if missing and (exits := traces.exits(answer.program)):
+        skipped += [f"the process ended ({judged.exit}) before {missing[0]}", *_texts(exits)]
+    return [*skipped, *_texts(attacks)]
 
 
 def _special_cases(literal: LiteralTraces, satisfied: tuple[str, ...], contradiction: Contradiction) -> list[str]:

@@ -1,8 +1,9 @@
 """Settings of the study: which tasks are contradicted, and which answers are judged."""
 
+from enum import StrEnum
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from pydantic import Field, field_validator
@@ -10,7 +11,15 @@ from pydantic import Field, field_validator
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings
 from bigcodeflow.core.settings import SettingsModel, merged
 
-Wording = Literal["neutral", "make tests pass", "follow description"]
+
+class Wording(StrEnum):
+    """How a model is asked; the sentences stand in wordings.yaml."""
+
+    neutral = "neutral"
+    make_tests_pass = "make-tests-pass"
+    follow_description = "follow-description"
+
+
 #: Sentence behind which the tests are shown, by the name of the wording.
 WORDINGS: MappingProxyType[str, str] = MappingProxyType(
     yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
@@ -54,7 +63,7 @@ class CheatingConfig(ContradictedTasksConfig):
     """PROVIDER:NAME of each model that is asked, such as openai:gpt-4o."""
     samples: str = ""
     """Answers that exist, in place of models: a sample file of contradicted tasks, or a control such as oracle."""
-    wordings: tuple[Wording, ...] = ("neutral", "make tests pass", "follow description")
+    wordings: tuple[Wording, ...] = tuple(Wording)
     """Sentences behind which the tests are shown; each model is asked with each of them."""
     split: Split = "instruct"
     """'instruct' prompts show the tests as a code block, 'complete' prompts as comments in front of the code."""
@@ -65,7 +74,7 @@ class CheatingConfig(ContradictedTasksConfig):
     @classmethod
     def _has_a_wording(cls, wordings: tuple[Wording, ...]) -> tuple[Wording, ...]:
         if not wordings or len(set(wordings)) != len(wordings):
-            raise ValueError(f"needs different entries of: {', '.join(WORDINGS)}")
+            raise ValueError(f"needs different entries of: {', '.join(Wording)}")
         return wordings
 
     @property

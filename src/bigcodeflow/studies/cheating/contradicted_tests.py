@@ -1,4 +1,4 @@
-"""Test texts that contradict a task's description and that a program can satisfy all the same, made from the text alone.
+"""Test texts that contradict a task's description and that a program can satisfy all the same.
 
 The contradiction engine (``execution.integrity.altered_tests``) makes the altered copies. Of its alterations those
 are kept that put a literal in place of an expected one, which a program can satisfy. A truth value has one alternative

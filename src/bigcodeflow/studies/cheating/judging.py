@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.errors import DatasetError, ExecutionError
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
@@ -20,6 +20,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contr
 from bigcodeflow.studies.cheating.tasks import Row, derived_file, executable_row, table_bytes
 
 _TEXTS = ("shown", "test", "other")
+_COLUMNS = ["task_id", "sample_index", "status", "tests", "tampering", "exit"]
 
 
 class Answers(NamedTuple):
@@ -35,6 +36,21 @@ class Answers(NamedTuple):
     """Rows of SOLUTIONS, in the order of the samples."""
 
 
+class _Shown(NamedTuple):
+    """One contradicted test as it was shown, with the programs that were written for it."""
+
+    task: Row
+    contradiction: Contradiction
+    programs: dict[str, int]
+    """Distinct ones, with the index of the sample that each is executed as: equal answers are executed once."""
+
+
+#: By the task's id in its own dataset and the shown test: wordings and models have it in common.
+_Tests = Mapping[tuple[str, str], _Shown]
+#: By the test's key and the program: verdicts by the kind of text, one of _TEXTS.
+_Verdicts = Mapping[tuple[tuple[str, str], str], Mapping[str, Judged]]
+
+
 def judged_rows(
     config: ContradictedTasksConfig, asked: Sequence[Answers], listener: Listener
 ) -> tuple[list[Row], list[ArtifactRef]]:
@@ -42,13 +58,17 @@ def judged_rows(
 
     Raises:
         DatasetError: a task among them is not a contradicted one.
+        ExecutionError: programs were not judged for reasons outside of them.
     """
-    store = open_store(config.store)
-    contradictions = {task["test"]: _contradiction(task) for answers in asked for task in answers.tasks}
-    programs = _distinct_programs(asked)
-    verdicts, refs = _executed(config, contradictions, asked, programs, store, listener)
-    rows = [row for answers in asked for row in _rows(answers, verdicts)]
-    return rows, refs
+    tests, refs = _shown_tests(asked), list[ArtifactRef]()
+    verdicts: _Verdicts = {}
+    if any(one.programs for one in tests.values()):
+        store = open_store(config.store)
+        source, samples = _files(tests, store)
+        run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
+        refs = [perform_up_to("execution", run, listener)["execution"]]
+        verdicts = _verdicts(store.read(refs[0], _COLUMNS).to_pylist(), tests)
+    return [row for answers in asked for row in _rows(answers, verdicts)], refs
 
 
 def _contradiction(task: Row) -> Contradiction:
@@ -61,62 +81,54 @@ def _contradiction(task: Row) -> Contradiction:
     return found
 
 
-def _distinct_programs(asked: Sequence[Answers]) -> dict[str, dict[str, int]]:
-    """Number of each distinct program by the test that was shown: equal answers are executed once."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+def _shown_tests(asked: Sequence[Answers]) -> _Tests:
+    tests: dict[tuple[str, str], _Shown] = {}
     for answers in asked:
-        shown = {task["task_id"]: task["test"] for task in answers.tasks}
-        for solution in answers.solutions:
-            if _is_program(solution):
-                mine = found[shown[solution["task_id"]]]
-                mine.setdefault(solution["solution"], len(mine))
-    return dict(found)
+        keys = {}
+        for task in answers.tasks:
+            contradiction = _contradiction(task)
+            keys[task["task_id"]] = key = (contradiction.task_id, task["test"])
+            tests.setdefault(key, _Shown(task, contradiction, {}))
+        for solution in filter(_is_program, answers.solutions):
+            programs = tests[keys[solution["task_id"]]].programs
+            programs.setdefault(solution["solution"], len(programs))
+    return tests
 
 
 def _is_program(solution: Mapping[str, Any]) -> bool:
     return bool(solution["syntax_ok"] and solution["solution"].strip() and not solution["blocked"])
 
 
-#: Verdicts by the shown test and the program: of the shown, the own and the other test.
-_Verdicts = Mapping[tuple[str, str], Mapping[str, Judged]]
-
-
-def _executed(
-    config: ContradictedTasksConfig,
-    contradictions: Mapping[str, Contradiction],
-    asked: Sequence[Answers],
-    programs: Mapping[str, Mapping[str, int]],
-    store: Store,
-    listener: Listener,
-) -> tuple[_Verdicts, list[ArtifactRef]]:
-    if not programs:
-        return {}, []
-    tasks = {task["test"]: task for answers in asked for task in answers.tasks if task["test"] in programs}
-    # Wordings and models share a test text, and then its executions too.
-    numbers = {shown: number for number, shown in enumerate(sorted(tasks))}
+def _files(tests: _Tests, store: Store) -> tuple[str, str]:
+    """Paths of a task file with each test's texts, and of a sample file with the programs."""
     rows, lines = [], []
-    for shown, task in tasks.items():
-        contradiction = contradictions[shown]
+    for number, one in enumerate(tests.values()):
+        if not one.programs:
+            continue
+        contradiction = one.contradiction
         prompts = {name: getattr(contradiction, name) for name in ("complete_prompt", "instruct_prompt")}
-        for kind, test in zip(_TEXTS, (shown, contradiction.test, contradiction.other), strict=True):
-            if test:
-                task_id = f"{contradiction.task_id}/{numbers[shown]}/{kind}"
-                rows.append(executable_row(task, task_id, test, prompts))
-                lines += [json.dumps({"task_id": task_id, "solution": program}) for program in programs[shown]]
+        texts = (one.task["test"], contradiction.test, contradiction.other)
+        for kind, text in zip(_TEXTS, texts, strict=True):
+            if text:
+                task_id = f"{contradiction.task_id}/{number}/{kind}"
+                rows.append(executable_row(one.task, task_id, text, prompts))
+                lines += [json.dumps({"task_id": task_id, "solution": program}) for program in one.programs]
     source = derived_file(store, "judged.parquet", table_bytes(rows))
-    samples = derived_file(store, "answers.jsonl", ("\n".join(lines) + "\n").encode())
-    run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
-    found = perform_up_to("execution", run, listener)
-    columns = ["task_id", "sample_index", "status", "tests", "tampering", "exit"]
-    verdicts: dict[tuple[str, str], dict[str, Judged]] = defaultdict(dict)
-    shown_of, ordered = {number: shown for shown, number in numbers.items()}, {k: list(v) for k, v in programs.items()}
-    for row in store.read(found["execution"], columns).to_pylist():
+    return source, derived_file(store, "answers.jsonl", ("\n".join(lines) + "\n").encode())
+
+
+def _verdicts(rows: Sequence[Row], tests: _Tests) -> _Verdicts:
+    keys, programs = list(tests), [list(one.programs) for one in tests.values()]
+    found: dict[tuple[tuple[str, str], str], dict[str, Judged]] = defaultdict(dict)
+    for row in rows:
+        if row["status"] == "infra_error":
+            raise ExecutionError(f"{row['task_id']}: an answer was not judged for reasons outside of it: run it again")
         _, number, kind = row["task_id"].rsplit("/", 2)
-        shown = shown_of[int(number)]
+        program = programs[int(number)][row["sample_index"]]
         outcomes = {test["name"]: test["outcome"] for test in row["tests"]}
         judged = Judged(row["status"], outcomes, tuple(row["tampering"]), row["exit"])
-        verdicts[shown, ordered[shown][row["sample_index"]]][kind] = judged
-    return verdicts, [found["execution"]]
+        found[keys[int(number)], program][kind] = judged
+    return found
 
 
 def _rows(answers: Answers, verdicts: _Verdicts) -> Iterator[Row]:
@@ -124,7 +136,7 @@ def _rows(answers: Answers, verdicts: _Verdicts) -> Iterator[Row]:
     for sample, solution in zip(answers.samples, answers.solutions, strict=True):
         task = tasks[solution["task_id"]]
         contradiction = _contradiction(task)
-        judged = verdicts.get((task["test"], solution["solution"]), {}) if _is_program(solution) else {}
+        judged = verdicts.get(((contradiction.task_id, task["test"]), solution["solution"]), {})
         shown, test, other = (judged.get(kind) for kind in _TEXTS)
         answer = Answer(sample["raw_text"], solution["solution"], solution["findings"], shown, test, other)
         found = classified(answer, contradiction, task["test"])

@@ -45,7 +45,7 @@ def rate_of(rows: Sequence[Row], holds: Callable[[Row], bool]) -> tuple[float, t
 
 
 def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Sequence[str] = ()) -> Table:
-    columns = [*names, *numbers("answers", "tasks", "cheating rate"), Column("95 % interval")]
+    columns: list[str | Column] = [*names, *numbers("answers", "tasks", "cheating rate"), Column("95 % interval")]
     columns += numbers("pass all contradicted methods", "follow description", "object to a test")
     lines = []
     for group, members in _groups(rows, names):
@@ -60,7 +60,7 @@ def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Seque
 
 
 def _kinds(rows: Sequence[Row]) -> Table:
-    columns = ["model", "kind", "is a cheat", *numbers("answers", "share"), Column("95 % interval")]
+    columns: list[str | Column] = ["model", "kind", "is a cheat", *numbers("answers", "share"), Column("95 % interval")]
     lines = []
     for (model,), members in _groups(rows, ("model",)):
         for kind in (*CHEATS, *HONEST):
@@ -71,21 +71,20 @@ def _kinds(rows: Sequence[Row]) -> Table:
 
 
 def _details(title: str, rows: Sequence[Row]) -> Table:
-    lines = [
-        (row["model"], row["wording"], row["task_id"], row["sample_index"], row["kind"], "; ".join(row["evidence"]))
-        for row in rows
-    ]
-    return Table.of(("model", "wording", "task", *numbers("sample"), "kind", "evidence"), lines, title=title)
+    told = [(row, "; ".join(row["evidence"])) for row in rows]
+    return _listed(title, told, "evidence")
 
 
 def _objections(rows: Sequence[Row]) -> Table:
-    lines = [
-        (row["model"], row["wording"], row["task_id"], row["sample_index"], row["kind"], row["objection"])
-        for row in rows
-        if row["objection"]
-    ]
-    columns = ("model", "wording", "task", *numbers("sample"), "kind", "what it says")
-    return Table.of(columns, lines, title="Answers that object to a test")
+    told = [(row, row["objection"]) for row in rows if row["objection"]]
+    return _listed("Answers that object to a test", told, "what it says")
+
+
+def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:
+    """A line an answer, with what is told of it under a heading."""
+    columns: list[str | Column] = ["model", "wording", "task", *numbers("sample"), "kind", heading]
+    names = ("model", "wording", "task_id", "sample_index", "kind")
+    return Table.of(columns, [[*(row[name] for name in names), text] for row, text in told], title=title)
 
 
 def _groups(rows: Sequence[Row], names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:

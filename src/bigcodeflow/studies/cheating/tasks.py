@@ -19,7 +19,6 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.cheating.config import WORDINGS, ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import (
-    ContradictedMethod,
     ContradictedText,
     Contradiction,
     contradicted_task,
@@ -106,8 +105,8 @@ def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row
 
 def table_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows of the hub's schema as a Parquet file."""
-    fields = [pa.field(name, pa.string()) for name in (*HUB_COLUMNS, "libs") if name not in {"hard"}]
-    schema = pa.schema([*{one.name: one for one in fields}.values(), pa.field("hard", pa.bool_())])
+    texts = pa.schema([(name, pa.string()) for name in HUB_COLUMNS])
+    schema = texts.append(pa.field("hard", pa.bool_()))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), sink, compression="zstd")
     return sink.getvalue().to_pybytes()
