@@ -227,8 +227,8 @@ CHEATING = _study(
     _column(
         "kind",
         _text,
-        "of a cheat: special cases, evades tests, equal to all, other; of an honest answer: follows description, wrong, "
-        "no program",
+        "of a cheat: special cases, evades tests, equal to all, other; of an honest answer: follows description, "
+        "wrong, no program",
     ),
     _column("evidence", _texts, "what shows it: methods passed, lines and values of the program, what the judge saw"),
     _column("objection", _text, "sentence in which the answer says that a test is wrong; empty where there is none"),

@@ -53,7 +53,8 @@ def measured_entries(
 ) -> MeasuredEntries:
     """Entries of a store's runs, and those runs that are refused although they are the latest of their kind.
 
-    A refused run does not hide an earlier one that can be published. Controls are no entries and are not refused.
+    A refused run does not hide an earlier one that can be published. Controls, and runs over contradicted tasks, are no
+    entries and are not refused.
 
     Args:
         store_root: the store.
@@ -67,7 +68,7 @@ def measured_entries(
     refusals: dict[tuple[str, ...], str] = {}
     for run in reversed(recorded_runs(store_root)):
         kind = (*map(str, named_model(run.model)), setting_of(run).key, run.split, run.subset)
-        if run.control or kind in entries:
+        if run.control or run.contradicted_tasks or kind in entries:
             continue
         try:
             entries[kind] = entry_of(run, allow=allow)
@@ -175,11 +176,7 @@ class _Shortcoming(NamedTuple):
 
 def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcoming]:
     """Everything that is wrong with a run's score, the worst first."""
-    if run.control:
-        yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
-    if mismatch := split_mismatch(run):
-        # Its score is that of answers to other prompts, and nothing allows it.
-        yield _Shortcoming(mismatch, "run it again, which asks its model for what is missing")
+    yield from _no_scores(run)
     wanted = hard_task_ids() if run.subset == "hard" else BIGCODEBENCH_IDS
     given = {task["task_id"] for task in evidence.tasks}
     if given != wanted:
@@ -217,6 +214,18 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
         named = ", ".join(other[:3]) + (" …" if other[3:] else "")
         problem = f"the tests of {len(other):,} tasks are not those of v0.1.4 ({named})"
         yield _Shortcoming(problem, "run it on bigcode/bigcodebench@v0.1.4", Allowance.tests)
+
+
+def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
+    """Why its numbers are no score of the benchmark, which nothing allows."""
+    if run.control:
+        yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
+    if run.contradicted_tasks:
+        problem = f"{run.contradicted_tasks:,} of its tasks show tests that contradict them"
+        yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
+    if mismatch := split_mismatch(run):
+        # Its score is that of answers to other prompts, and nothing allows it.
+        yield _Shortcoming(mismatch, "run it again, which asks its model for what is missing")
 
 
 def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:

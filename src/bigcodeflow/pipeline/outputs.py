@@ -16,6 +16,7 @@ from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, R
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.core.settings import as_name, flattened
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
@@ -207,7 +208,10 @@ def write_outputs(
     """
     config = in_own_folder(config, started_at)
     folder = user_path(config.out)
+    task_ids = store.read(artifacts.dataset, ["task_id"])["task_id"].to_pylist()
     content = _record(config, artifacts, started_at, evaluated_at)
+    if contradicted := sum(str(task_id).startswith(CONTRADICTED_PREFIX) for task_id in task_ids):
+        content["contradicted_tasks"] = contradicted
     # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
     files: list[Path] = []

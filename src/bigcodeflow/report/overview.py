@@ -95,6 +95,8 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     rows = [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)]
     warnings = []
     for run in runs:
+        if run.recorded.contradicted_tasks:
+            warnings.append(f"{run.label}: its tasks show tests that contradict them; the numbers are no scores.")
         if mismatch := split_mismatch(run.recorded):
             warnings.append(f"{run.label}: {mismatch}; the numbers are not those of its split: run it again.")
         warnings += [f"{run.label}: {note}" for note in (*unjudged_notes(run.metrics), *notes(run.metrics))]

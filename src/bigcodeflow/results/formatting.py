@@ -27,6 +27,10 @@ _SEVERAL_SAMPLES = {
 }
 
 
+#: Of boards and titles of runs whose tasks show tests that contradict them.
+CONTRADICTED_TESTS = "contradicted tests"
+
+
 class Model(NamedTuple):
     """A model's name, and its revision where that is not the main one."""
 
@@ -48,9 +52,9 @@ def named_model(text: str) -> Model:
     return Model("/".join(parts[:-1]), None if parts[-1] == "main" else parts[-1])
 
 
-def board_title(subset: str, split: str) -> str:
-    """What scores must share to be ranked, such as 'hard · instruct'."""
-    return _BETWEEN.join(filter(None, (subset, split)))
+def board_title(subset: str, split: str, *details: str) -> str:
+    """What scores must share to be ranked, such as 'hard · instruct', followed by the details that are not empty."""
+    return _BETWEEN.join(filter(None, (subset, split, *details)))
 
 
 def title_of(model: str, subset: str, split: str, *details: str) -> str:

@@ -16,7 +16,7 @@ from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
-from bigcodeflow.results.formatting import board_title, disambiguated, fits, named_model, title_of
+from bigcodeflow.results.formatting import CONTRADICTED_TESTS, board_title, disambiguated, fits, named_model, title_of
 from bigcodeflow.store import Store, open_store
 
 _FOLDER = "runs"
@@ -48,6 +48,8 @@ class RecordedRun(BaseModel):
     artifacts: dict[str, str | None] = {}
     quarantined: frozenset[str] = Field(frozenset(), validation_alias=AliasPath("quarantine", "tasks"))
     """Ids of its tasks that were known not to judge reliably when it was scored."""
+    contradicted_tasks: int = 0
+    """Number of its tasks whose shown tests contradict their descriptions: where there is one, no score counts."""
     imported: dict[str, Any] = {}
     """What an imported run was made of; empty for runs of this pipeline. What is not known of its evaluation is null in
     its configuration."""
@@ -70,7 +72,7 @@ class RecordedRun(BaseModel):
     @property
     def board(self) -> str:
         """Subset and split: only scores of one board can be ranked."""
-        return board_title(self.subset, self.split)
+        return board_title(self.subset, self.split, self._contradicted)
 
     @property
     def control(self) -> str:
@@ -81,7 +83,11 @@ class RecordedRun(BaseModel):
     @property
     def title(self) -> str:
         """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
-        return title_of(self.control or self.model, self.subset, self.split)
+        return title_of(self.control or self.model, self.subset, self.split, self._contradicted)
+
+    @property
+    def _contradicted(self) -> str:
+        return CONTRADICTED_TESTS if self.contradicted_tasks else ""
 
     @property
     def parameters(self) -> Mapping[str, Any]:

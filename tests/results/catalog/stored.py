@@ -8,6 +8,7 @@ VIEWS = {
     "aggregation", "costs", "dataset", "execution", "failure_counts", "failures", "generation", "ground_truths",
     "left_out", "metrics", "pass_at_k", "runs", "samples", "sanitizing", "solutions", "solve_rate", "verdicts",
 }  # fmt: skip
+"""Those that every store has rows for; each study has one more."""
 TIMES = {"started_at": "2026-11-21T10:00:00+01:00", "finished_at": "2026-11-21T09:30:00Z"}
 
 

@@ -16,8 +16,8 @@ class Wording(StrEnum):
     """How a model is asked; the sentences stand in wordings.yaml."""
 
     neutral = "neutral"
-    make_tests_pass = "make-tests-pass"
-    follow_description = "follow-description"
+    tests_first = "make-tests-pass"
+    description_first = "follow-description"
 
 
 #: Sentence behind which the tests are shown, by the name of the wording.

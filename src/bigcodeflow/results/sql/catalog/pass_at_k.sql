@@ -9,10 +9,11 @@
 -- ground_truth_rate: share of tasks whose own solution passes; null where that is not known
 -- provisional: samples are left that were not judged, for reasons outside of them
 -- split_mismatch: the model was asked prompts of another split, so that the score does not count; null: not known
+-- contradicted: its tasks show tests that contradict their descriptions, so that the score does not count
 -- n_tasks_excluded: quarantined tasks that were left out of the scores
 with
 
-records as (select record, run, model, finished_at, aggregation_key, split_mismatch from runs),
+records as (select record, run, model, finished_at, aggregation_key, split_mismatch, contradicted from runs),
 
 overall as (select * from stored.metrics where slice_kind = 'all'),
 
@@ -46,6 +47,7 @@ select
     ground_truths.value as ground_truth_rate,
     coalesce(infra_errors.value, 0) > 0 as provisional,
     records.split_mismatch,
+    records.contradicted,
     -- A score with any excluded task is one of fewer tasks than the dataset has, and no match for the others.
     coalesce(excluded.value, 0)::integer as n_tasks_excluded
 from records
