@@ -38,6 +38,15 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow compare my-model other-model --by domain",
         "bigcodeflow compare my-model other-model --html comparison.html",
     ),
+    "perturb write": (
+        "bigcodeflow perturb write --dataset starter --out variants.parquet",
+        "bigcodeflow perturb write --kinds function --kinds parameters+docstring --per-task 2 --out variants.jsonl",
+    ),
+    "perturb compare": ("bigcodeflow perturb compare my-model my-model-perturbed",),
+    "contamination": (
+        "bigcodeflow contamination training-data --ngram 13",
+        "bigcodeflow contamination OWNER/NAME@train --subset hard",
+    ),
     "plan": ("bigcodeflow plan --difference 3", "bigcodeflow plan my-model other-model"),
     "recommend": (
         "bigcodeflow recommend --requirements requirements.txt",

@@ -40,6 +40,14 @@ _COMMANDS = {
         "compare.compare",
         "Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.",
     ),
+    "perturb": (
+        "perturb.app",
+        "Variants of tasks that mean the same: robust models solve both.",
+    ),
+    "contamination": (
+        "contamination.contamination",
+        "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
+    ),
     "plan": (
         "compare.plan",
         "Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.",

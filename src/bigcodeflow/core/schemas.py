@@ -305,8 +305,56 @@ EVOLUTION = _study(
     _column("outdated", pa.list_(OUTDATED_CALL), "what failing samples miss in the newer one, not in the older"),
 )
 
+#: Grain: one row a model, kind of change and task with judged samples in both runs.
+PERTURBATION = _study(
+    "kind of change and task with judged samples in both runs",
+    _column("model", _text, "model, or control, whose runs are compared"),
+    _column("kind", _text, "what the variants change: function, parameters, literals, docstring, data, or several"),
+    _column("task_id", _text, "the original task"),
+    _column("original_samples", _count, "judged samples of the original task"),
+    _column("original_passed", _count, "of these, samples that pass"),
+    _column("variants", _count, "variants of that kind with judged samples"),
+    _column("perturbed_samples", _count, "judged samples of these variants"),
+    _column("perturbed_passed", _count, "of these, samples that pass"),
+    _column("original_share", pa.float64(), "share of the original's samples that pass, 0..1"),
+    _column("perturbed_share", pa.float64(), "mean over the variants of the share that pass, 0..1"),
+    _column("failed_variants", _texts, "ids of variants of which a sample fails, sorted"),
+)
+
+#: Grain: one row a task.
+CONTAMINATION = _study(
+    "task",
+    _column("task_id", _text, "the task whose texts were looked for"),
+    _column("ngrams", _count, "n-grams of prompts, solution and test, common ones left out"),
+    _column("ngram_share", pa.float64(), "share of these that the corpus holds, 0..1; 0 where there are none"),
+    _nullable("prompt_share", pa.float64(), "the same of the two prompts; null: they have no such n-gram"),
+    _nullable("solution_share", pa.float64(), "the same of the canonical solution"),
+    _nullable("test_share", pa.float64(), "the same of the test"),
+    _column("longest_match", _count, "words of the longest passage that stands in the corpus too; 0: none of n"),
+    _column("longest_part", _text, "column of the task that has it; empty where there is none, as the next five"),
+    _column("longest_file", _text, "file of the corpus"),
+    _column("longest_record", _text, "line, row or part of the file, 1-based, with the field where it has some"),
+    _column("longest_offset", pa.int64(), "0-based character within the record; -1 where there is none"),
+    _column("longest_text", _text, "the passage in the corpus"),
+    _column("longest_task_text", _text, "the passage in the task"),
+    _column("fuzzy_score", pa.float64(), "similarity of a whole text of the task and the best place, in words, 0..1"),
+    _column("fuzzy_part", _text, "column of the task that has it; empty where nothing is, as the next five"),
+    _column("fuzzy_file", _text, "file of the corpus"),
+    _column("fuzzy_record", _text, "as longest_record"),
+    _column("fuzzy_offset", pa.int64(), "0-based character within the record; -1 where there is none"),
+    _column("fuzzy_text", _text, "that place of the corpus, cut at 2,000 characters"),
+    _column("fuzzy_task_text", _text, "the text of the task, cut at 2,000 characters"),
+    _column("contaminated", pa.bool_(), "ngram_share or fuzzy_score reaches its threshold"),
+)
+
 #: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
-STUDIES: Mapping[str, pa.Schema] = {"audit": AUDIT, "cheating": CHEATING, "evolution": EVOLUTION}
+STUDIES: Mapping[str, pa.Schema] = {
+    "audit": AUDIT,
+    "cheating": CHEATING,
+    "contamination": CONTAMINATION,
+    "evolution": EVOLUTION,
+    "perturbation": PERTURBATION,
+}
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})

@@ -42,4 +42,14 @@ STUDIES: Mapping[str, Study] = {
         "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there.",
         "evolution.tables",
     ),
+    "perturbation": Study(
+        "Perturbation",
+        "How much less a model scores on variants of the tasks that mean the same: knowledge of the text itself.",
+        "perturbation.tables",
+    ),
+    "contamination": Study(
+        "Contamination",
+        "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
+        "contamination.tables",
+    ),
 }

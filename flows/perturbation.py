@@ -1,0 +1,46 @@
+"""The study of variants as a flow: a model's run on tasks, one on variants that mean the same, and the gap."""
+
+from functools import partial
+
+from bigcodeflow.config import RunConfig
+from bigcodeflow.pipeline.outputs import model_name, run_title
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.studies.perturbation import PerturbationConfig
+from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
+from bigcodeflow.studies.perturbation.writing import make_variants
+from flows.benchmark import judge
+from flows.hooks import by_config, reporting_flow
+from tasks.progress import RunListener
+from tasks.stages import perform_step
+from tasks.study_artifacts import show_study
+
+STARTER_ORACLE = PerturbationConfig()
+
+
+def _name(config: PerturbationConfig) -> str:
+    return f"perturbation: {run_title(config.run)}"
+
+
+@reporting_flow("perturbation", flow_run_name=by_config(PerturbationConfig, _name))
+def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
+    """Judge a model on tasks and on variants that mean the same, and compare. What is finished is reused.
+
+    Args:
+        config: the run, and how its tasks are changed.
+    """
+    require_answers(config.run)
+    variants = perform_step("variants", partial(make_variants, config, RunListener()))
+    changed, resolver, turns = perturbed_run(config.run, variants.path), Resolver(), Turns()
+    runs = [_judged(run, judge(run, resolver, turns)) for run in (config.run, changed)]
+    store = open_store(config.run.store)
+    ref = perform_step("comparison", partial(compare_runs, store, *runs, variant=config.run.execution.variants[0]))
+    show_study(store, ref, run_title(config.run))
+    return ref
+
+
+def _judged(run: RunConfig, artifacts: RunArtifacts) -> JudgedRun:
+    return JudgedRun(run_title(run), model_name(run), artifacts.execution)

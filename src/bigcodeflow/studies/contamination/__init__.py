@@ -1,0 +1,28 @@
+"""Contamination: which tasks' prompts, solutions and tests stand in a corpus, such as a model's training data."""
+
+from pydantic import Field
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.settings import SettingsModel
+
+#: Part of the keys of results; bump when the same settings give others.
+VERSION = 1
+
+
+class ContaminationConfig(SettingsModel):
+    """Which corpus is searched for which tasks, and how."""
+
+    corpus: str = ""
+    """A folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), or a dataset on the hub as OWNER/NAME@SPLIT."""
+    dataset: DatasetConfig = DatasetConfig()
+    """Tasks whose texts are looked for."""
+    ngram: int = Field(default=13, ge=4, le=100)
+    """Words of an n-gram. Punctuation and case do not count."""
+    common_tasks: int = Field(default=5, ge=2)
+    """An n-gram that so many tasks have is boilerplate and does not count."""
+    ngram_threshold: float = Field(default=0.2, gt=0, le=1)
+    """Share of a task's n-grams from which it is called contaminated."""
+    fuzzy_threshold: float = Field(default=0.8, gt=0, le=1)
+    """Similarity of a whole prompt, solution or test from which the task is called contaminated."""
+    store: str = "results/store"
+    """Folder or URL (s3://bucket/prefix) of the store that keeps the result."""

@@ -1,0 +1,168 @@
+"""Texts of a corpus, one after the other: files of a folder, lines of JSONL, rows of Parquet; never all at once."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError, error_message
+from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.untrusted_text import TooLargeError, lines_of
+from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
+from bigcodeflow.store import file_sha256
+
+_PLAIN = (".txt", ".md", ".py")
+_JSONL = (".jsonl", ".jsonl.gz")
+SUFFIXES = (*_PLAIN, *_JSONL, ".parquet")
+#: Of a text that is read at once; longer ones come in pieces that overlap.
+PIECE_CHARACTERS = 1 << 20
+_OVERLAP_CHARACTERS = 1 << 16
+_ROWS_AT_ONCE = 256
+
+
+class CorpusText(NamedTuple):
+    """One text, or a piece of a long one."""
+
+    file: str
+    record: str
+    """Line, row or part, 1-based, with the field where it has some."""
+    offset: int
+    """Where the piece begins in the record, in characters."""
+    text: str
+
+
+class CorpusFile(NamedTuple):
+    """One file of a corpus."""
+
+    path: Path
+    name: str
+    """Within the corpus."""
+    size_bytes: int
+
+
+class Corpus(NamedTuple):
+    """A corpus, pinned to its content."""
+
+    files: tuple[CorpusFile, ...]
+    fingerprint: dict[str, Any]
+    """What its content is known by: sha256 of each file, or the commit on the hub."""
+    description: str
+
+
+def open_corpus(source: str, *, offline: bool = False) -> Corpus:
+    """A folder, a file, or a dataset of the hub.
+
+    Raises:
+        DatasetError: it is none of these, or has no file that can be read.
+    """
+    if not source:
+        raise DatasetError("corpus: none is named: name a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
+    path = user_path(source)
+    if path.is_dir():
+        files = [one for one in sorted(path.rglob("*")) if one.is_file() and one.name.endswith(SUFFIXES)]
+        if not files:
+            raise DatasetError(f"corpus {source}: holds no file that ends in {', '.join(SUFFIXES)}")
+        return _of_files(source, [(one, one.relative_to(path).as_posix()) for one in files])
+    if path.is_file():
+        if not path.name.endswith(SUFFIXES):
+            raise DatasetError(f"corpus {source}: is no text file: name one that ends in {', '.join(SUFFIXES)}")
+        return _of_files(source, [(path, path.name)])
+    match = HUB_SOURCE.fullmatch(source)
+    if match is None:
+        raise DatasetError(f"corpus {source}: is neither a folder, nor a file, nor a hub dataset as OWNER/NAME@SPLIT")
+    config = DatasetConfig(source=source, offline=offline)
+    hub = HubSource(match["repo"], match["version"] or DEFAULT_VERSION, match["commit"])
+    resolved = hub.resolve(config)
+    paths = hub.fetch(config, resolved)
+    files_there = tuple(
+        CorpusFile(one, name, one.stat().st_size) for one, name in zip(paths, resolved.files, strict=True)
+    )
+    return Corpus(files_there, resolved.fingerprint, resolved.describe)
+
+
+def _of_files(source: str, files: list[tuple[Path, str]]) -> Corpus:
+    try:
+        found = tuple(CorpusFile(path, name, path.stat().st_size) for path, name in files)
+        shas = {one.name: file_sha256(one.path) for one in found}
+    except OSError as error:
+        raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): make it readable") from None
+    return Corpus(found, {"files": shas}, f"{source} ({len(found):,} files)")
+
+
+def texts_of(file: CorpusFile) -> Iterator[CorpusText]:
+    """The texts of one file, in its order, each of at most PIECE_CHARACTERS.
+
+    Raises:
+        DatasetError: the file cannot be read to its end.
+    """
+    read = _rows if file.name.endswith(".parquet") else _lines if file.name.endswith(_JSONL) else _pieces
+    try:
+        yield from read(file)
+    except TooLargeError as error:
+        raise DatasetError(f"corpus file {file.path}: {error}: shorten or remove it") from None
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        remedy = "replace it by an intact copy or remove it"
+        raise DatasetError(f"corpus file {file.path}: cannot be read ({error_message(error)}): {remedy}") from None
+
+
+def _pieces(file: CorpusFile) -> Iterator[CorpusText]:
+    """A plain text in pieces; what is no UTF-8 is replaced."""
+    with TextIOWrapper(file.path.open("rb"), encoding="utf-8", errors="replace", newline="") as stream:
+        kept, offset = "", 0
+        while more := stream.read(PIECE_CHARACTERS - len(kept)):
+            piece = kept + more
+            yield CorpusText(file.name, "1", offset, piece)
+            kept = piece[-_OVERLAP_CHARACTERS:]
+            offset += len(piece) - len(kept)
+
+
+def _lines(file: CorpusFile) -> Iterator[CorpusText]:
+    with gzip.open(file.path) if file.name.endswith(".gz") else file.path.open("rb") as stream:
+        for number, line in lines_of(stream):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DatasetError(
+                    f"corpus file {file.path}, line {number}: is not JSON in UTF-8 ({error}): correct or remove it"
+                ) from None
+            for field, text in _strings(value, ""):
+                yield from _cut(file.name, f"{number} {field}".strip(), text)
+
+
+def _rows(file: CorpusFile) -> Iterator[CorpusText]:
+    with pq.ParquetFile(file.path) as parquet:
+        number = 0
+        for batch in parquet.iter_batches(_ROWS_AT_ONCE):
+            for row in batch.to_pylist():
+                number += 1
+                for field, text in _strings(row, ""):
+                    yield from _cut(file.name, f"{number} {field}".strip(), text)
+
+
+def _cut(name: str, record: str, text: str) -> Iterator[CorpusText]:
+    step = PIECE_CHARACTERS - _OVERLAP_CHARACTERS
+    for offset in range(0, max(1, len(text) - _OVERLAP_CHARACTERS), step):
+        yield CorpusText(name, record, offset, text[offset : offset + PIECE_CHARACTERS])
+
+
+def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """Every text of a JSON value, with the path to it."""
+    todo = [(field, value)]
+    while todo:
+        path, one = todo.pop()
+        if isinstance(one, str):
+            if one:
+                yield path, one
+        elif isinstance(one, dict):
+            todo += [(f"{path}.{key}".lstrip("."), inner) for key, inner in reversed(one.items())]
+        elif isinstance(one, list):
+            todo += [(f"{path}[{number}]", inner) for number, inner in reversed(list(enumerate(one)))]

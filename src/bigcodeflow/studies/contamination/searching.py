@@ -1,0 +1,96 @@
+"""The search of a corpus for tasks: one pass over its texts, whose result is the study ``contamination``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bigcodeflow import datasets
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import ArtifactRef, artifact_key, open_store
+from bigcodeflow.studies.contamination import VERSION, ContaminationConfig
+from bigcodeflow.studies.contamination.corpus import open_corpus, texts_of
+from bigcodeflow.studies.contamination.index import PARTS, parts_of
+from bigcodeflow.studies.contamination.matching import Best, Matches
+from bigcodeflow.studies.contamination.words import words_of
+from bigcodeflow.studies.records import publish_study
+
+STUDY = "contamination"
+_PROMPTS = ("complete_prompt", "instruct_prompt")
+#: Columns that hold the share of n-grams, with the texts that each is about.
+_SHARES = {"prompt_share": _PROMPTS, "solution_share": ("canonical_solution",), "test_share": ("test",)}
+
+
+def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
+    """Publish the study ``contamination``: rows of CONTAMINATION, one a task; reused where it is there.
+
+    Memory holds the tasks and one piece of the corpus.
+
+    Raises:
+        DatasetError: corpus or tasks cannot be read.
+    """
+    store, resolved = open_store(config.store), datasets.resolve(config.dataset)
+    corpus = open_corpus(config.corpus, offline=config.dataset.offline)
+    tasks = datasets.load_tasks(config.dataset, resolved).to_pylist()
+    settings = config.model_dump(mode="json", include={"ngram", "common_tasks", "ngram_threshold", "fuzzy_threshold"})
+    contents = {"tasks": [task["task_id"] for task in tasks], "dataset": resolved.fingerprint}
+    key = artifact_key(STUDY, VERSION, {**settings, **contents, "corpus": corpus.fingerprint})
+    if found := store.find(STUDY, key):
+        return found
+    matches = Matches(parts_of(tasks), ngram=config.ngram, common_tasks=config.common_tasks)
+    progress, done, total = listener.begin(STUDY), 0, sum(file.size_bytes for file in corpus.files)
+    for file in corpus.files:
+        for text in texts_of(file):
+            matches.add(words_of(text.text), text.file, text.record, text.offset)
+            progress(done, total, f"{file.name}, {text.record}")
+        done += file.size_bytes
+        progress(done, total, f"{file.name}: searched")
+    title = f"{config.dataset.source} in {corpus.description}"
+    described = {**settings, "corpus": corpus.description, "dataset": resolved.describe}
+    return publish_study(store, STUDY, key, list(task_rows(tasks, matches, config)), title=title, settings=described)
+
+
+def task_rows(
+    tasks: Sequence[Mapping[str, Any]], matches: Matches, config: ContaminationConfig
+) -> Iterator[dict[str, Any]]:
+    """Rows of CONTAMINATION, in the order of the tasks."""
+    for number, task in enumerate(tasks):
+        places = {name: number * len(PARTS) + place for place, name in enumerate(PARTS)}
+        counts = {name: _counts(matches, place) for name, place in places.items()}
+        total, held = (sum(one[column] for one in counts.values()) for column in (0, 1))
+        share = held / total if total else 0.0
+        fuzzy = _best(matches.fuzzy, places, "fuzzy")
+        fuzzy["fuzzy_score"] = round(float(fuzzy.pop("score")), 6)
+        longest = _best(matches.longest, places, "longest")
+        longest["longest_match"] = int(longest.pop("score"))
+        reached = share >= config.ngram_threshold or fuzzy["fuzzy_score"] >= config.fuzzy_threshold
+        shares = {column: _share([counts[name] for name in names]) for column, names in _SHARES.items()}
+        yield {
+            "task_id": task["task_id"],
+            "ngrams": total,
+            "ngram_share": share,
+            "contaminated": reached,
+            **shares,
+            **longest,
+            **fuzzy,
+        }
+
+
+def _counts(matches: Matches, part: int) -> tuple[int, int]:
+    """N-grams of a part that count, and those of them that the corpus holds."""
+    counted = matches.ngrams.counted[part]
+    return len(counted), int(matches.found[part][counted].sum())
+
+
+def _share(counts: Sequence[tuple[int, int]]) -> float | None:
+    total = sum(one for one, _ in counts)
+    return sum(held for _, held in counts) / total if total else None
+
+
+def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> dict[str, Any]:
+    """The best match of a task's parts; of equal ones that of the first part."""
+    named = [(found[place].score, name) for name, place in places.items() if place in found]
+    if not named:
+        empty = dict.fromkeys(("part", "file", "record", "text", "task_text"), "")
+        return {"score": 0, f"{prefix}_offset": -1, **{f"{prefix}_{name}": text for name, text in empty.items()}}
+    score, part = max(named, key=lambda one: one[0])
+    place = found[places[part]].place._asdict()
+    return {"score": score, f"{prefix}_part": part, **{f"{prefix}_{name}": value for name, value in place.items()}}

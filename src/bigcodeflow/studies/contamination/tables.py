@@ -1,0 +1,72 @@
+"""What people read of the study: how many tasks are held by the corpus, which, and the passages beside one another."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from bigcodeflow.core.display_text import elided
+from bigcodeflow.core.table import Cell, Column, Table
+
+_PASSAGE_CHARACTERS = 400
+#: Places that are less alike share but some phrases with a task.
+_ALIKE = 0.5
+_Row = Mapping[str, Any]
+
+
+def tables(rows: pa.Table) -> list[Table]:
+    """The summary, the tasks of which anything was found, and what was found of them."""
+    found = rows.to_pylist()
+    matched = [row for row in found if row["longest_match"] or row["fuzzy_score"] >= _ALIKE]
+    matched.sort(key=lambda row: (-max(row["ngram_share"], row["fuzzy_score"]), row["task_id"]))
+    return [_summary(found), _task_table(matched), _passages(matched)]
+
+
+def _summary(rows: Sequence[_Row]) -> Table:
+    def row(name: str, held: Sequence[_Row]) -> tuple[Any, ...]:
+        return name, len(held), f"{len(held) / len(rows):.1%}" if rows else ""
+
+    cells = [
+        row("tasks", rows),
+        row("contaminated: n-grams or similarity reach a threshold", [one for one in rows if one["contaminated"]]),
+        row("with an n-gram that the corpus holds", [one for one in rows if one["longest_match"]]),
+        row(f"with a place that is alike by {_ALIKE} or more", [one for one in rows if one["fuzzy_score"] >= _ALIKE]),
+    ]
+    return Table.of(("", Column("tasks", "right"), Column("share", "right")), cells, title="Tasks in the corpus")
+
+
+def _task_table(rows: Sequence[_Row]) -> Table:
+    right = ("n-grams", "prompts", "solution", "test", "longest, words", "similarity")
+    headings: list[str | Column] = ["task", *(Column(one, "right") for one in right), "contaminated", "where"]
+    cells = [
+        (
+            row["task_id"],
+            *(_percent(row[f"{part}_share"]) for part in ("ngram", "prompt", "solution", "test")),
+            *(row["longest_match"], f"{row['fuzzy_score']:.2f}"),
+            Cell("yes", "bad") if row["contaminated"] else "",
+            _where(row, "fuzzy") or _where(row, "longest"),
+        )
+        for row in rows
+    ]
+    return Table.of(headings, cells, title="Tasks of which the corpus holds something")
+
+
+def _passages(rows: Sequence[_Row]) -> Table:
+    cells = []
+    for row in rows:
+        for prefix, kind in (("fuzzy", "most alike"), ("longest", "longest passage")):
+            if where := _where(row, prefix):
+                texts = (row[f"{prefix}_task_text"], row[f"{prefix}_text"])
+                shown = (elided(text, _PASSAGE_CHARACTERS) for text in texts)
+                cells.append((row["task_id"], f"{kind}, {row[f'{prefix}_part']}", *shown, where))
+    return Table.of(("task", "match", "in the task", "in the corpus", "where"), cells, title="Passages side by side")
+
+
+def _where(row: _Row, prefix: str) -> str:
+    if not row[f"{prefix}_file"]:
+        return ""
+    return f"{row[f'{prefix}_file']}, record {row[f'{prefix}_record']}, character {row[f'{prefix}_offset']:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"

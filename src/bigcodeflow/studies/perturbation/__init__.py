@@ -1,0 +1,37 @@
+"""Perturbation: variants of tasks that mean the same, checked by the reference solution, and what they tell of models.
+
+A model that has learnt a task's text by heart scores less on variants of it; one that solves tasks does not.
+"""
+
+from pydantic import Field, field_validator
+
+from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.studies.perturbation.variants import checked_kinds
+
+#: Part of the keys of variants and results; bump when the same settings make others.
+VERSION = 1
+DEFAULT_KINDS = ("function", "parameters", "literals", "docstring", "data", "function+parameters+docstring")
+
+
+class PerturbationConfig(SettingsModel):
+    """A run, and how its tasks are changed for the second run that it is compared with."""
+
+    run: RunConfig = RunConfig(samples=SamplesConfig(source="oracle"))
+    """The run on the original tasks: which tasks, which model, where it is executed."""
+    kinds: tuple[str, ...] = DEFAULT_KINDS
+    """What is changed: function, parameters, literals, docstring, data, or several of them joined, as in
+    'function+docstring'. Each makes variants of its own."""
+    seed: int = Field(default=0, ge=0)
+    """The same seed gives the same variants."""
+    per_task: int = Field(default=1, ge=1, le=20)
+    """Variants of each task and kind, as far as there are so many."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _kinds_are_known(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            return checked_kinds(kinds)
+        except ConfigError as error:
+            raise ValueError(str(error).removeprefix("kinds: ")) from None

@@ -1,0 +1,105 @@
+"""A run on original tasks beside a run on their variants: what each task's variants score, task by task."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.store import ArtifactRef, Store, artifact_key
+from bigcodeflow.studies.perturbation import VERSION
+from bigcodeflow.studies.perturbation.variants import original_of
+from bigcodeflow.studies.records import publish_study
+
+STUDY = "perturbation"
+
+
+class JudgedRun(NamedTuple):
+    """A run whose verdicts are compared."""
+
+    name: str
+    """What messages call it."""
+    model: str
+    execution: ArtifactRef
+
+
+class Counts(NamedTuple):
+    """Samples of one task, infrastructure errors left out."""
+
+    judged: int
+    passed: int
+
+
+def judged_run(store: Store, run: RecordedRun) -> JudgedRun:
+    """A recorded run.
+
+    Raises:
+        ArtifactError: its verdicts are gone.
+    """
+    key = run.keys.get("execution", "")
+    ref = store.find(STAGE_FOLDERS["execution"], key) if key else None
+    if ref is None:
+        raise ArtifactError(f"run {run.record}: its verdicts are not in {store.location}: run it again")
+    return JudgedRun(run.title, run.model, ref)
+
+
+def compare_runs(
+    store: Store, original: JudgedRun, perturbed: JudgedRun, *, variant: str = "calibrated"
+) -> ArtifactRef:
+    """Publish the study ``perturbation``: rows of PERTURBATION, one a kind and task; reused where it is there.
+
+    Raises:
+        ArtifactError: the second run has no variant of a task of the first one.
+    """
+    settings = {"variant": variant}
+    inputs = [original.execution, perturbed.execution]
+    key = artifact_key(STUDY, VERSION, settings, [one.key for one in inputs])
+    found = store.find(STUDY, key)
+    if found is not None:
+        return found
+    before = _counts(store, original, variant)
+    after = _counts(store, perturbed, variant)
+    rows = list(_rows(original.model, before, after))
+    if not rows:
+        raise ArtifactError(
+            f"{perturbed.name}: has no judged variant of a task of {original.name}: judge a dataset that "
+            "`bigcodeflow perturb write` made of its tasks"
+        )
+    title = f"{original.model}, {variant}"
+    return publish_study(
+        store, STUDY, key, rows, title=title, models=[original.model], settings=settings, inputs=inputs
+    )
+
+
+def _counts(store: Store, run: JudgedRun, variant: str) -> dict[str, Counts]:
+    """By task id."""
+    counted = defaultdict[str, list[bool]](list)
+    for row in store.read(run.execution, ["task_id", "variant", "status"]).to_pylist():
+        if row["variant"] == variant and row["status"] != "infra_error":
+            counted[row["task_id"]].append(row["status"] == "pass")
+    return {task_id: Counts(len(passed), sum(passed)) for task_id, passed in counted.items()}
+
+
+def _rows(model: str, before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Iterator[dict[str, Any]]:
+    """One row a kind and task with judged samples in both runs."""
+    variants = defaultdict[tuple[str, str], dict[str, Counts]](dict)
+    for task_id, counts in after.items():
+        original, kind = original_of(task_id)
+        if kind and original in before:
+            variants[kind, original][task_id] = counts
+    for (kind, task_id), of_task in variants.items():
+        shares = {name: one.passed / one.judged for name, one in of_task.items()}
+        yield {
+            "model": model,
+            "kind": kind,
+            "task_id": task_id,
+            "original_samples": before[task_id].judged,
+            "original_passed": before[task_id].passed,
+            "variants": len(of_task),
+            "perturbed_samples": sum(one.judged for one in of_task.values()),
+            "perturbed_passed": sum(one.passed for one in of_task.values()),
+            "original_share": before[task_id].passed / before[task_id].judged,
+            "perturbed_share": sum(shares.values()) / len(shares),
+            "failed_variants": sorted(name for name, share in shares.items() if share < 1),
+        }

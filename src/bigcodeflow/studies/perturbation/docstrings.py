@@ -1,0 +1,156 @@
+"""Variants whose docstring and prompt say the same in another order and in other words."""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from bigcodeflow.studies.perturbation.edits import Edit, UnsafeError
+from bigcodeflow.studies.perturbation.prose import HEADING
+from bigcodeflow.studies.perturbation.task_texts import TaskTexts, split_edits
+
+_HEADINGS = {
+    "Parameters": ("Arguments", "Args", "Inputs"),
+    "Args": ("Arguments", "Parameters", "Inputs"),
+    "Arguments": ("Args", "Parameters", "Inputs"),
+    "Returns": ("Return value", "Output", "Result"),
+    "Return": ("Return value", "Output", "Result"),
+    "Raises": ("Exceptions", "Errors raised"),
+    "Raise": ("Exceptions", "Errors raised"),
+    "Requirements": ("Libraries", "Uses", "Dependencies"),
+    "Example": ("Usage", "Sample use", "Demonstration"),
+    "Examples": ("Usage", "Sample uses", "Demonstrations"),
+    "Note": ("Remark", "Please note", "Remarks"),
+    "Notes": ("Remarks", "Please note", "Further notes"),
+}
+#: First words of a description, each with one that means the same; its third person follows.
+_PAIRS = {
+    "Calculate": "Compute",
+    "Compute": "Calculate",
+    "Create": "Build",
+    "Construct": "Build",
+    "Generate": "Produce",
+    "Download": "Fetch",
+    "Draw": "Plot",
+    "Convert": "Transform",
+    "Find": "Determine",
+    "Retrieve": "Get",
+    "Analyze": "Examine",
+    "Remove": "Delete",
+}
+_VERBS = {**_PAIRS, **{f"{old}s": f"{new}s" for old, new in _PAIRS.items()}}
+#: Phrases of sections and prompts that mean the same.
+_PHRASES = (
+    (r"\bDefault is\b", "Defaults to"),
+    (r"\bdefault is\b", "defaults to"),
+    (r"^The function should raise the exception for:", "These exceptions have to be raised:"),
+    (r"^The function should output with:", "The function has to return:"),
+    (r"^Note that:", "Please note:"),
+    (r"^You should write self-contained code starting with:", "Write self-contained code that begins with:"),
+)
+_BLOCK = re.compile(r"^(?:The function should (?:raise the exception for|output with)|Note that|You should write)\b")
+
+
+class _Section(NamedTuple):
+    heading: str
+    """Empty for the description."""
+    lines: list[str]
+
+
+def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
+    """The task with its docstring's sections in another order, under other headings, and with other phrases.
+
+    Raises:
+        UnsafeError: nothing in it can be reordered or reworded.
+    """
+    begin, end = texts.program.docstring
+    docstring = _reworded_docstring(texts.program.text[begin:end], chance)
+    prompt, solution = split_edits(texts, [Edit(begin, end, docstring)])
+    instruction = _reworded_instruction(texts.instruct_prompt, chance)
+    if prompt == texts.complete_prompt:
+        raise UnsafeError("nothing in the docstring can be reworded")
+    return replace(texts, complete_prompt=prompt, canonical_solution=solution, instruct_prompt=instruction)
+
+
+def _reworded_docstring(text: str, chance: random.Random) -> str:
+    description, *sections = _sections(text)
+    # What closes the last line belongs to the docstring's end, whichever section is last.
+    last = sections[-1].lines if sections else description.lines
+    closing = last.pop() if len(last) > 1 and not last[-1].strip() else None
+    sections = _other_order(sections, chance)
+    lines = _reworded_description(description.lines)
+    for section in sections:
+        if lines and lines[-1].strip():
+            lines.append("")
+        lines += _reworded_section(section, chance)
+    return "\n".join(lines if closing is None else [*_without_blank_end(lines), closing])
+
+
+def _sections(text: str) -> list[_Section]:
+    found = [_Section("", [])]
+    for line in text.split("\n"):
+        match = HEADING.fullmatch(line)
+        if match and match["heading"] in _HEADINGS and (not match["rest"] or match["heading"].startswith("Note")):
+            found.append(_Section(match["heading"], []))
+        found[-1].lines.append(line)
+    return found
+
+
+def _other_order(sections: Sequence[_Section], chance: random.Random) -> list[_Section]:
+    """Another order, as far as there are several."""
+    order = list(sections)
+    while len(sections) > 1 and order == list(sections):
+        chance.shuffle(order)
+    return order
+
+
+def _reworded_description(lines: list[str]) -> list[str]:
+    """The first word that is a known verb at the beginning, and phrases."""
+    changed, first = list[str](), True
+    for line in lines:
+        match = re.match(r"(\s*)([A-Z][a-z]+)\b", line)
+        text = line
+        if first and match:
+            text = match[1] + _VERBS.get(match[2], match[2]) + line[match.end() :]
+        first = first and not line.strip()
+        changed.append(_with_phrases(text))
+    return changed
+
+
+def _reworded_section(section: _Section, chance: random.Random) -> list[str]:
+    heading, *rest = section.lines
+    new = chance.choice(_HEADINGS[section.heading])
+    is_example = section.heading.startswith("Example")
+    return [heading.replace(section.heading, new, 1), *(rest if is_example else map(_with_phrases, rest))]
+
+
+def _with_phrases(line: str) -> str:
+    for pattern, replacement in _PHRASES:
+        line = re.sub(pattern, replacement, line)
+    return line
+
+
+def _without_blank_end(lines: list[str]) -> list[str]:
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def _reworded_instruction(text: str, chance: random.Random) -> str:
+    """The blocks before the code in another order; the code stays last."""
+    blocks: list[list[str]] = [[]]
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            blocks[-1] += lines[number:]
+            break
+        if _BLOCK.match(line):
+            blocks.append([])
+        blocks[-1].append(line)
+    description, *rest = blocks
+    middle, last = rest[:-1], rest[-1:]
+    chance.shuffle(middle)
+    ordered = [_reworded_description(description), *([_with_phrases(line) for line in one] for one in middle)]
+    ordered += [[_with_phrases(block[0]), *block[1:]] for block in last]
+    return "\n".join(line for block in ordered for line in block)

@@ -1,0 +1,192 @@
+"""Variants with other literals: those that prompt and program share, and those that are data of the tests alone."""
+
+import ast
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, Visitor, edited, tree_of
+from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
+_DATA_WORD = re.compile(r"[A-Z]?[a-z]{3,}")
+_NUMBER = re.compile(r"[1-9]\d+")
+_SHORTEST = 3
+#: Texts by which libraries are told what to do; as literals of a task they are no free choice.
+_OPTIONS = frozenset(
+    """
+    all any append asc ascii auto axes bar barh black blue bool both bottom box center coerce columns count cross
+    dark data date datetime days desc drop equal exact false file fill first float frame full get gray green grey
+    gzip hex hist ignore index inner int json last latin left line linear list log lower major max mean median min
+    minor mode month name none null object orange outer pad path pie png post raise read records red right same
+    scatter score series shape size std str string sum svg test text top true upper utf valid var white width write
+    year yellow zero
+    """.split()  # noqa: SIM905 - a list would have a line a word
+)
+_SUFFIXES = ("value", "item", "entry", "field", "part", "info", "mark", "unit")
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvwz"
+#: Texts with these are paths, addresses or escapes.
+_PATH = re.compile(r"[\\/]")
+#: Arguments of assertions before their message, where there are not two.
+_COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
+#: Share of what can be changed that a variant changes, in turn: the less, the likelier expected results stay.
+_SHARES = (1.0, 0.5, 0.25)
+
+
+def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
+    """The task with other literals, the same in prompts, solution and tests: names of keys and columns, numbers.
+
+    Taken are those that prompt and program spell out as a whole literal wherever they have them. A number is taken
+    where no example shows a result, which could depend on it.
+
+    Raises:
+        UnsafeError: the task has no such literal.
+    """
+    every_text = texts.every_text()
+    found = dict[str, str]()
+    for old in _some(_shared_strings(texts), chance):
+        suffix = chance.choice(_SUFFIXES)
+        new = f"{old} {suffix.title() if old[0].isupper() else suffix}" if " " in old else f"{old}_{suffix}"
+        if new not in every_text:
+            found[old] = new
+    if not _shows_results(texts.complete_prompt):
+        for old in _some(_shared_numbers(texts), chance):
+            new = str(int(old) + chance.randint(1, 9))
+            if not re.search(rf"(?<![\w.]){new}(?![\w.])", every_text):
+                found[old] = new
+    if not found:
+        raise UnsafeError("no literal is shared by prompt and program alone")
+    words = "|".join(sorted(map(re.escape, found), key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w.])(?:{words})(?![\w]|\.\d)")
+    changed = {
+        name: pattern.sub(lambda match: found[match[0]], getattr(texts, name)) for name in (*TEXTS, "doc_struct")
+    }
+    return replace(texts, **changed)
+
+
+def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
+    """The task with other words in the data of its tests, which neither prompt nor solution has.
+
+    A word becomes one of as many letters, vowels for vowels, capitals for capitals, wherever the test has it.
+
+    Raises:
+        UnsafeError: the test has no such word.
+    """
+    tree, source = tree_of(texts.test), Source(texts.test)
+    finder = _Strings(source)
+    finder.visit(tree)
+    described = (texts.complete_prompt + texts.instruct_prompt + texts.canonical_solution).lower()
+    names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
+    words = {match[0] for _, text in finder.found for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
+    free = sorted(
+        one
+        for one in words
+        if _DATA_WORD.fullmatch(one)
+        and one.lower() not in _OPTIONS
+        and one not in names
+        and not re.search(rf"(?<![a-z]){one.lower()}(?![a-z])", described)
+    )
+    chosen = {one: _like(one, chance, texts.test) for one in _some(free, chance)}
+    if not chosen:
+        raise UnsafeError("no word is data of the test alone")
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(chosen, key=len, reverse=True))})(?!\w)")
+    edits = [
+        Edit(start, start + len(text), pattern.sub(lambda match: chosen[match[0]], text))
+        for start, text in finder.found
+        if pattern.search(text)
+    ]
+    return replace(texts, test=edited(texts.test, edits))
+
+
+def _some(options: Sequence[str], chance: random.Random) -> list[str]:
+    """A part of the options, at least one of them."""
+    share = chance.choice(_SHARES)
+    return chance.sample(options, max(1, round(share * len(options)))) if options else []
+
+
+def _shared_strings(texts: TaskTexts) -> list[str]:
+    """String literals of the program that prompts quote, and that no text has in another way."""
+    constants = (node.value for node in ast.walk(texts.program.tree) if isinstance(node, ast.Constant))
+    options = {value for value in constants if isinstance(value, str) and _WORD.fullmatch(value)}
+    prompts = (texts.complete_prompt, texts.instruct_prompt)
+    found = list[str]()
+    for one in sorted(options):
+        pattern = re.escape(one)
+        everywhere = len(re.findall(rf"(?<!\w){pattern}(?!\w)", texts.every_text()))
+        # Quotes that stand within a longer literal are escaped, or of another kind.
+        quoted = len(re.findall(rf"(?<![\w\\])(['\"`]){pattern}\1", texts.every_text()))
+        quoted += len(re.findall(rf"\\\"{pattern}\\\"", texts.doc_struct))
+        described = all(re.search(rf"['\"`]{pattern}['\"`]", prompt) for prompt in prompts)
+        if len(one) >= _SHORTEST and one.lower() not in _OPTIONS and described and quoted == everywhere:
+            found.append(one)
+    return found
+
+
+def _shared_numbers(texts: TaskTexts) -> list[str]:
+    """Numbers of two digits and more that the signature or the constants before it state and that prompts repeat."""
+    constants = (node.value for node in ast.walk(texts.stub.tree) if isinstance(node, ast.Constant))
+    numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}
+    prompts = (texts.complete_prompt, texts.instruct_prompt)
+
+    def count(number: str, text: str) -> int:
+        return len(re.findall(rf"(?<![\w.]){number}(?![\w.])", text))
+
+    return [one for one in sorted(numbers) if all(count(one, prompt) > 1 for prompt in prompts)]
+
+
+def _shows_results(prompt: str) -> bool:
+    """Whether an example of the docstring is followed by what it gives."""
+    lines = [line.strip() for line in prompt.split("\n")]
+    return any(
+        before.startswith((">>>", "...")) and line and not line.startswith((">>>", "...", '"""', "'''"))
+        for before, line in pairwise(lines)
+    )
+
+
+class _Strings(Visitor):
+    """The texts of string literals that are data, with their places; no docstrings, and no names for a mock."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.found: list[tuple[int, str]] = []
+
+    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
+        """What an f-string says around its expressions stays."""
+
+    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+        called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+        data, compared = node.args, _COMPARED.get(called, 2)
+        if "patch" in ast.unparse(node.func):
+            data = node.args[1:]
+        elif called.startswith("assert"):  # what an assertion says when it fails is no data
+            data = [*node.args[:compared], *(one for one in node.args[compared:] if not _is_text(one))]
+        for child in (node.func, *data, *(keyword.value for keyword in node.keywords if keyword.arg != "msg")):
+            self.visit(child)
+
+    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
+        if isinstance(node.value, str):
+            segment = self.source.segment(node)
+            if not _PATH.search(segment):
+                self.found.append((self.source.start(node), segment))
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an argument is a message; one that is put together with + is one too."""
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left)
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _like(old: str, chance: random.Random, text: str) -> str:
+    """Another word that reads alike and that the text does not have."""
+    while True:
+        letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
+        new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))
+        if new != old and new.lower() not in text.lower():
+            return new

@@ -1,0 +1,115 @@
+"""What people read of the study: the gap by kind with its interval, then the tasks that variants alone fail."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mean_interval, sign_flip_p
+from bigcodeflow.results.statistics import Interval
+
+ALL_KINDS = "all kinds"
+_ROUNDING = 1e-12
+_Row = Mapping[str, Any]
+
+
+class Gap(NamedTuple):
+    """How much less a model scores on variants of one kind, over tasks; shares are in 0..1."""
+
+    kind: str
+    n_tasks: int
+    n_variants: int
+    original: float
+    """Mean share of passed samples on the original tasks."""
+    perturbed: float
+    """Mean over tasks of the mean share over a task's variants."""
+    difference: float
+    """original - perturbed, the mean of the tasks' differences."""
+    interval: Interval
+    """95 % interval of the difference, by the bootstrap over tasks: a task with its variants is one cluster."""
+    p: float
+    """Two-sided, of the sign-flip test over tasks."""
+
+
+def gaps(rows: Sequence[_Row]) -> list[Gap]:
+    """The gap of each kind in the order of the rows, and of all kinds where there are several.
+
+    Over all kinds a task counts by the mean over its kinds.
+    """
+    by_kind = defaultdict[str, list[_Row]](list)
+    for row in rows:
+        by_kind[row["kind"]].append(row)
+    found = [_gap(kind, [[row] for row in of_kind]) for kind, of_kind in by_kind.items()]
+    if len(by_kind) > 1:
+        by_task = defaultdict[str, list[_Row]](list)
+        for row in rows:
+            by_task[row["task_id"]].append(row)
+        found.append(_gap(ALL_KINDS, list(by_task.values())))
+    return found
+
+
+def _gap(kind: str, tasks: Sequence[Sequence[_Row]]) -> Gap:
+    before = [rows[0]["original_share"] for rows in tasks]
+    after = [math.fsum(row["perturbed_share"] for row in rows) / len(rows) for rows in tasks]
+    differences = [one - other for one, other in zip(before, after, strict=True)]
+    return Gap(
+        kind,
+        len(tasks),
+        sum(row["variants"] for rows in tasks for row in rows),
+        math.fsum(before) / len(tasks),
+        math.fsum(after) / len(tasks),
+        math.fsum(differences) / len(tasks),
+        mean_interval(differences),
+        sign_flip_p(differences),
+    )
+
+
+def tables(rows: pa.Table) -> list[Table]:
+    """The gaps by kind, then the tasks whose original is solved more often than its variants."""
+    found = rows.to_pylist()
+    return [_gap_table(found), _task_table(found)] if found else []
+
+
+def _gap_table(rows: Sequence[_Row]) -> Table:
+    found = gaps(rows)
+    adjusted = holm([gap.p for gap in found])
+    right = ("tasks", "variants", "original", "perturbed", "gap, points", "95 % interval", "p (Holm)")
+    headings: list[str | Column] = ["kind", *(Column(one, "right") for one in right), "reading"]
+    cells = [
+        (
+            *(gap.kind, gap.n_tasks, gap.n_variants, f"{gap.original:.3f}", f"{gap.perturbed:.3f}"),
+            *(f"{100 * gap.difference:+.1f}", f"{100 * gap.interval.low:+.1f} … {100 * gap.interval.high:+.1f}"),
+            *(f"{p:.3g}", _reading(gap, p)),
+        )
+        for gap, p in zip(found, adjusted, strict=True)
+    ]
+    note = (
+        "gap: share of passed samples on original tasks less that on variants of the same tasks, paired by task; "
+        "several variants of a task count as their mean."
+    )
+    return Table.of(headings, cells, title=f"{rows[0]['model']}: original against perturbed tasks", notes=[note])
+
+
+def _reading(gap: Gap, p: float) -> Cell:
+    if p >= SIGNIFICANCE_LEVEL:
+        return Cell("no significant gap")
+    return Cell("scores less on variants", "bad") if gap.difference > 0 else Cell("scores more on variants", "good")
+
+
+def _task_table(rows: Sequence[_Row]) -> Table:
+    lost = [row for row in rows if row["original_share"] > row["perturbed_share"] + _ROUNDING]
+    lost.sort(key=lambda row: row["perturbed_share"] - row["original_share"])
+    headings = ("task", "kind", Column("original", "right"), Column("perturbed", "right"), "variants that fail")
+    cells = [
+        (
+            *(row["task_id"], row["kind"]),
+            f"{row['original_passed']:,} of {row['original_samples']:,}",
+            f"{row['perturbed_passed']:,} of {row['perturbed_samples']:,}",
+            row["failed_variants"],
+        )
+        for row in lost
+    ]
+    return Table.of(headings, cells, title="Tasks solved in their original wording more often than in another")

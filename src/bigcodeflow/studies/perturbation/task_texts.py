@@ -1,0 +1,114 @@
+"""A task's texts that a variant changes together, and how they lie in one another."""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, edited, tree_of
+from bigcodeflow.studies.perturbation.scopes import Function, function_of
+
+#: Columns of a task that hold programs or prose.
+TEXTS = ("code_prompt", "complete_prompt", "instruct_prompt", "canonical_solution", "test")
+_FENCE = re.compile(r"```(?:python)?\n(.*?)\n?```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class TaskTexts:
+    """The texts of one task, in one form or another."""
+
+    task_id: str
+    entry_point: str
+    code_prompt: str
+    complete_prompt: str
+    instruct_prompt: str
+    canonical_solution: str
+    test: str
+    doc_struct: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> Self:
+        """The texts of a row of TASKS."""
+        return cls(**{name: str(row[name]) for name in cls.__dataclass_fields__})
+
+    def every_text(self) -> str:
+        """All texts, to look for a word in."""
+        return "\n".join([*(getattr(self, name) for name in TEXTS), self.doc_struct])
+
+    @cached_property
+    def program(self) -> "Program":
+        """Prompt and solution as the one program that they are."""
+        return Program(self.complete_prompt + self.canonical_solution, self.entry_point)
+
+    @cached_property
+    def stub(self) -> "Program":
+        """The program of code_prompt, with the body that the original gives it."""
+        return Program(f"{self.code_prompt}\n    pass\n", self.entry_point)
+
+
+class Program:
+    """A program with the function that is asked for."""
+
+    def __init__(self, text: str, entry_point: str) -> None:
+        self.text, self.tree, self.source = text, tree_of(text), Source(text)
+        self.function: Function = function_of(self.tree, entry_point)
+
+    @cached_property
+    def docstring(self) -> tuple[int, int]:
+        """Begin and end of the docstring's content in the text.
+
+        Raises:
+            UnsafeError: the function has no docstring, or not one literal in three quotes.
+        """
+        first = self.function.body[0]
+        if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+            raise UnsafeError("the function has no docstring")
+        text = self.source.segment(first.value)
+        match = re.fullmatch(r"(?s)([rR]?)(\"\"\"|''')(.*)\2", text)
+        if match is None:
+            raise UnsafeError("the docstring is not one literal in three quotes")
+        begin = self.source.start(first.value) + match.start(3)
+        return begin, begin + len(match[3])
+
+
+def split_edits(texts: TaskTexts, edits: list[Edit]) -> tuple[str, str]:
+    """Prompt and solution after edits of the program that they are together."""
+    length = len(texts.complete_prompt)
+    if any(edit.start < length < edit.end for edit in edits):
+        raise UnsafeError("an edit reaches from the prompt into the solution")
+    before = [edit for edit in edits if edit.start < length]
+    after = [Edit(edit.start - length, edit.end - length, edit.text) for edit in edits if edit.start >= length]
+    return edited(texts.complete_prompt, before), edited(texts.canonical_solution, after)
+
+
+def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """An instruct prompt whose prose and whose fenced code are changed each in its own way."""
+    parts, done = list[str](), 0
+    for match in _FENCE.finditer(text):
+        parts += [prose(text[done : match.start(1)]), code(match[1])]
+        done = match.end(1)
+    return "".join([*parts, prose(text[done:])])
+
+
+def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
+    """doc_struct with each of its lists of lines changed as a whole."""
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(parts, dict):
+        return text
+    changed = {}
+    for name, lines in parts.items():
+        known = isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines)
+        changed[name] = _changed_lines(name, lines, prose) if known and lines else lines
+    return json.dumps(changed)
+
+
+def _changed_lines(name: str, lines: list[str], prose: Callable[[str], str]) -> list[str]:
+    """The lines as a section of their own, so that parameters are known as such."""
+    heading = "Parameters:" if name == "params" else "Text:"
+    return prose("\n".join([heading, *lines])).split("\n")[1:]

@@ -1,0 +1,97 @@
+"""Variants of a task that mean the same: which kinds there are, and how those of a seed are made."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.datasets.sources import SourceRow
+from bigcodeflow.datasets.tasks import validate
+from bigcodeflow.studies.perturbation.docstrings import reworded
+from bigcodeflow.studies.perturbation.edits import UnsafeError
+from bigcodeflow.studies.perturbation.literals import other_data, other_literals
+from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
+from bigcodeflow.studies.perturbation.task_texts import TaskTexts
+
+#: What can be changed, in the order in which the changes of a combination are made.
+KINDS: Mapping[str, Callable[[TaskTexts, random.Random], TaskTexts]] = {
+    "function": renamed_function,
+    "parameters": renamed_parameters,
+    "literals": other_literals,
+    "docstring": reworded,
+    "data": other_data,
+}
+#: Kinds whose variants may turn out wrong when they are executed, so that more are made than are needed.
+_UNSURE = frozenset({"literals", "data"})
+_SPARE = 3
+#: How often another draw is made where one gives a variant that is there already.
+_DRAWS = 4
+#: What stands between the id of a task and the name of its variant.
+SEPARATOR = "~"
+
+
+class Variant(NamedTuple):
+    """One variant of a task, not yet executed."""
+
+    task_id: str
+    """The original's id, then the kind and the number, as in BigCodeBench/12~function.1."""
+    original_task_id: str
+    kind: str
+    number: int
+    """1-based, within task and kind."""
+    texts: TaskTexts
+
+
+def original_of(task_id: str) -> tuple[str, str]:
+    """The id of the task that a variant was made of, and its kind; the kind of an original is empty."""
+    original, _, name = task_id.partition(SEPARATOR)
+    return original, name.rpartition(".")[0]
+
+
+def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Kinds and combinations such as 'function+docstring', each with its parts in their order.
+
+    Raises:
+        ConfigError: one is not known.
+    """
+    found = list[str]()
+    for kind in kinds:
+        parts = kind.split("+")
+        if unknown := [part for part in parts if part not in KINDS]:
+            raise ConfigError(f"kinds: {unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
+        found.append("+".join(one for one in KINDS if one in parts))
+    if not found:
+        raise ConfigError(f"kinds: none is given: name some of {', '.join(KINDS)}")
+    return tuple(dict.fromkeys(found))
+
+
+def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int) -> Iterator[Variant]:
+    """Different variants of one kind, of a row of TASKS; the same seed gives the same ones.
+
+    For kinds that may fail when they are executed there are more than ``per_task``.
+    """
+    original, seen = TaskTexts.of(task), set[str]()
+    wanted = per_task + (_SPARE if _UNSURE & set(kind.split("+")) else 0)
+    for draw in range(_DRAWS * wanted):
+        digest = hashlib.sha256(f"{seed}\0{original.task_id}\0{kind}\0{draw}".encode()).digest()
+        try:
+            changed = _changed(original, kind, random.Random(digest))  # noqa: S311 - no secrets
+        except UnsafeError:
+            continue
+        if (text := changed.every_text()) in seen:
+            continue
+        seen.add(text)
+        yield Variant(f"{original.task_id}{SEPARATOR}{kind}.{len(seen)}", original.task_id, kind, len(seen), changed)
+        if len(seen) == wanted:
+            return
+
+
+def _changed(texts: TaskTexts, kind: str, chance: random.Random) -> TaskTexts:
+    """All changes of a combination, each to what the one before it made."""
+    changed = texts
+    for part in kind.split("+"):
+        changed = KINDS[part](changed, chance)
+    if validate([SourceRow("variant", {**vars(changed), "libs": "[]"})]):
+        raise UnsafeError("what was made of it is no valid task")
+    return changed

@@ -1,0 +1,181 @@
+"""Datasets of variants: made of a dataset's tasks, executed with reference solution and stub, and written as a file."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow import datasets
+from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig, SanitizingConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.schemas import HUB_COLUMNS
+from bigcodeflow.core.table import Column, Table
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import Store, artifact_key, open_store, write_atomically
+from bigcodeflow.studies.perturbation import VERSION, PerturbationConfig
+from bigcodeflow.studies.perturbation.variants import Variant, variants_of
+
+#: Columns of a file of variants beside those of the hub: text, but for ``hard`` and the lists.
+_LISTS = ("domains", "expected_tests")
+_TYPES = {
+    **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
+    "hard": pa.bool_(),
+    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
+}
+SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _TYPES.items()])
+_SUFFIXES = (".parquet", ".jsonl")
+
+
+class KindYield(NamedTuple):
+    """How many tasks have variants of one kind."""
+
+    kind: str
+    tasks: int
+    tasks_made: int
+    """Tasks of which a variant could be made."""
+    tasks_valid: int
+    """Tasks with a variant that its reference solution passes and its stub does not."""
+    variants: int
+    """Variants that are kept."""
+
+
+class Perturbed(NamedTuple):
+    """A dataset of variants."""
+
+    path: Path
+    """The file, in the store."""
+    rows: Sequence[Mapping[str, Any]]
+    """Of SCHEMA, in the order of the original tasks."""
+    yields: Sequence[KindYield]
+
+    @property
+    def table(self) -> Table:
+        """How many tasks have variants, by kind."""
+        counts = [Column(one, "right") for one in ("tasks", "with variants", "with valid ones", "kept")]
+        return Table.of([Column("kind"), *counts], list(self.yields), title="Variants")
+
+
+def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
+    """Make variants and execute them; those that hold are put into the store as a dataset file.
+
+    A variant holds where its reference solution passes its test and its stub does not. Executions are those of an
+    ordinary run, so that known verdicts are reused and an interrupted check goes on.
+
+    Raises:
+        DatasetError: the tasks cannot be read, or no variant holds.
+    """
+    run, store = config.run, open_store(config.run.store)
+    resolved = datasets.resolve(run.dataset)
+    tasks = datasets.load_tasks(run.dataset, resolved).to_pylist()
+    made, ids = list[Variant](), [task["task_id"] for task in tasks]
+    progress = listener.begin("variants")
+    for number, task in enumerate(tasks, start=1):
+        for kind in config.kinds:
+            made += variants_of(task, kind, seed=config.seed, per_task=config.per_task)
+        progress(number, len(tasks), f"{len(made):,} variants")
+    settings = {"kinds": config.kinds, "seed": config.seed, "per_task": config.per_task, "tasks": ids}
+    key = artifact_key("perturbed", VERSION, {**settings, "dataset": resolved.fingerprint})
+    if not made:
+        raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
+    rows = {variant.task_id: row for variant, row in zip(made, _rows(made, tasks), strict=True)}
+    candidates = _stored(store, f"{key}-candidates", rows.values())
+    valid = valid_variants(run, candidates, listener)
+    kept = list(_first(made, valid, config.per_task))
+    if not kept:
+        raise DatasetError(
+            f"{run.dataset.source}: of {len(made):,} variants none holds in environment {run.execution.environment}: "
+            "check it with `bigcodeflow env check`"
+        )
+    path = _stored(store, key, [rows[variant.task_id] for variant in kept])
+    yields = [_yield_of(kind, len(tasks), made, kept) for kind in config.kinds]
+    return Perturbed(path, [rows[variant.task_id] for variant in kept], yields)
+
+
+def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> frozenset[str]:
+    """Ids of the variants in a dataset file whose reference solution passes and whose stub fails."""
+    execution = run.execution.model_copy(update={"integrity": "off", "variants": ("calibrated",)})
+    check = run.model_copy(
+        update={
+            "name": "perturbation-check",
+            "dataset": DatasetConfig(source=str(candidates)),
+            "samples": SamplesConfig(source="stub"),
+            "sanitizing": SanitizingConfig(mode="none"),
+            "execution": execution,
+        }
+    )
+    refs, store = perform_up_to("execution", check, listener), open_store(run.store)
+    found = dict[str, frozenset[str]]()
+    for stage, statuses in (("ground_truth", {"pass"}), ("execution", {"fail", "timeout", "crash", "out_of_memory"})):
+        verdicts = store.read(refs[stage], ["task_id", "status"]).to_pylist()
+        found[stage] = frozenset(row["task_id"] for row in verdicts if row["status"] in statuses)
+    return found["ground_truth"] & found["execution"]
+
+
+def require_suffix(out: str) -> None:
+    """Refuse a file that no run would take, before anything is executed.
+
+    Raises:
+        DatasetError: its name ends in another way.
+    """
+    if user_path(out).suffix not in _SUFFIXES:
+        raise DatasetError(f"{out}: name a file that ends in {' or '.join(_SUFFIXES)}")
+
+
+def write_dataset(perturbed: Perturbed, out: str) -> Path:
+    """Write the variants as a Parquet or JSONL file that any run takes as ``dataset.source``.
+
+    Raises:
+        DatasetError: the file's name has another ending.
+    """
+    require_suffix(out)
+    path = user_path(out)
+    if path.suffix == ".parquet":
+        return write_atomically(path, _parquet(perturbed.rows))
+    return write_atomically(path, "".join(json.dumps(row) + "\n" for row in perturbed.rows).encode())
+
+
+def _rows(variants: Iterable[Variant], tasks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    by_id = {task["task_id"]: task for task in tasks}
+    for variant in variants:
+        task = by_id[variant.original_task_id]
+        given = {name: task[name] for name in ("hard", *_LISTS)}
+        yield {
+            **vars(variant.texts),
+            **given,
+            "libs": str(task["libs"]),
+            "task_id": variant.task_id,
+            "original_task_id": variant.original_task_id,
+            "perturbation": variant.kind,
+        }
+
+
+def _stored(store: Store, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+    return store.write(f"studies/perturbation/{name}.parquet", _parquet(rows)).resolve()
+
+
+def _parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMA), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _first(made: Iterable[Variant], valid: frozenset[str], per_task: int) -> Iterator[Variant]:
+    """The first valid variants of each task and kind."""
+    counts = dict[tuple[str, str], int]()
+    for variant in made:
+        place = variant.original_task_id, variant.kind
+        if variant.task_id in valid and counts.get(place, 0) < per_task:
+            counts[place] = counts.get(place, 0) + 1
+            yield variant
+
+
+def _yield_of(kind: str, n_tasks: int, made: Iterable[Variant], kept: Iterable[Variant]) -> KindYield:
+    of_kind = [one for one in kept if one.kind == kind]
+    made_of = {one.original_task_id for one in made if one.kind == kind}
+    return KindYield(kind, n_tasks, len(made_of), len({one.original_task_id for one in of_kind}), len(of_kind))
