@@ -9,7 +9,7 @@ from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import ArtifactRef, Store, artifact_key
 from bigcodeflow.studies.perturbation import VERSION
-from bigcodeflow.studies.perturbation.variants import original_of
+from bigcodeflow.studies.perturbation.variants import kind_order, original_of
 from bigcodeflow.studies.records import publish_study
 
 STUDY = "perturbation"
@@ -88,7 +88,9 @@ def _rows(model: str, before: Mapping[str, Counts], after: Mapping[str, Counts])
         original, kind = original_of(task_id)
         if kind and original in before:
             variants[kind, original][task_id] = counts
-    for (kind, task_id), of_task in variants.items():
+    places = {task_id: place for place, task_id in enumerate(before)}
+    for kind, task_id in sorted(variants, key=lambda one: (kind_order(one[0]), places[one[1]])):
+        of_task = variants[kind, task_id]
         shares = {name: one.passed / one.judged for name, one in of_task.items()}
         yield {
             "model": model,

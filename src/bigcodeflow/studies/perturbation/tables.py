@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mean_interval, sign_flip_p
 from bigcodeflow.results.statistics import Interval
 
@@ -77,26 +77,27 @@ def _gap_table(rows: Sequence[_Row]) -> Table:
     found = gaps(rows)
     adjusted = holm([gap.p for gap in found])
     right = ("tasks", "variants", "original", "perturbed", "gap, points", "95 % interval", "p (Holm)")
-    headings: list[str | Column] = ["kind", *(Column(one, "right") for one in right), "reading"]
+    headings: list[str | Column] = ["kind", *(Column(one, "right", wrap="never") for one in right)]
     cells = [
         (
-            *(gap.kind, gap.n_tasks, gap.n_variants, f"{gap.original:.3f}", f"{gap.perturbed:.3f}"),
-            *(f"{100 * gap.difference:+.1f}", f"{100 * gap.interval.low:+.1f} … {100 * gap.interval.high:+.1f}"),
-            *(f"{p:.3g}", _reading(gap, p)),
+            *(gap.kind.replace("+", " + "), gap.n_tasks, gap.n_variants),
+            *(f"{gap.original:.3f}", f"{gap.perturbed:.3f}", Cell(f"{100 * gap.difference:+.1f}", _tone(gap, p))),
+            *(f"{100 * gap.interval.low:+.1f} … {100 * gap.interval.high:+.1f}", f"{p:.2g}"),
         )
         for gap, p in zip(found, adjusted, strict=True)
     ]
     note = (
         "gap: share of passed samples on original tasks less that on variants of the same tasks, paired by task; "
-        "several variants of a task count as their mean."
+        "several variants of a task count as their mean. A gap above 0 whose interval leaves out 0 is knowledge of the "
+        "text itself."
     )
     return Table.of(headings, cells, title=f"{rows[0]['model']}: original against perturbed tasks", notes=[note])
 
 
-def _reading(gap: Gap, p: float) -> Cell:
+def _tone(gap: Gap, p: float) -> Tone:
     if p >= SIGNIFICANCE_LEVEL:
-        return Cell("no significant gap")
-    return Cell("scores less on variants", "bad") if gap.difference > 0 else Cell("scores more on variants", "good")
+        return ""
+    return "bad" if gap.difference > 0 else "good"
 
 
 def _task_table(rows: Sequence[_Row]) -> Table:

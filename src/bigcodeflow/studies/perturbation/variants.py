@@ -49,6 +49,11 @@ def original_of(task_id: str) -> tuple[str, str]:
     return original, name.rpartition(".")[0]
 
 
+def kind_order(kind: str) -> tuple[int, str]:
+    """Where a kind stands in tables: single ones in their order, then combinations."""
+    return list(KINDS).index(kind) if kind in KINDS else len(KINDS), kind
+
+
 def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     """Kinds and combinations such as 'function+docstring', each with its parts in their order.
 
