@@ -14,11 +14,12 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurr
 from prefect.states import Completed
 
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
+from bigcodeflow.pipeline.beside import Beside
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import Turns, overlapped
-from bigcodeflow.pipeline.stages import STAGES, Beside, RunArtifacts, Stage, perform, stage_of
+from bigcodeflow.pipeline.runs import Turns, whole_run
+from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
 from tasks.keys import take_secret
 from tasks.progress import RunListener
@@ -74,6 +75,7 @@ _RUN_NAMES = {
     ),
     "execution": "execution: {title} (in {config.execution.environment})",
     "aggregation": "aggregation: {title}",
+    "repair": "repair: {title} (feedback {config.generation.feedback})",
 }
 
 
@@ -102,7 +104,7 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 
 def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -> RunArtifacts:
-    """Every stage's task; while a model answers, ground truths and what came are executed."""
+    """Every stage's task, also of further rounds; while a model answers, ground truths and what came are executed."""
     take_secret(run.config)
 
     def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
@@ -110,7 +112,7 @@ def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -
             ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, live, return_state=True).result()
         return ref
 
-    return RunArtifacts(**overlapped(run, obtain))
+    return whole_run(run, obtain)
 
 
 @task(**TASK_OPTIONS)

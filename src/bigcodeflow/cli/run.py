@@ -19,6 +19,7 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.generation.model_settings import missing_key
 from bigcodeflow.pipeline import outputs, runs, stages, sweep_results
+from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
@@ -114,7 +115,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
     config = outputs.in_own_folder(config, started_at)
     artifacts, ui_url = None, _prepare_prefect() if with_prefect else ""
     if with_prefect and not ui_url:
-        found, missing = stages.planned_run(resolve(config))
+        found, missing = planned_run(resolve(config))
         if missing:
             notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
         else:  # a server of its own would take longer to start than everything else takes

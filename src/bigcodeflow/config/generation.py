@@ -153,6 +153,12 @@ class GenerationConfig(SettingsModel):
     unanswerable: Literal["stop", "fail"] = "stop"
     """Samples that can never be answered, since the prompt is longer than the model can take: 'stop' ends the run with
     an error, 'fail' counts them as failed answers."""
+    rounds: int = Field(default=1, ge=1, le=10)
+    """How often a sample is asked at most: one that failed is asked again with feedback, in up to 10 rounds. Scores are
+    those of the first round; see docs/rounds.md."""
+    feedback: Literal["failed", "tests", "traceback"] = "traceback"
+    """What the model is told of an answer that failed: 'failed' only that it did, 'tests' which test methods fail,
+    'traceback' also their traces. Never the tests' text."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request, sent as they are."""
     requests: RequestsConfig = RequestsConfig()

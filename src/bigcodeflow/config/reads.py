@@ -57,6 +57,8 @@ NEUTRAL: Mapping[str, str] = {
     "dataset.offline": "content is identified by its commit or checksum, wherever it was read",
     "generation.api_key_variable": "who pays does not change an answer",
     "generation.samples_per_request": "samples of one task are independent draws, however many a request brings",
+    "generation.rounds": "further rounds are artifacts of their own, whose keys hold those of the rounds before",
+    "generation.feedback": "held by the keys of further rounds; the first one is asked without",
     "generation.reasoning_max_tokens": "it fills generation.sampling.max_tokens, which is held",
     "generation.requests": "speed and spending limits; an answer that is missing is an error, not a row",
     "generation.offline.download": "the model's revision is held, not the way by which it came here",
@@ -89,30 +91,31 @@ _YOUNGER: Mapping[str, Any] = {
     "generation.unanswerable": "stop",
 }
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
+_ASKED = (
+    "dataset.split",
+    "generation.model",
+    "generation.base_url",
+    "generation.n_samples",
+    "generation.prompt",
+    "generation.sampling",
+    "generation.unanswerable",
+    "generation.extra_body",
+    *(f"generation.offline.{name}" for name in _OFFLINE_NAMES),
+)
+_ASKED_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("generation."))
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
 _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
 
-#: By stage; answers of a model and recorded answers are two ways to the stage generation.
+#: By stage; answers of a model and recorded answers are two ways to the stage generation. 'repair' asks again for what
+#: failed in the round before.
 READS: Mapping[str, Reads] = {
     "dataset": Reads(
         identity=("dataset.subset", "dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
         content=("dataset",),
         neutral=("dataset.offline",),
     ),
-    "generation by a model": Reads(
-        identity=(
-            "dataset.split",
-            "generation.model",
-            "generation.base_url",
-            "generation.n_samples",
-            "generation.prompt",
-            "generation.sampling",
-            "generation.unanswerable",
-            "generation.extra_body",
-            *(f"generation.offline.{name}" for name in _OFFLINE_NAMES),
-        ),
-        neutral=tuple(path for path in NEUTRAL if path.startswith("generation.")),
-    ),
+    "generation by a model": Reads(identity=_ASKED, neutral=_ASKED_NEUTRAL),
+    "repair": Reads(identity=(*_ASKED, "generation.feedback"), neutral=_ASKED_NEUTRAL),
     "generation from records": Reads(
         identity=("dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
         content=("dataset", "samples"),

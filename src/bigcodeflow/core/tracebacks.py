@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
-_HEAD = "Traceback (most recent call last):"
-_CHAINED = (
+#: First line of a traceback.
+HEAD = "Traceback (most recent call last):"
+#: Lines between the tracebacks of a chain.
+CHAINED = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
 )
@@ -78,8 +80,8 @@ def failed_import(trace: str) -> str:
 def _last_traceback(trace: str) -> list[str]:
     """Lines below the head of the last traceback of a chain; none where the text holds no traceback."""
     lines = trace.split("\n")
-    heads = [number for number, line in enumerate(lines) if line == _HEAD]
-    chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in _CHAINED)]
+    heads = [number for number, line in enumerate(lines) if line == HEAD]
+    chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in CHAINED)]
     return lines[chain[-1] + 1 :] if chain else []
 
 

@@ -65,12 +65,18 @@ def model_samples(
     settings = resolve_settings(config, split)
     for line in settings.notes:
         notify(line)
-    ledger = ledger_of(config, answers_folder)
-    ledger.folder.mkdir(parents=True, exist_ok=True)
-    wanted = requests_by_answer(settings.requests(tasks))
     asked = sorted(tasks, key=asked_by) if asked_by else tasks
-    run = _SamplesRun(settings, ledger, len(wanted), asked, report, notify, shared_limit)
-    provider, _ = provider_and_model(config)
+    wanted, ledger = requests_by_answer(settings.requests(tasks)), ledger_of(config, answers_folder)
+    return answered(
+        SamplesRun(settings, wanted, lambda: settings.requests(asked), ledger, report, notify, shared_limit)
+    )
+
+
+def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
+    """What `model_samples` returns, of requests that somebody else has made."""
+    wanted, ledger, notify = run.wanted, run.ledger, run.notify
+    ledger.folder.mkdir(parents=True, exist_ok=True)
+    provider, _ = provider_and_model(run.settings.config)
     outcome = run.perform()
     if outcome.stopped_because:
         raise GenerationError(f"{outcome.stopped_because}{_how_far(outcome, len(wanted))}")
@@ -114,11 +120,13 @@ class _Batched(NamedTuple):
     cost_usd: float = 0.0
 
 
-def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: float | None) -> None:
+def _check_cost(
+    requests: Sequence[Request], price: Price | None, max_cost_usd: float | None, spent_usd: float
+) -> None:
     """Refuse batches that may cost more than is allowed: once submitted, nothing stops them."""
     if max_cost_usd is None or not requests:
         return
-    spending, expectation = Spending(partial(cost_usd, price, batch=True), max_cost_usd), Expectation()
+    spending, expectation = Spending(partial(cost_usd, price, batch=True), max_cost_usd, spent_usd), Expectation()
     most_usd = sum(spending.expected(expectation.longest(request)) for request in requests)
     if not spending.has_room(most_usd):
         raise GenerationError(
@@ -201,23 +209,29 @@ def _first_error(table: pa.Table) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _SamplesRun:
+class SamplesRun:
+    """Requests to one model, and how they are asked."""
+
     settings: ModelSettings
+    wanted: Mapping[AnswerKey, Request]
+    """In the order of the samples table."""
+    requests: Callable[[], Iterator[Request]]
+    """The same in the order in which they are asked."""
     ledger: AnswerLedger
-    samples: int
-    tasks: Sequence[Mapping[str, Any]]
     report: Report
     notify: Callable[[str], None]
-    shared_limit: SharedLimit
+    shared_limit: SharedLimit = nullcontext
+    spent_usd: float = 0.0
+    """What counts against max_cost_usd before the first request: the price of the rounds before."""
 
     @property
     def missing_samples(self) -> bool:
         """Whether anything is to be asked."""
-        return not self.ledger.keys() >= requests_by_answer(self.settings.requests(self.tasks)).keys()
+        return not self.ledger.keys() >= self.wanted.keys()
 
     def missing(self, writer: AnswerWriter) -> Iterator[Request]:
         """What has no answer yet of each request, as requests of their own."""
-        queue = RequestQueue(self.settings.requests(self.tasks), writer.known)
+        queue = RequestQueue(self.requests(), writer.known)
         while queue.delay(0.0) == 0.0:
             yield queue.take(0.0).request
 
@@ -230,7 +244,7 @@ class _SamplesRun:
             return _run(self.online(endpoint_of(config)))
 
         def report(note: str) -> None:
-            self.report(0, self.samples, note)
+            self.report(0, len(self.wanted), note)
 
         # One of several runs of the same setting loads the model; the others find its answers.
         with self.ledger.serving(self.notify):
@@ -251,20 +265,20 @@ class _SamplesRun:
             if server is not None and isinstance(provider, VllmServerProvider):
                 provider.ended = server.ended
             batched = await self._batched(price) if config.requests.batch else _Batched()
-            known = len(requests_by_answer(self.settings.requests(self.tasks)).keys() & self.ledger.keys())
+            known = len(self.wanted.keys() & self.ledger.keys())
 
             def report(progress: GenerationProgress) -> None:
                 # What is known is found as requests are read: counted as it is found, it would look like fast work.
                 done = max(known + progress.samples_recorded, progress.samples_done)
-                self.report(done, self.samples, progress.in_words())
+                self.report(done, len(self.wanted), progress.in_words())
 
             outcome = await generate(
-                self.settings.requests(self.tasks),
+                self.requests(),
                 provider,
                 self.ledger,
                 config.requests,
                 price=partial(cost_usd, price),
-                spent_usd=batched.cost_usd,
+                spent_usd=self.spent_usd + batched.cost_usd,
                 progress=report,
                 notify=self.notify,
                 shared_limit=self.shared_limit,
@@ -275,7 +289,7 @@ class _SamplesRun:
             outcome.failures,
             outcome.stopped_because,
             totals.samples_done,
-            totals.cost_usd,
+            None if totals.cost_usd is None else totals.cost_usd - self.spent_usd,
         )
 
     async def _batched(self, price: Price | None) -> _Batched:
@@ -283,7 +297,7 @@ class _SamplesRun:
 
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
-            self.report(known + progress.completed, self.samples, note)
+            self.report(known + progress.completed, len(self.wanted), note)
 
         def record(*records: ReplyRecord) -> None:
             nonlocal spent_usd
@@ -296,8 +310,8 @@ class _SamplesRun:
             self.ledger.writing_async(self.notify) as writer,
         ):
             missing = list(self.missing(writer))
-            known = self.samples - sum(len(request.sample_indices) for request in missing)
-            _check_cost(missing, price, config.requests.max_cost_usd)
+            known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
+            _check_cost(missing, price, config.requests.max_cost_usd, self.spent_usd)
             done = await run_batches(
                 missing,
                 api,
@@ -316,21 +330,21 @@ class _SamplesRun:
         environment = offline.engine_environment(config)
         with self.ledger.writing(self.notify) as writer:
             missing = list(self.missing(writer))
-            known = self.samples - sum(len(request.sample_indices) for request in missing)
+            known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
 
             def record(request: Request, reply: Reply, seconds: float) -> None:
                 nonlocal recorded
                 recorded += len(reply.answers)
                 sent = offline.body(request)
                 writer.append(ReplyRecord.of(request, reply, body=sent, latency_seconds=seconds))
-                self.report(known + recorded, self.samples, "")
+                self.report(known + recorded, len(self.wanted), "")
 
             def reject(request: Request, error: RequestError) -> None:
                 failures.extend(
                     SampleFailure(request.task_id, index, error.kind, str(error), 1) for index in request.sample_indices
                 )
 
-            self.report(known, self.samples, "the model is being loaded")
+            self.report(known, len(self.wanted), "the model is being loaded")
             offline.generate_offline(missing, config, environment, record=record, reject=reject)
         return _Outcome(recorded, failures, None)
 

@@ -142,6 +142,11 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
             "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
             "take dataset.split complete, or the form chat"
         )
+    if form == "direct" and config.rounds > 1:
+        raise ConfigError(
+            f"generation.rounds {config.rounds}: the form 'direct' continues code and has no turns for feedback: "
+            "set generation.rounds to 1, or take a model with a chat template and generation.prompt.form chat or prefill"
+        )
     sampling, notes = sampling_of(config.sampling, form), list[str]()
     if info.offline:
         problems = offline.problems(provider, sampling)

@@ -259,8 +259,10 @@ def _record(config: RunConfig, artifacts: RunArtifacts, started_at: datetime, fi
         "started_at": started_at.astimezone(UTC).isoformat(),
         "finished_at": finished_at.astimezone(UTC).isoformat(),
         "config": config.model_dump(mode="json"),
-        "artifacts": {name: ref.key for name, ref in artifacts._asdict().items() if isinstance(ref, ArtifactRef)},
+        "artifacts": {name: ref.key for name, ref in artifacts.by_stage.items()},
     }
+    if artifacts.rounds:
+        record["rounds"] = [one.keys for one in artifacts.rounds]
     tasks = artifacts.aggregation.statistics.get("quarantined_tasks")
     if tasks:
         record["quarantine"] = {"mode": config.execution.quarantine, "tasks": tasks}

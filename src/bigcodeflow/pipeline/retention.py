@@ -5,7 +5,7 @@ reads. Records go first: a removal that is killed leaves no record that names wh
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, get_args
 
@@ -72,7 +72,7 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
         name, reason = f"runs/{run.record}.json", f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"
         found.append(Removable("run record", name, (store.root / name).stat().st_size, ended_at, reason))
     found.reverse()
-    keys = [run.keys for run in kept]
+    keys: list[Mapping[str, str]] = [one for run in kept for one in (run.keys, *run.rounds)]
     if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
         entries = find_snapshot(store.location, "latest").entries
         keys += [entry.run.artifacts for entry in entries if entry.run]

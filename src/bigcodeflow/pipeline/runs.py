@@ -19,13 +19,13 @@ from bigcodeflow import sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
+from bigcodeflow.pipeline.beside import Beside, StoppedError
 from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
+from bigcodeflow.pipeline.rounds import further_rounds
 from bigcodeflow.pipeline.stages import (
-    Beside,
     Listener,
     RunArtifacts,
-    StoppedError,
     each_stage,
     finished_artifact,
     perform,
@@ -52,22 +52,30 @@ _SHARE_OF_CORE = 0.05
 
 
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
-    """Every stage, in this process and without Prefect."""
-    return RunArtifacts(**perform_up_to("aggregation", config, listener))
+    """Every stage and every round, in this process and without Prefect."""
+    run = Resolver()(config)
+    with _obtaining(run, listener) as obtain:
+        return whole_run(run, obtain)
 
 
 def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
     """A stage and all that it is made from, in this process and without Prefect: their artifacts by stage."""
-    store, resolver = open_store(config.store), Resolver()
+    resolver = Resolver()
     run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
+    with _obtaining(run, listener) as obtain:
+        return overlapped(run, obtain, target)
 
-    with live_run(config) as live:
+
+@contextmanager
+def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
+    store = open_store(run.config.store)
+    with live_run(run.config) as live:
         watched = live.watched(listener)
 
         def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
             return perform(stage_of(name, run, refs, beside=beside), store, watched)
 
-        return overlapped(run, obtain, target)
+        yield obtain
 
 
 class Obtain(Protocol):
@@ -81,7 +89,7 @@ class Turns:
 
     def __init__(self) -> None:
         asking, executing = threading.Lock(), threading.Lock()
-        self._locks = {"generation": asking, "ground_truth": executing, "execution": executing}
+        self._locks = {"generation": asking, "repair": asking, "ground_truth": executing, "execution": executing}
         self._stopped = threading.Event()
 
     @contextmanager
@@ -99,6 +107,15 @@ class Turns:
         """Raise StoppedError once the runs are to end."""
         if self._stopped.is_set():
             raise StoppedError("stopped: what it did so far is kept, run the same again")
+
+
+def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
+    """Every stage, and then what failed again, in as many rounds as the settings say."""
+    first = overlapped(run, obtain)
+    with ExitStack() as held:
+        beside = Beside(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
+        rounds = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, beside))
+    return RunArtifacts(**first, rounds=rounds)
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:

@@ -18,9 +18,11 @@ from bigcodeflow.config.reads import READS, identity_settings, view
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
 from bigcodeflow.core.progress import NO_STATUS, Progress, Status
 from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
+from bigcodeflow.pipeline.beside import Beside
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key, open_store
+from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.evaluation import Checking, Planned
@@ -45,8 +47,21 @@ class Listener(Protocol):
         """A stage's artifact is in the store."""
 
 
+class RoundArtifacts(NamedTuple):
+    """The artifacts of one further round, of the samples that were asked for again in it."""
+
+    generation: ArtifactRef
+    sanitizing: ArtifactRef
+    execution: ArtifactRef
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Key of each, by stage."""
+        return {name: ref.key for name, ref in self._asdict().items()}
+
+
 class RunArtifacts(NamedTuple):
-    """The artifacts of one whole run."""
+    """The artifacts of one whole run, which scores are made from; and those of its further rounds."""
 
     dataset: ArtifactRef
     generation: ArtifactRef
@@ -54,6 +69,12 @@ class RunArtifacts(NamedTuple):
     ground_truth: ArtifactRef
     execution: ArtifactRef
     aggregation: ArtifactRef
+    rounds: tuple[RoundArtifacts, ...] = ()
+
+    @property
+    def by_stage(self) -> dict[str, ArtifactRef]:
+        """Those that scores are made from."""
+        return {name: getattr(self, name) for name in STAGE_FOLDERS}
 
 
 class Work(NamedTuple):
@@ -116,6 +137,13 @@ def _generate(work: Work) -> Computed:
         )
 
 
+def _repair(work: Work) -> Computed:
+    """Answers to samples that failed in the round before."""
+    from bigcodeflow.pipeline.repair import repair  # imports the providers' HTTP client
+
+    return repair(work)
+
+
 def _sanitize(work: Work) -> Computed:
     settings, answers = work.config.sanitizing, work.table("generation")
     if settings.mode == "none" and answers["given_solution"].null_count:
@@ -123,7 +151,14 @@ def _sanitize(work: Work) -> Computed:
             f"{work.config.samples.source}: holds raw answers without a 'solution' or 'completion': "
             "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
         )
-    return sanitizing.sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress), {}
+    table = sanitizing.sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress)
+    return table, _open_before(work, "generation")
+
+
+def _open_before(work: Work, stage: str) -> dict[str, int]:
+    """Samples that the rounds before could not judge: what is made from them is made again once they are."""
+    count = work.inputs[stage].statistics.get("infra_errors", 0)
+    return {"infra_errors": count} if count else {}
 
 
 def _execute_ground_truths(work: Work) -> Computed:
@@ -158,7 +193,9 @@ def _execute_samples(work: Work) -> Computed:
     if config.integrity != "off":
         references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
         checking = evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
-    return _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
+    table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
+    before = _open_before(work, "sanitizing").get("infra_errors", 0)
+    return table, {**counts, "infra_errors": counts["infra_errors"] + before}
 
 
 def _aggregate(work: Work) -> Computed:
@@ -218,15 +255,15 @@ class StageSpec:
 
     title: str
     """What people read."""
-    inputs: tuple[str, ...]
-    """The stages whose artifacts it reads; their order is part of the key."""
+    inputs: tuple[str, ...] | None
+    """The stages whose artifacts it reads; their order is part of the key. None: all that it is given."""
     version: int
     """Of the code, bumped when it changes the outcome."""
     compute: Callable[[Work], Computed]
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
-#: The graph, by the fields of RunArtifacts.
+#: The graph, by the fields of RunArtifacts; 'repair' is the generation of further rounds, see `pipeline.rounds`.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), datasets.VERSION, _load_tasks),
     "generation": StageSpec("generation", ("dataset",), generation.VERSION, _generate),
@@ -234,44 +271,8 @@ STAGES: Mapping[str, StageSpec] = {
     "ground_truth": StageSpec("ground truth", ("dataset",), execution.VERSION, _execute_ground_truths),
     "execution": StageSpec("execution", _JUDGED, execution.VERSION, _execute_samples),
     "aggregation": StageSpec("aggregation", (*_JUDGED, "execution"), results.VERSION, _aggregate),
+    "repair": StageSpec("repair", None, REPAIR_VERSION, _repair),
 }
-
-
-class StoppedError(BigCodeFlowError):
-    """A stage ends because one that it waits for has failed; what it did so far is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """What a stage knows of others of its run, which may run at the same time."""
-
-    stopped: threading.Event
-    """Set when those that make what it reads have failed or were interrupted."""
-    arriving: "Iterable[pa.Table | None]" = ()
-    """As in `Work`."""
-    workers: "Callable[[], Workers] | None" = None
-    """As in `Work`."""
-
-    def guarded(self, progress: Progress) -> Progress:
-        """The same, but raises StoppedError once the others have failed."""
-
-        def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-            self.check()
-            progress(finished, total, note, status)
-
-        return report
-
-    def guarded_arriving(self) -> "Iterator[pa.Table | None]":
-        """Likewise what arrives, also at its end."""
-        for rows in self.arriving:
-            self.check()
-            yield rows
-        self.check()
-
-    def check(self) -> None:
-        """Raise StoppedError if the others have failed."""
-        if self.stopped.is_set():
-            raise StoppedError("ended because no more answers come: what was executed is kept, run again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +311,7 @@ def stage_of(
     origin = " by a model" if run.config.samples.source == "model" else " from records"
     declared = READS[f"generation{origin}" if name == "generation" else spec.title]
     contents = {content: run.contents[content] for content in declared.content}
-    inputs = {name: refs[name] for name in spec.inputs}
+    inputs = {name: refs[name] for name in (refs if spec.inputs is None else spec.inputs)}
     identity = {"of": spec.title, "content": {content: one.identity for content, one in contents.items()}}
     identity |= identity_settings(run.config, declared)
 
@@ -324,7 +325,8 @@ def stage_of(
             )
         return spec.compute(work)
 
-    stage = Stage(spec.title, STAGE_FOLDERS[name], identity, tuple(inputs.values()), spec.version, compute)
+    folder = STAGE_FOLDERS["generation" if name == "repair" else name]
+    stage = Stage(spec.title, folder, identity, tuple(inputs.values()), spec.version, compute)
     return stage
 
 
@@ -342,7 +344,7 @@ def each_stage(
 
     def require(name: str) -> None:
         if name not in refs:
-            for needed in STAGES[name].inputs:
+            for needed in STAGES[name].inputs or ():
                 require(needed)
             refs[name] = obtain(name, refs)
 
@@ -375,19 +377,3 @@ def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
         )
     listener.end(stage.title, ref, reused=reused)
     return ref
-
-
-def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
-    """The artifacts that a run has or would have, and the titles of stages that are left to do; computes nothing."""
-    store = open_store(run.config.store)
-    missing: list[str] = []
-
-    def find(stage: Stage) -> ArtifactRef:
-        ref = finished_artifact(stage, store)
-        if ref is None:
-            missing.append(stage.title)
-            # A key depends on the keys above it only, so that it is known before what it is made from is there.
-            return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
-        return ref
-
-    return in_order(run, find), tuple(missing)

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.pipeline.outputs import own_folder, recorded_in, write_outputs
+from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import RunArtifacts, planned_run
+from bigcodeflow.pipeline.stages import STAGES, RunArtifacts
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig
 from bigcodeflow.results.formatting import interval, overall, percent, title_of
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
@@ -76,8 +77,9 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
     except BigCodeFlowError as error:
         return Plan(member, None, (), "", str(error))
     asks = "" if run.environment else f"; the environment of backend {member.config.execution.backend} is not known yet"
-    keys = {name: ref.key for name, ref in artifacts._asdict().items()}
-    recorded = last if last is not None and dict(last.keys) == keys else None
+    keys = {name: ref.key for name, ref in artifacts.by_stage.items()}
+    rounds = [one.keys for one in artifacts.rounds]
+    recorded = last if last is not None and dict(last.keys) == keys and list(last.rounds) == rounds else None
     if not missing:
         return Plan(member, artifacts, (), "", recorded=recorded)
     changed = {name for name, key in keys.items() if last is not None and last.keys.get(name) != key}
@@ -114,7 +116,7 @@ class MemberResult(BaseModel):
     """Samples that could not be judged for reasons outside them: the score is provisional."""
     ground_truth_rate: float | None = None
     cost_usd: float | None = None
-    """List price of the run's answers, whenever they were paid; None where no price is known."""
+    """List price of the run's answers of all rounds, whenever they were paid; None where no price is known."""
     seconds: float = 0.0
     """Wall time of the run in this sweep."""
     out: str
@@ -140,7 +142,8 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
         found = {name: score[name] for name in ("variant", "ci_low", "ci_high", "n_tasks", "n_samples")}
         found["pass_at_1"] = score["value"]
     rate = next(overall(rows, "ground_truth_rate"), None)
-    costs = store.read(artifacts.generation, ["cost_usd"])["cost_usd"].drop_null().to_pylist()
+    asked = [artifacts.generation, *(one.generation for one in artifacts.rounds)]
+    costs = [cost for ref in asked for cost in store.read(ref, ["cost_usd"])["cost_usd"].drop_null().to_pylist()]
     return plan.result(
         outcome,
         **found,
@@ -219,7 +222,8 @@ def _done_text(result: MemberResult) -> str:
 
 
 def _stages_text(stages: Sequence[str]) -> str:
-    return "all stages" if len(stages) == len(RunArtifacts._fields) else ", ".join(stages)
+    whole = {spec.title for name, spec in STAGES.items() if name != "repair"}
+    return "all stages" if whole <= set(stages) else ", ".join(dict.fromkeys(stages))
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:

@@ -46,6 +46,8 @@ class RecordedRun(BaseModel):
     config: dict[str, Any] = {}
     """The run's configuration, as `RunConfig` dumps it."""
     artifacts: dict[str, str | None] = {}
+    rounds: tuple[dict[str, str], ...] = ()
+    """Keys of 'generation', 'sanitizing' and 'execution' of each further round; scores are made from none of them."""
     quarantined: frozenset[str] = Field(frozenset(), validation_alias=AliasPath("quarantine", "tasks"))
     """Ids of its tasks that were known not to judge reliably when it was scored."""
     contradicted_tasks: int = 0

@@ -1,0 +1,156 @@
+"""What a model is told of an answer that failed: at most what the level allows, and nothing of the test's text.
+
+Levels: 'failed' says only that the answer failed; 'tests' also names the test methods that fail; 'traceback' also shows
+their traces. A trace shows code of the answer and of libraries only. A message that quotes the test is withheld, and a
+text that quotes it all the same is not sent: the next lower level takes its place.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from bigcodeflow.core.tracebacks import CHAINED, HEAD
+from bigcodeflow.generation.hidden_text import HiddenText
+
+#: Part of every key of a further round; bump when other texts are sent for the same verdicts.
+VERSION = 1
+
+Level = Literal["failed", "tests", "traceback"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_FAILED = "The program in your answer does not pass the tests of this task."
+_ASK = "Find the mistake, and answer with the whole corrected program in a markdown code block."
+_WITHHELD = "(the message is withheld, since it quotes the tests)"
+#: What happened, by status; of other statuses the tests tell.
+_ENDS: Mapping[str, str] = {
+    "timeout": "It exceeds the limit of time.",
+    "out_of_memory": "It exceeds the limit of memory.",
+    "syntax_error": "It is not valid Python.",
+    "crash": "Its process ends before the tests do.",
+}
+_NOT_ALLOWED = "It is not executed, since it makes calls that are not allowed."
+#: Methods of a test class that every one may have.
+_FIXTURES = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass", "<module>"})
+_MOST_TRACES = 5
+_MOST_TRACE_CHARACTERS = 2000
+_MOST_MESSAGE_CHARACTERS = 600
+_OWN_FILE = "__test__.py"
+_FRAME = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d{1,9})(?:, in (?P<function>.*))?')
+#: A library's file without what is before it on the machine that executed.
+_LIBRARY = re.compile(r".*/(?:site-packages|lib/python[\d.]+)/")
+#: Differs from one execution to the next, and would make another prompt of the same failure.
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+
+
+class Feedback(NamedTuple):
+    """What is sent."""
+
+    text: str
+    level: Level
+    """The level of the text: that of the settings, or a lower one."""
+    withheld: bool
+    """Whether a text of the level of the settings would have quoted the test."""
+
+
+def feedback_on(
+    verdict: Mapping[str, Any], program: str, test: str, known: Sequence[str], level: Level
+) -> Feedback:
+    """What a model is told of one failed answer.
+
+    Args:
+        verdict: row of VERDICTS. Of one that was tampered with nothing but the failure is told: its report is not
+            trusted, and could carry the test.
+        program: the text that was executed.
+        test: the task's test.
+        known: what the model knows of the task: its prompt, and its own answers.
+        level: the most that may be told.
+    """
+    names = [one["name"] for one in verdict["tests"]]
+    hidden = HiddenText(test, known, names)
+    allowed = "failed" if verdict["status"] == "tampered" else level
+    for given in reversed(LEVELS[: LEVELS.index(allowed) + 1]):
+        text = "\n\n".join([*_parts(verdict, program, hidden, given), _ASK])
+        if not hidden.found_in(text):
+            return Feedback(text, given, given != allowed)
+    return Feedback(f"{_FAILED}\n\n{_ASK}", "failed", allowed != "failed")
+
+
+def _parts(verdict: Mapping[str, Any], program: str, hidden: HiddenText, level: Level) -> Iterator[str]:
+    if level == "failed":
+        yield _FAILED
+        return
+    failed = [one for one in verdict["tests"] if one["outcome"] in ("fail", "error")]
+    end = _NOT_ALLOWED if verdict["failure_kind"] == "safety_policy" else _ENDS.get(verdict["status"], "")
+    if not failed and not end and verdict["module_trace"]:
+        end = "It fails before the tests begin."
+    names = f"Tests that fail: {', '.join(one['name'] for one in failed)}." if failed else ""
+    yield " ".join(filter(None, (_FAILED, end, names)))
+    if level == "traceback":
+        functions = _FIXTURES | {one["name"] for one in verdict["tests"]}
+        traces = [("", verdict["module_trace"]), *((one["name"], one["trace"]) for one in failed)]
+        for name, trace in [one for one in traces if one[1]][:_MOST_TRACES]:
+            shown = _shown(trace, program, functions, hidden)
+            yield f"{name}:\n{shown}" if name else shown
+
+
+def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenText) -> str:
+    """A trace without lines of the test, and without messages that quote it."""
+    lines, source, found = trace.rstrip().split("\n"), program.split("\n"), list[str]()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        if line == HEAD or line in CHAINED or not line:
+            found.append(line)
+        elif frame := _FRAME.fullmatch(line):
+            below = _below(lines, number)
+            number += len(below)
+            found += _frame(frame, below, source, functions)
+        else:
+            message = [line, *_message(lines, number)]
+            number += len(message) - 1
+            found.append(_told("\n".join(message), hidden))
+    text = _ADDRESS.sub("0x...", "\n".join(found))
+    if len(text) <= _MOST_TRACE_CHARACTERS:
+        return text
+    _, _, end = text[-_MOST_TRACE_CHARACTERS:].partition("\n")  # which says most
+    return f"...\n{end}"
+
+
+def _below(lines: Sequence[str], start: int) -> list[str]:
+    """Lines of source and marks that belong to a frame."""
+    end = start
+    while end < len(lines) and lines[end].startswith("    "):
+        end += 1
+    return list(lines[start:end])
+
+
+def _message(lines: Sequence[str], start: int) -> list[str]:
+    """The rest of an exception's message, which may hold anything: up to the next traceback of the chain."""
+    end = start
+    while end < len(lines) and lines[end] not in CHAINED:
+        end += 1
+    return list(lines[start:end])
+
+
+def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], functions: frozenset[str]) -> list[str]:
+    file, line, function = frame["file"], int(frame["line"]), frame["function"]
+    suffix = f", in {function}" if function else ""
+    if file == _OWN_FILE and line <= len(source):
+        return [f'  File "answer.py"{suffix}', f"    {source[line - 1].strip()}"]
+    if file == _OWN_FILE or file.startswith("<"):
+        return [f'  File "tests.py"{suffix}'] if function in functions else []
+    if "/unittest/" in file:
+        return []  # how an assertion is made says nothing of the answer
+    short = _LIBRARY.sub("", file) if _LIBRARY.match(file) else file.rpartition("/")[2]
+    return [f'  File "{short}", line {line}{suffix}', *(one for one in below if one.strip(" ^~"))]
+
+
+def _told(message: str, hidden: HiddenText) -> str:
+    """An exception with its message, or its name alone where the message quotes the test."""
+    if hidden.found_in(message):
+        name, separator, _ = message.partition(":")
+        shows_name = separator and name.replace(".", "").replace("_", "").isalnum() and not hidden.found_in(name)
+        return f"{name}: {_WITHHELD}" if shows_name else _WITHHELD
+    cut = len(message) > _MOST_MESSAGE_CHARACTERS
+    return message[:_MOST_MESSAGE_CHARACTERS] + " ..." if cut else message

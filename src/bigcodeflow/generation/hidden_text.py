@@ -1,0 +1,71 @@
+"""Finds text of a task's test in what a model is about to read.
+
+A model that is told why its answer failed must not be told what is expected of it: every feedback is looked through,
+whatever it was made of, before it is sent.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+
+from bigcodeflow.core.untrusted_text import REFUSALS, parse
+
+#: Characters in a row that two texts can hardly share by chance, blanks and quotation marks left out.
+N_GRAM = 16
+#: Shortest literal, and shortest whole line, that counts by itself.
+SHORTEST = 8
+#: Formatting that a value's text may differ in from its source.
+_LEFT_OUT = re.compile(r"[\s'\"\\]+")
+_NAME = "\0"
+
+
+class HiddenText:
+    """What of a test must not be told: all of it that a model does not know already."""
+
+    def __init__(self, test: str, known: Iterable[str], names: Sequence[str] = ()) -> None:
+        """Compare texts without blanks, quotation marks and backslashes, since a value is printed in other ones.
+
+        Args:
+            test: the test's text.
+            known: what the model knows: its task's prompt and its own answers.
+            names: names of test methods, which may be told.
+        """
+        self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
+        # Apart from one another, so that no two of them make a text that neither holds.
+        known_text = "\1".join(map(_condensed, known))
+        self._n_grams = _n_grams(_condensed(test)) - _n_grams(known_text)
+        self._literals = {text for text in _literals(test) if text not in known_text}
+        lines = {_condensed(line) for line in test.splitlines()}
+        self._lines = {line for line in lines if len(line) >= SHORTEST and line not in known_text}
+
+    def found_in(self, text: str) -> str:
+        """A piece of the test that the text holds, condensed; empty where it holds none."""
+        text = self._names.sub(_NAME, text)
+        condensed = _condensed(text)
+        lines = {_condensed(line) for line in text.splitlines()}
+        pieces = (_n_grams(condensed) & self._n_grams) | (lines & self._lines)
+        return min(pieces, default="") or next((one for one in self._literals if one in condensed), "")
+
+
+def _condensed(text: str) -> str:
+    return _LEFT_OUT.sub("", text)
+
+
+def _n_grams(text: str) -> set[str]:
+    return {text[start : start + N_GRAM] for start in range(len(text) - N_GRAM + 1)}
+
+
+def _literals(test: str) -> set[str]:
+    """Texts and numbers that the test states, condensed, as far as they are long enough to tell them by.
+
+    A text of several lines counts line by line, as reports of differences show it.
+    """
+    try:
+        tree = parse(test)
+    except REFUSALS:  # its n-grams and lines count all the same
+        return set()
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    stated = (value for value in values if isinstance(value, str | bytes | int | float) and not isinstance(value, bool))
+    texts = (value.decode("latin-1") if isinstance(value, bytes) else str(value) for value in stated)
+    condensed = (_condensed(line) for text in texts for line in text.splitlines())
+    return {text for text in condensed if len(text) >= SHORTEST}

@@ -1,0 +1,199 @@
+"""Further rounds: samples that failed are asked for again, each in the conversation that its answers and feedback make.
+
+A round is made from the tables of all rounds before it, so that its prompts, and with them the answers that the ledger
+holds, are found again by any later process.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from bigcodeflow.config import GenerationConfig, PromptConfig, Split
+from bigcodeflow.config.generation import FENCE, FORMS, answer_beginning, template_sha256
+from bigcodeflow.core.calibration import executed_program
+from bigcodeflow.core.schemas import SAMPLES
+from bigcodeflow.generation.answer_ledger import requests_by_answer
+from bigcodeflow.generation.engine import SharedLimit
+from bigcodeflow.generation.feedback import LEVELS, VERSION, Feedback, Level, feedback_on
+from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request
+from bigcodeflow.generation.model_samples import Report, SamplesRun, answered
+from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, prompt_of, resolve_settings
+
+Row = Mapping[str, Any]
+#: Reasoning in front of an answer, which chat templates leave out of earlier turns too.
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
+_NO_ANSWER = "(no answer)"
+
+
+class RoundTables(NamedTuple):
+    """What one round came to; one row a sample that was asked for in it."""
+
+    samples: pa.Table
+    solutions: pa.Table
+    verdicts: pa.Table
+    """Of several variants the calibrated one counts."""
+
+
+class Attempt(NamedTuple):
+    """One answer with its verdict."""
+
+    sample: Row
+    solution: Row
+    verdict: Row
+
+
+def repaired_samples(
+    config: GenerationConfig,
+    tasks: Sequence[Row],
+    split: Split,
+    rounds: Sequence[RoundTables],
+    *,
+    answers_folder: Path,
+    report: Report,
+    notify: Callable[[str], None],
+    shared_limit: SharedLimit = nullcontext,
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Answers of the round after the given ones, to samples that failed in the last of them; as `model_samples`.
+
+    Costs of the rounds before count against max_cost_usd.
+    """
+    open_samples = failed_attempts(rounds)
+    if not open_samples:
+        return SAMPLES.empty_table(), {"new_answers": 0}
+    settings = resolve_settings(config, split)
+    conversations = Conversations(settings, {task["task_id"]: task for task in tasks}, config.feedback)
+    requests = [conversations.request(attempts) for attempts in open_samples]
+    if count := conversations.withheld:
+        levels = ", ".join(f"{number:,} get {level!r}" for level, number in sorted(count.items()))
+        notify(f"round {len(rounds) + 1}: feedback that would quote a test is not sent, but of a lower level: {levels}")
+    costs = (cost for one in rounds for cost in one.samples["cost_usd"].to_pylist())
+    run = SamplesRun(
+        settings,
+        requests_by_answer(iter(requests)),
+        lambda: iter(requests),
+        ledger_of(config, answers_folder),
+        report,
+        notify,
+        shared_limit,
+        spent_usd=sum(cost for cost in costs if cost is not None),
+    )
+    return answered(run)
+
+
+def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
+    """The attempts of each sample that is worth another round, in the order of the last round's table.
+
+    That is every sample which was asked for in the last round and did not pass, but for those that were not judged and
+    those that can never be answered.
+    """
+    by_sample = [{_sample(one.sample): one for one in _attempts(tables)} for tables in rounds]
+    found = [[one[sample] for one in by_sample] for sample in by_sample[-1]]
+    return [attempts for attempts in found if _is_open(attempts[-1])]
+
+
+def _is_open(attempt: Attempt) -> bool:
+    is_answerable = attempt.sample["finish_reason"] != "unanswerable"
+    return is_answerable and attempt.verdict["status"] not in ("pass", "infra_error")
+
+
+def _attempts(tables: RoundTables) -> Iterator[Attempt]:
+    verdicts = deciding_verdicts(tables.verdicts)
+    solutions = {_sample(row): row for row in tables.solutions.to_pylist()}
+    for sample in tables.samples.to_pylist():
+        yield Attempt(sample, solutions[_sample(sample)], verdicts[_sample(sample)])
+
+
+def deciding_verdicts(verdicts: pa.Table) -> dict[tuple[str, int], Row]:
+    """The verdict of each sample by task_id and sample_index: of several variants that of the calibrated one."""
+    found: dict[tuple[str, int], Row] = {}
+    for row in verdicts.to_pylist():
+        if row["variant"] == "calibrated" or _sample(row) not in found:
+            found[_sample(row)] = row
+    return found
+
+
+def _sample(row: Row) -> tuple[str, int]:
+    return row["task_id"], row["sample_index"]
+
+
+@dataclass
+class Conversations:
+    """Makes requests of a further round; counts feedback that had to be of a lower level than the settings allow."""
+
+    settings: ModelSettings
+    tasks: Mapping[str, Row]
+    level: Level
+
+    def __post_init__(self) -> None:
+        self.withheld = Counter[str]()
+
+    def request(self, attempts: Sequence[Attempt]) -> Request:
+        """The request for one sample, whose attempts so far are given."""
+        settings, config = self.settings, self.settings.config
+        sample, seed = attempts[0].sample, config.sampling.seed
+        task = self.tasks[sample["task_id"]]
+        messages, feedback = self._turns(task, attempts)
+        if feedback.withheld:
+            self.withheld[feedback.level] += 1
+        first = template_sha256(settings.split, settings.form, config.prompt)
+        return Request(
+            task_id=task["task_id"],
+            sample_indices=(sample["sample_index"],),
+            prompt=Prompt(settings.form, messages=messages, template_sha=_template_sha(first, feedback.level)),
+            sampling=settings.sampling,
+            seed=None if seed is None else seed + sample["sample_index"],
+            extra_body=config.extra_body,
+        )
+
+    def _turns(self, task: Row, attempts: Sequence[Attempt]) -> tuple[tuple[Message, ...], Feedback]:
+        """The whole conversation, and the last feedback in it."""
+        settings = self.settings
+        asked = prompt_of(task, settings.split, settings.form, settings.config.prompt).messages
+        begun = asked[-1:] if settings.form == "prefill" else ()
+        turns = [*asked[:-1]] if begun else [*asked]
+        known = [message.text for message in turns]
+        feedback = Feedback("", "failed", withheld=False)
+        for attempt in attempts:
+            answer = answer_turn(attempt.sample["raw_text"], settings.form, settings.config.prompt)
+            known.append(attempt.sample["raw_text"])
+            feedback = feedback_on(attempt.verdict, _program(task, attempt), task["test"], known, self.level)
+            turns += [Message("assistant", answer), Message("user", feedback.text)]
+        return (*turns, *begun), feedback
+
+
+def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:
+    """An answer as an earlier turn: without thoughts, with the beginning that it went on from, and never empty."""
+    text = _THOUGHTS.sub("", raw_text)
+    if form == "prefill":
+        text = f"{answer_beginning(config)}{text}"
+        # The closing fence is among the texts that end an answer.
+        text = f"{text.rstrip()}\n{FENCE}" if text.count(FENCE) % 2 else text
+    return text if text.strip() else _NO_ANSWER
+
+
+def _program(task: Row, attempt: Attempt) -> str:
+    """The text that was executed."""
+    solution = attempt.solution
+    return executed_program(
+        code_prompt=task["code_prompt"],
+        solution=solution["solution"],
+        variant=attempt.verdict["variant"],
+        sanitizer=solution["sanitizer"],
+    )
+
+
+def _template_sha(first: str, level: Level) -> str:
+    return hashlib.sha256(f"{first} {level} {VERSION}".encode()).hexdigest()
+
+
+def levels_by_template(split: Split, config: PromptConfig) -> dict[str, Level]:
+    """The level of the last feedback in a prompt, by the ``template_sha`` of samples of further rounds."""
+    firsts = [template_sha256(split, form, config) for form in FORMS]
+    return {_template_sha(first, level): level for first in firsts for level in LEVELS}

@@ -1,0 +1,51 @@
+"""What a stage knows of others of its run, which may run at the same time."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.progress import NO_STATUS, Progress, Status
+
+if TYPE_CHECKING:
+    from bigcodeflow.execution.workers import Workers
+
+
+class StoppedError(BigCodeFlowError):
+    """A stage ends because one that it waits for has failed; what it did so far is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a stage knows of others of its run, which may run at the same time."""
+
+    stopped: threading.Event
+    """Set when those that make what it reads have failed or were interrupted."""
+    arriving: "Iterable[pa.Table | None]" = ()
+    """As in `Work`."""
+    workers: "Callable[[], Workers] | None" = None
+    """As in `Work`."""
+
+    def guarded(self, progress: Progress) -> Progress:
+        """The same, but raises StoppedError once the others have failed."""
+
+        def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
+            self.check()
+            progress(finished, total, note, status)
+
+        return report
+
+    def guarded_arriving(self) -> "Iterator[pa.Table | None]":
+        """Likewise what arrives, also at its end."""
+        for rows in self.arriving:
+            self.check()
+            yield rows
+        self.check()
+
+    def check(self) -> None:
+        """Raise StoppedError if the others have failed."""
+        if self.stopped.is_set():
+            raise StoppedError("ended because no more answers come: what was executed is kept, run again")

@@ -1,0 +1,52 @@
+"""The table of a run's rounds: one row for each answer that was asked for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bigcodeflow.config import RunConfig
+from bigcodeflow.generation.repair import deciding_verdicts, levels_by_template
+from bigcodeflow.pipeline.outputs import model_name, run_title
+from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
+from bigcodeflow.store import ArtifactRef, Store, artifact_key
+from bigcodeflow.studies.records import publish_study
+
+#: Bump when the same rounds give other rows.
+VERSION = 1
+_COPIED = ("task_id", "sample_index", "prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
+
+
+def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> ArtifactRef | None:
+    """The study of a run's rounds, made where the store has none; None for a run of one round."""
+    if not artifacts.rounds:
+        return None
+    first = RoundArtifacts(artifacts.generation, artifacts.sanitizing, artifacts.execution)
+    rounds = (first, *artifacts.rounds)
+    inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
+    title = run_title(config)
+    # By content: a round with samples that could not be judged is made again under the same key.
+    identity = {"title": title, "content": [ref.sha256 for ref in inputs]}
+    key = artifact_key("rounds", VERSION, identity, [ref.key for ref in inputs])
+    if found := store.find("rounds", key):
+        return found
+    levels = levels_by_template(config.dataset.split, config.generation.prompt)
+    rows = (row for number, one in enumerate(rounds, start=1) for row in _rows(store, number, one, levels))
+    settings = {"generation.rounds": config.generation.rounds, "generation.feedback": config.generation.feedback}
+    return publish_study(
+        store, "rounds", key, rows, title=title, models=[model_name(config)], settings=settings, inputs=inputs
+    )
+
+
+def _rows(
+    store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    verdicts = deciding_verdicts(store.read(artifacts.execution))
+    for sample in store.read(artifacts.generation).to_pylist():
+        verdict = verdicts[sample["task_id"], sample["sample_index"]]
+        yield {
+            **{name: sample[name] for name in _COPIED},
+            "round": number,
+            "passed": verdict["status"] == "pass",
+            "status": verdict["status"],
+            "failure_kind": verdict["failure_kind"],
+            "feedback": levels.get(sample["template_sha"] or "", "") if number > 1 else "",
+        }

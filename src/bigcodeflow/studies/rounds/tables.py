@@ -1,0 +1,163 @@
+"""What people read of a run's rounds."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from bigcodeflow.core.table import Column, Table
+from bigcodeflow.results.formatting import numbers, percent, percent_range
+from bigcodeflow.results.statistics import estimate
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RoundSummary:
+    """What one round came to, and what all rounds up to it did."""
+
+    round: int
+    asked: int
+    """Samples that were asked for in it."""
+    repaired: int
+    """Of these, the ones that passed."""
+    pass_at_1: float
+    """Mean over tasks of the share of samples that passed in this round or before."""
+    interval: tuple[float, float] | None
+    """Of that mean, 95 %, the task being the cluster."""
+    recall: float | None
+    """Samples that passed up to this round, of those that passed in any; None where none did."""
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: float | None
+    """Sums over the round's answers; None where none of them tells."""
+    latency_seconds: float | None
+    """Mean of the round's answers."""
+
+
+class Chains:
+    """The rows of a run's rounds, sample by sample."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows: list[Row] = rows.to_pylist()
+        self.samples: dict[tuple[str, int], list[Row]] = defaultdict(list)
+        for row in sorted(self.rows, key=lambda row: int(row["round"])):
+            self.samples[row["task_id"], row["sample_index"]].append(row)
+        self.last = max((row["round"] for row in self.rows), default=1)
+
+    def first_pass(self, sample: tuple[str, int]) -> int | None:
+        """The round in which a sample first passed; None where it did not."""
+        return next((int(row["round"]) for row in self.samples[sample] if row["passed"]), None)
+
+    def passed_by(self, number: int) -> set[tuple[str, int]]:
+        """Samples that passed in a round or before it."""
+        return {sample for sample in self.samples if (self.first_pass(sample) or number + 1) <= number}
+
+    @property
+    def mean_reciprocal_rank(self) -> float | None:
+        """Mean over samples of 1 / the first round that passed, 0 for a sample that none did; None without samples."""
+        ranks = [self.first_pass(sample) for sample in self.samples]
+        return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
+
+    def summaries(self) -> list[RoundSummary]:
+        """One for each round."""
+        return [self._summary(number) for number in range(1, self.last + 1)]
+
+    def _summary(self, number: int) -> RoundSummary:
+        rows, passed = [row for row in self.rows if row["round"] == number], self.passed_by(number)
+        by_task = defaultdict[str, list[int]](list)
+        for sample in self.samples:
+            by_task[sample[0]].append(int(sample in passed))
+        score, ever = estimate([fmean(one) for one in by_task.values()]), self.passed_by(self.last)
+        latencies = _known(rows, "latency_seconds")
+        return RoundSummary(
+            round=number,
+            asked=len(rows),
+            repaired=sum(row["passed"] for row in rows),
+            pass_at_1=score.value,
+            interval=score.interval,
+            recall=len(passed) / len(ever) if ever else None,
+            prompt_tokens=_total(rows, "prompt_tokens"),
+            completion_tokens=_total(rows, "completion_tokens"),
+            cost_usd=_total(rows, "cost_usd"),
+            latency_seconds=fmean(latencies) if latencies else None,
+        )
+
+
+def tables(rows: pa.Table) -> list[Table]:
+    """Scores by round, cost by round, how soon samples pass, and the samples that a further round repaired."""
+    chains = Chains(rows)
+    summaries = chains.summaries()
+    return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
+
+
+def _scores(chains: Chains, summaries: Sequence[RoundSummary]) -> Table:
+    shown = [
+        (
+            one.round,
+            one.asked,
+            one.repaired,
+            percent(one.repaired / one.asked) if one.asked else "",
+            percent(one.pass_at_1),
+            percent_range(one.interval),
+            "" if one.recall is None else percent(one.recall),
+        )
+        for one in summaries
+    ]
+    rank = chains.mean_reciprocal_rank
+    notes = ["pass@1 of round 1 is the run's score; later ones are of a model that was told what failed."]
+    if rank is not None:
+        notes.append(f"Mean reciprocal rank of the first round that passes: {rank:.3f}.")
+    if unjudged := sum(row["status"] == "infra_error" for row in chains.rows):
+        notes.append(f"{unjudged:,} answers could not be judged and count as not passed: run again to judge them.")
+    headings = ("round", "asked", "passed", "of those asked", "pass@1 up to it", "95 % interval", "recall")
+    return Table.of(numbers(*headings), shown, title="Scores by round", notes=notes)
+
+
+def _costs(summaries: Sequence[RoundSummary]) -> Table:
+    shown = [
+        (
+            one.round,
+            one.prompt_tokens,
+            one.completion_tokens,
+            None if one.cost_usd is None else f"${one.cost_usd:,.4f}",
+            None if one.latency_seconds is None else f"{one.latency_seconds:.2f} s",
+        )
+        for one in summaries
+    ]
+    headings = ("round", "tokens read", "tokens written", "cost", "mean latency")
+    return Table.of(numbers(*headings), shown, title="Cost by round")
+
+
+def _feedback(chains: Chains) -> Table:
+    counts = defaultdict[tuple[int, str], list[Row]](list)
+    for row in chains.rows:
+        if row["feedback"]:
+            counts[row["round"], row["feedback"]].append(row)
+    shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
+    notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
+    headings = [*numbers("round"), "feedback", *numbers("asked", "passed")]
+    return Table.of(headings, shown, title="Feedback by level", notes=notes)
+
+
+def _repaired(chains: Chains) -> Table:
+    found = [(sample, chains.first_pass(sample)) for sample in sorted(chains.samples)]
+    shown = [
+        (*sample, rank, " → ".join(str(row["status"]).replace("_", " ") for row in chains.samples[sample]))
+        for sample, rank in found
+        if rank is not None and rank > 1
+    ]
+    headings = ["task", *numbers("sample", "passed in round"), Column("statuses")]
+    return Table.of(headings, shown, title="Samples that a further round repaired")
+
+
+def _known(rows: Sequence[Row], column: str) -> list[Any]:
+    return [row[column] for row in rows if row[column] is not None]
+
+
+def _total(rows: Sequence[Row], column: str) -> Any:
+    known = _known(rows, column)
+    return sum(known) if known else None
