@@ -11,9 +11,11 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
+from bigcodeflow.studies.rounds import publish_rounds
 from flows.hooks import by_config, reporting_flow, tag_run
 from tasks.artifacts import show_result
 from tasks.stages import perform_tasks
+from tasks.study_artifacts import show_study
 
 #: What the form holds untouched: the preset that `make run` runs. It has no name, since a form with another model
 #: would else give that model's run the preset's.
@@ -40,7 +42,10 @@ def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "")
         artifacts = perform_tasks(resolved, turns, live)
     store = open_store(config.store)
     outputs = write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
+    rounds = publish_rounds(config, artifacts, store)
     show_result(config, artifacts, outputs)
+    if rounds:
+        show_study(store, rounds, run_title(config))
     return artifacts
 
 

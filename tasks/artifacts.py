@@ -22,6 +22,7 @@ from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_failures
 from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.store import open_store
+from bigcodeflow.studies import sections_about
 from tasks.explorer_links import explorer_link, linked, run_path
 
 _MOST_TASKS_NAMED = 50
@@ -59,9 +60,11 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
 
 def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
     """Write ``{out}/report.html``, or say in the log why there is none: a score stands without it."""
-    out = user_path(config.out) / "report.html"
+    out, store = user_path(config.out) / "report.html", open_store(config.store)
     try:
-        return write_report(select_runs(open_store(config.store).root, [outputs.record]), out).path.absolute()
+        selected = select_runs(store.root, [outputs.record])
+        sections = sections_about(store, {run.recorded.model for run in selected})
+        return write_report(selected, out, sections=sections).path.absolute()
     except ArtifactError as error:
         get_run_logger().warning("no report was written: %s", error)
         return None

@@ -105,6 +105,10 @@ def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
         artifacts = runs.perform_all(config, listener)
     moments = {"started_at": started_at, "evaluated_at": datetime.now().astimezone()}
     written = outputs.write_outputs(config, artifacts, open_store(config.store), **moments)
+    if artifacts.rounds:
+        from bigcodeflow.studies.rounds import publish_rounds  # imports the report
+
+        publish_rounds(config, artifacts, open_store(config.store))
     return RunResults(find_run(config.store, written.record))
 
 

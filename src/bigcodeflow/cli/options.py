@@ -79,6 +79,7 @@ MODEL = tuple(
         "requests.batch",
     )
 )
+ROUNDS = tuple(SettingOption(f"generation.{path}", panel="Generation") for path in ("rounds", "feedback"))
 BACKEND = (
     SettingOption("execution.backend"),
     SettingOption("execution.fallback"),

@@ -10,7 +10,7 @@ import typer
 
 from bigcodeflow import results
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, perform_each, print_table
+from bigcodeflow.cli.console import notice, notices, out, perform_each, print_study, print_table
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
@@ -37,7 +37,9 @@ _WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column(
 _COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
 
 
-@settings_options(*(option._replace(shown="the preset's") for option in (*options.MODEL, *options.BACKEND)))
+@settings_options(
+    *(option._replace(shown="the preset's") for option in (*options.MODEL, *options.ROUNDS, *options.BACKEND))
+)
 def run(
     given: dict[str, Any],
     preset: Annotated[
@@ -165,6 +167,11 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str
     # The catalog of a store at a URL lies in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     report = user_path(config.out) / "report.html"
+    if artifacts.rounds:
+        from bigcodeflow.studies.rounds import publish_rounds  # imports the report, which other runs need not wait for
+
+        if rounds := publish_rounds(config, artifacts, store):
+            print_study(store, rounds)
     notice(f"results    {config.out}")
     if report.is_file():
         notice(f"report     {report.resolve().as_uri()}")

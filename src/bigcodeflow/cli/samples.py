@@ -50,6 +50,11 @@ def generate(
     if show_prompt:
         given["dataset.ids"] = show_prompt
     config = load_config(None, tuple(settings or ()), given)
+    if config.generation.rounds > 1:
+        raise ConfigError(
+            f"generation.rounds {config.generation.rounds}: further rounds need verdicts, and `generate` executes "
+            "nothing: use `bigcodeflow run`, or leave the setting at 1"
+        )
     if show_prompt:
         _print_prompt(config)
     elif dry_run:

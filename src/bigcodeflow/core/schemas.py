@@ -347,6 +347,21 @@ CONTAMINATION = _study(
     _column("contaminated", pa.bool_(), "ngram_share or fuzzy_score reaches its threshold"),
 )
 
+#: Rounds of a run; an artifact is one run.
+ROUNDS = _study(
+    "task, sample_index and round in which the sample was asked for",
+    *_SAMPLE,
+    _column("round", _count, "from 1; the run's scores are those of round 1"),
+    _column("passed", pa.bool_(), "the answer of this round passed; the sample is then asked for no more"),
+    _column("status", _text, "as in verdicts, of the calibrated variant where there are two"),
+    _column("failure_kind", _text, "as in verdicts; empty for a pass"),
+    _column("feedback", _text, "what the model was told before: failed, tests or traceback; empty in round 1"),
+    _nullable("prompt_tokens", _count, "tokens sent, the conversation so far included"),
+    _nullable("completion_tokens", _count, "tokens received, reasoning included"),
+    _nullable("cost_usd", pa.float64(), "price of the answer in US dollars"),
+    _nullable("latency_seconds", pa.float64(), "request sent to answer complete"),
+)
+
 #: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
 STUDIES: Mapping[str, pa.Schema] = {
     "audit": AUDIT,
@@ -354,6 +369,7 @@ STUDIES: Mapping[str, pa.Schema] = {
     "contamination": CONTAMINATION,
     "evolution": EVOLUTION,
     "perturbation": PERTURBATION,
+    "rounds": ROUNDS,
 }
 
 #: The hub dataset's columns, all strings there; what a user's own task file must carry.

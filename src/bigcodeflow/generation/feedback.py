@@ -52,9 +52,7 @@ class Feedback(NamedTuple):
     """Whether a text of the level of the settings would have quoted the test."""
 
 
-def feedback_on(
-    verdict: Mapping[str, Any], program: str, test: str, known: Sequence[str], level: Level
-) -> Feedback:
+def feedback_on(verdict: Mapping[str, Any], program: str, test: str, known: Sequence[str], level: Level) -> Feedback:
     """What a model is told of one failed answer.
 
     Args:

@@ -120,9 +120,7 @@ class _Batched(NamedTuple):
     cost_usd: float = 0.0
 
 
-def _check_cost(
-    requests: Sequence[Request], price: Price | None, max_cost_usd: float | None, spent_usd: float
-) -> None:
+def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: float | None, spent_usd: float) -> None:
     """Refuse batches that may cost more than is allowed: once submitted, nothing stops them."""
     if max_cost_usd is None or not requests:
         return

@@ -142,11 +142,7 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
             "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
             "take dataset.split complete, or the form chat"
         )
-    if form == "direct" and config.rounds > 1:
-        raise ConfigError(
-            f"generation.rounds {config.rounds}: the form 'direct' continues code and has no turns for feedback: "
-            "set generation.rounds to 1, or take a model with a chat template and generation.prompt.form chat or prefill"
-        )
+    _check_rounds(config, form)
     sampling, notes = sampling_of(config.sampling, form), list[str]()
     if info.offline:
         problems = offline.problems(provider, sampling)
@@ -163,6 +159,14 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
     return ModelSettings(split, form, sampling, config, tuple(notes))
+
+
+def _check_rounds(config: GenerationConfig, form: PromptForm) -> None:
+    if form == "direct" and config.rounds > 1:
+        raise ConfigError(
+            f"generation.rounds {config.rounds}: the form 'direct' continues code and has no turns for feedback: set "
+            "generation.rounds to 1, or take a model with a chat template and generation.prompt.form chat or prefill"
+        )
 
 
 async def _ask_provider(

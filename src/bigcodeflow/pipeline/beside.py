@@ -1,16 +1,17 @@
 """What a stage knows of others of its run, which may run at the same time."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.progress import NO_STATUS, Progress, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
     from bigcodeflow.execution.workers import Workers
 
 

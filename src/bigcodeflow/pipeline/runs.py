@@ -115,7 +115,7 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
     with ExitStack() as held:
         beside = Beside(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
         rounds = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, beside))
-    return RunArtifacts(**first, rounds=rounds)
+    return RunArtifacts.of(first, rounds)
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:

@@ -4,19 +4,18 @@ dataset → generation → sanitizing → execution → aggregation, with the gr
 """
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 
 from bigcodeflow import datasets, execution, generation, results, sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, identity_settings, view
-from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
-from bigcodeflow.core.progress import NO_STATUS, Progress, Status
+from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.progress import Progress
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
 from bigcodeflow.pipeline.beside import Beside
@@ -70,6 +69,11 @@ class RunArtifacts(NamedTuple):
     execution: ArtifactRef
     aggregation: ArtifactRef
     rounds: tuple[RoundArtifacts, ...] = ()
+
+    @classmethod
+    def of(cls, refs: Mapping[str, ArtifactRef], rounds: tuple[RoundArtifacts, ...] = ()) -> Self:
+        """Artifacts that scores are made from, by stage, and those of further rounds."""
+        return cls._make([*(refs[name] for name in STAGE_FOLDERS), rounds])
 
     @property
     def by_stage(self) -> dict[str, ArtifactRef]:
@@ -354,7 +358,7 @@ def each_stage(
 
 def in_order(run: ResolvedRun, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
     """Every artifact of a run, obtained stage after stage."""
-    return RunArtifacts(**each_stage(lambda name, refs: obtain(stage_of(name, run, refs))))
+    return RunArtifacts.of(each_stage(lambda name, refs: obtain(stage_of(name, run, refs))))
 
 
 def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:

@@ -52,4 +52,9 @@ STUDIES: Mapping[str, Study] = {
         "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
         "contamination.tables",
     ),
+    "rounds": Study(
+        "Repair rounds",
+        "What a model mends when it is told that its answers failed: scores, recall, cost and tokens by round.",
+        "rounds.tables",
+    ),
 }

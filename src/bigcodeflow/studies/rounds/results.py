@@ -36,9 +36,7 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     )
 
 
-def _rows(
-    store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     verdicts = deciding_verdicts(store.read(artifacts.execution))
     for sample in store.read(artifacts.generation).to_pylist():
         verdict = verdicts[sample["task_id"], sample["sample_index"]]

@@ -42,7 +42,7 @@ class Chains:
     """The rows of a run's rounds, sample by sample."""
 
     def __init__(self, rows: pa.Table) -> None:
-        self.rows: list[Row] = rows.to_pylist()
+        self.rows: Sequence[Row] = rows.to_pylist()
         self.samples: dict[tuple[str, int], list[Row]] = defaultdict(list)
         for row in sorted(self.rows, key=lambda row: int(row["round"])):
             self.samples[row["task_id"], row["sample_index"]].append(row)
@@ -139,7 +139,7 @@ def _feedback(chains: Chains) -> Table:
             counts[row["round"], row["feedback"]].append(row)
     shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
     notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
-    headings = [*numbers("round"), "feedback", *numbers("asked", "passed")]
+    headings: list[str | Column] = [*numbers("round"), "feedback", *numbers("asked", "passed")]
     return Table.of(headings, shown, title="Feedback by level", notes=notes)
 
 
@@ -150,7 +150,7 @@ def _repaired(chains: Chains) -> Table:
         for sample, rank in found
         if rank is not None and rank > 1
     ]
-    headings = ["task", *numbers("sample", "passed in round"), Column("statuses")]
+    headings: list[str | Column] = ["task", *numbers("sample", "passed in round"), "statuses"]
     return Table.of(headings, shown, title="Samples that a further round repaired")
 
 
