@@ -47,7 +47,8 @@ class Deviations(NamedTuple):
     @property
     def logarithms(self) -> Array:
         """Their natural logarithms."""
-        return np.log(np.array(self))
+        found: Array = np.log(np.array(self))
+        return found
 
 
 #: What is expected before any outcome is seen; it counts as one observation of each.
@@ -76,7 +77,8 @@ class Fit:
 
         noise = np.random.default_rng(seed).standard_normal((self.effects.size, n_draws))
         spread = solve_triangular(self.factor, noise, lower=True, trans="T", check_finite=False, overwrite_b=True)
-        return self.effects + spread.T.reshape(n_draws, *self.effects.shape)
+        found: Array = self.effects + spread.T.reshape(n_draws, *self.effects.shape)
+        return found
 
 
 def fit_effects(
@@ -150,7 +152,8 @@ def _scales(design: Design, deviations: Deviations) -> list[tuple[float, float]]
 
 
 def _times(precision: Array, effects: Array) -> Array:
-    return np.einsum("cmn,cn->cm", precision, effects)
+    found: Array = np.einsum("cmn,cn->cm", precision, effects)
+    return found
 
 
 def _factor(design: Design, found: Evaluated, precision: Array) -> Array:

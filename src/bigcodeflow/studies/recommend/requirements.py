@@ -107,12 +107,12 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
             continue
         if line.startswith("-"):
             # Of an editable project only the name in its address is known; other options name nothing.
-            line = option[2].strip() if option and option[1] in _EDITABLE else ""
-            name = _named_by_address(line)
+            address = option[2].strip() if option and option[1] in _EDITABLE else ""
+            name: str | None = _named_by_address(address)
         else:
             name = _named(line)
-            if line and name is None:
-                problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
+        if name is None:
+            problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
         if name:
             yield name
 
