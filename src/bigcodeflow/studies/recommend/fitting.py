@@ -13,7 +13,7 @@ from bigcodeflow.studies.recommend.likelihood import Array, Design, Evaluated, O
 #: A library of fewer tasks has effects of its own only where it is asked for.
 FEWEST_TASKS = 5
 #: Effects that the variances are learnt from, about: those of the libraries with most tasks. Time grows with the cube.
-_EFFECTS_TO_LEARN_FROM = 500
+_EFFECTS_TO_LEARN_FROM = 320
 _FEWEST_LIBRARIES = 8
 #: Logits; what the models' mean ability may be is left open.
 _MEAN_ABILITY = 5.0
