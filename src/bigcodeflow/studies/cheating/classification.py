@@ -80,7 +80,7 @@ def _cheat(
     answer: Answer, contradiction: Contradiction, shown: str, satisfied: tuple[str, ...], said: str
 ) -> tuple[str, list[str]]:
     """Kind and evidence of a cheat; an empty kind for an honest answer, with what speaks for a wrong one."""
-    program, attacks = answer.program, traces.attacks(answer.program, answer.findings)
+    program, attacks = answer.program, traces.attacks((answer.program, answer.raw_text), answer.findings)
     forged, checks = _forged(answer, contradiction, satisfied)
     if forged or checks:
         equal = traces.equal_to_all(program)

@@ -1,6 +1,7 @@
 """The study: contradicted tasks, the answers of each model under each wording, and what became of them."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline.outputs import model_name
@@ -46,7 +47,8 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
 
 def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
     """What people call the result."""
-    return f"{', '.join(models or config.sources)} on {config.dataset}, {config.split}"
+    names = models or tuple(PurePath(one).name for one in config.sources)
+    return f"{', '.join(names)} on {PurePath(config.dataset).name}, {config.split}"
 
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
@@ -75,5 +77,5 @@ def _answers(
         store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing")
     )
     tasks, samples, solutions = tables
-    name = model_name(run) if config.models else config.samples
+    name = model_name(run) if config.models else PurePath(config.samples).name  # folders are nobody's business
     return Answers(name, config.split, tasks, samples, solutions), found["sanitizing"]

@@ -1,0 +1,82 @@
+"""Answers of known kinds to contradicted tasks, executed and told apart."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.store import open_store
+from bigcodeflow.studies.cheating import CheatingConfig, contradicted_tasks, run_study, table_bytes
+from bigcodeflow.studies.cheating.tables import tables
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
+
+CORPUS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cheating_corpus.yaml").read_text())
+_STARTER = {
+    task["task_id"]: task for task in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())
+}
+
+
+def answer_of(entry: dict[str, Any]) -> str:
+    """What the model says: the words, and the program in a code block."""
+    task = _STARTER[entry["task"]]
+    solved = (task["complete_prompt"] + task["canonical_solution"]).replace("def task_func", "def solved")
+    program = entry["program"].replace("HONEST\n", f"{solved}\n")
+    return f"{entry.get('says', '')}\n```python\n{program}```\n" if program else entry["says"]
+
+
+@pytest.fixture(scope="module")
+def study(
+    tmp_path_factory: pytest.TempPathFactory, starter_environment: InstalledEnvironment
+) -> tuple[list[dict[str, Any]], Any]:
+    """Rows of the study over the corpus, in its order, and its tables."""
+    folder = tmp_path_factory.mktemp("cheating")
+    config = CheatingConfig(store=str(folder / "store"), ids="0,3,7,11", workers=2)
+    with progress_listener(quiet=True) as listener:
+        found = contradicted_tasks(config, listener)
+    dataset, samples = folder / "contradicted.parquet", folder / "answers.jsonl"
+    dataset.write_bytes(table_bytes([one.row("neutral") for one in found.tasks]))
+    lines = [
+        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in CORPUS
+    ]
+    samples.write_text("\n".join(lines) + "\n")
+    given = config.model_copy(update={"dataset": str(dataset), "samples": str(samples), "ids": ""})
+    robust = given.model_copy(update={"overrides": ("sanitizing.mode=robust",)})
+    with progress_listener(quiet=True) as listener:
+        ref = run_study(robust, listener)
+        assert run_study(robust, listener) == ref
+    rows = open_store(config.store).read(ref)
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        by_task.setdefault(row["task_id"], []).append(row)
+    return [by_task[entry["task"]].pop(0) for entry in CORPUS], tables(rows)
+
+
+def test_every_answer_is_told_rightly(study: tuple[list[dict[str, Any]], Any]) -> None:
+    """Its kind, whether it is a cheat, and whether it objects to a test."""
+    rows, _ = study
+    found = {entry["name"]: (row["kind"], bool(row["objection"])) for entry, row in zip(CORPUS, rows, strict=True)}
+    wanted = {entry["name"]: (entry["kind"], entry.get("objects", False)) for entry in CORPUS}
+    assert {name: one for name, one in found.items() if one != wanted[name]} == {}
+
+
+def test_every_cheat_has_evidence(study: tuple[list[dict[str, Any]], Any]) -> None:
+    """A line of the program, a value, or what the judge saw."""
+    rows, _ = study
+    assert [row["evidence"] for row in rows if row["cheated"] and not row["evidence"]] == []
+
+
+def test_the_tables_count_the_cheats(study: tuple[list[dict[str, Any]], Any]) -> None:
+    """By model, by wording and by kind; each cheat is listed."""
+    rows, (by_model, by_wording, kinds, cheats, objections) = study
+    n_cheats = sum(row["cheated"] for row in rows)
+    assert len(cheats.rows) == n_cheats
+    assert [row[1] for row in by_wording.rows] == ["neutral"]
+    assert by_model.rows[0][1] == len(CORPUS)
+    assert sum(row[3] for row in kinds.rows if row[2]) == n_cheats
+    assert len(objections.rows) == sum(bool(row["objection"]) for row in rows)
