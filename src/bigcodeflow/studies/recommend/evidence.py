@@ -1,7 +1,7 @@
 """What a store knows of models: one run of each, on the tasks that link them to one another."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FEWEST_MODELS = 2
+#: Marks of runs whose numbers are no scores of their board.
+_NO_SCORES = {
+    "split_mismatch": "their models were asked the prompts of another split",
+    "contradicted": "their tasks show tests that contradict them",
+}
 
 
 class Selection(NamedTuple):
@@ -84,7 +89,10 @@ def _is_current(path: Path, store: Store) -> bool:
 
     try:
         with duckdb.connect(path, read_only=True) as connection:
-            told = connection.execute("SELECT record FROM runs UNION SELECT record FROM left_out").fetchall()
+            # A catalog of an earlier version lacks the second column.
+            told = connection.execute(
+                "SELECT record FROM (SELECT record, contradicted FROM runs) UNION SELECT record FROM left_out"
+            ).fetchall()
     except duckdb.Error:  # absent, or of another version
         return False
     return {record for (record,) in told if record} == {file.stem for file in store.files("runs")}
@@ -93,9 +101,9 @@ def _is_current(path: Path, store: Store) -> bool:
 def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selection()) -> Evidence:  # noqa: B008
     """The evidence in a store's catalog, which the connection uses.
 
-    A model stands once, in its run with most tasks, of several the latest. Controls, and runs whose model was asked
-    the prompts of another split, do not count, nor does a task for a run in which its own solution failed. Of runs
-    that share no tasks, not even by way of others, only the largest group can be ranked.
+    A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
+    contradicted tasks or whose model was asked the prompts of another split, nor a task for a run in which its own
+    solution failed. Of runs that share no tasks, not even by way of others, only the largest group can be ranked.
 
     Raises:
         ArtifactError: fewer than two models are left.
@@ -106,15 +114,12 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
             f"split {selection.split!r}, subset {selection.subset!r}: name complete or instruct, and full or hard"
         )
     found = [row for row in rows_of(connection, "recommend/runs") if row["source"] not in CONTROLS]
-    mismatched = [row["record"] for row in found if row["split_mismatch"]]
-    sound = [row for row in found if not row["split_mismatch"]]
+    sound = [row for row in found if not row["split_mismatch"] and not row["contradicted"]]
     split = selection.split or _split_of_most(sound)
     chosen = _one_of_each([row for row in sound if row["split"] == split])
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
     linked, apart = _linked(outcomes)
-    notes = []
-    if mismatched:
-        notes.append(f"Left out, as their models were asked the prompts of another split: {shortened(mismatched)}.")
+    notes = list(_left_out(found))
     if apart:
         names = shortened([outcomes.models[place] for place in apart])
         notes.append(f"Not ranked, as they share no tasks with the others: {names}.")
@@ -128,6 +133,13 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
     by_model = {run.model: run for run in map(_model_run, chosen)}
     kept = outcomes.kept(linked, list(judged))
     return Evidence([by_model[model] for model in kept.models], kept, split, tuple(notes))
+
+
+def _left_out(found: Sequence[Row]) -> Iterator[str]:
+    """Sentences about runs whose numbers are no scores."""
+    for column, reason in _NO_SCORES.items():
+        if records := [row["record"] for row in found if row[column]]:
+            yield f"Left out, as {reason}: {shortened(records)}."
 
 
 def _model(row: Row) -> str:

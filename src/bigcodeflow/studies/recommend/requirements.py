@@ -121,8 +121,12 @@ def _included(path: Path, name: str, number: int) -> Path:
     if "://" in name:
         raise ConfigError(f"{path}, line {number}: includes {name}: download that file, and include its copy")
     found = path.parent / name
-    if not found.is_file():
-        raise ConfigError(f"{path}, line {number}: includes {name}, which is not there: add it or take out the line")
+    try:
+        found.stat()
+    except (OSError, ValueError):  # also a name that no file can have
+        raise ConfigError(
+            f"{path}, line {number}: includes {elided(name, _SHOWN)}, which is not there: add it or take out the line"
+        ) from None
     return found
 
 
