@@ -11,6 +11,7 @@ from rich.text import Text
 
 from bigcodeflow.cli.console import notice, out, print_line
 from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVariant, TableFormat, whole_numbers
+from bigcodeflow.config import View
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.leaderboard.entries import N_TASKS
@@ -22,6 +23,7 @@ from bigcodeflow.results.comparison.comparison import Comparison, to_csv, to_jso
 from bigcodeflow.results.comparison.pairs import Method
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables, to_markdown
+from bigcodeflow.results.verified import judged_alike
 
 _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
@@ -46,6 +48,9 @@ def compare(
     variant: RecordedVariant = "calibrated",
     sanitizer: RecordedSanitizer = None,
     k: Annotated[str, typer.Option(help="Compare pass@k for these k, as far as there are samples.")] = "1,5,10",
+    view: Annotated[
+        View, typer.Option(help="Compare on all tasks, or on those whose verdicts hold in the verified view.")
+    ] = "original",
     by: Annotated[
         list[By] | None,
         typer.Option(help="Also compare by domain, library, number of libraries, prompt length or subset; repeatable."),
@@ -76,6 +81,8 @@ def compare(
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
+    if view == "verified":
+        compared = [one.on_tasks(judged_alike(one.recorded.path("dataset"))) for one in compared]
     method = Method(seed=seed, rounds=rounds, mid_p=mid_p)
     found = library.compare(
         compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method

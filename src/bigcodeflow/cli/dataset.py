@@ -24,6 +24,8 @@ _SOURCE_HELP = "Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@
     SettingOption("domains", "domain", help="Only tasks of this domain; repeatable."),
     "difficulty",
     "solve_rates",
+    "view",
+    "overlay",
     model=DatasetConfig,
 )
 def show(

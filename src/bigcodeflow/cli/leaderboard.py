@@ -10,7 +10,7 @@ import typer
 
 from bigcodeflow.cli.console import notice, notices, out, print_line
 from bigcodeflow.cli.options import SettingOption, settings_options
-from bigcodeflow.config import Split, Subset
+from bigcodeflow.config import Split, Subset, View
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table
@@ -18,6 +18,7 @@ from bigcodeflow.leaderboard import history, outputs, publishing
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, entry_line, points, published_entries, rankings, score
 from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig
+from bigcodeflow.leaderboard.verified_entries import verified_ranks, verified_table
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import write_atomically
 
@@ -40,6 +41,9 @@ def show(
         Literal["all", "ours", "published"], typer.Option(help="Only our own entries, or only published ones.")
     ] = "all",
     top: Annotated[int, typer.Option(min=0, help="Show so many ranks, and all of ours; 0 shows all.")] = 20,
+    view: Annotated[
+        View, typer.Option(help="Every task, or those whose verdicts hold in the verified view; our runs only.")
+    ] = "original",
 ) -> None:
     """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
     columns = [
@@ -52,6 +56,10 @@ def show(
     ]
     for ranking in rankings(_entries(_config(given))):
         if (ranking.subset, ranking.split) != (subset, split):
+            continue
+        if view == "verified":
+            found = verified_ranks(_config(given).store, [rank.entry for rank in ranking.ranks])
+            out.print(verified_table(found, ranking.title))
             continue
         ranks = [rank for rank in ranking.ranks if origin in {"all", rank.entry.origin}]
         shown = [rank for rank in ranks if not top or rank.position <= top or rank.entry.origin == "ours"]

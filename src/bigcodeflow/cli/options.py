@@ -80,6 +80,7 @@ MODEL = tuple(
     )
 )
 ROUNDS = tuple(SettingOption(f"generation.{path}", panel="Generation") for path in ("rounds", "feedback"))
+VIEW = (SettingOption("dataset.view"), SettingOption("dataset.overlay"))
 BACKEND = (
     SettingOption("execution.backend"),
     SettingOption("execution.fallback"),

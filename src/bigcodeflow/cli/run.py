@@ -23,6 +23,7 @@ from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
+from bigcodeflow.results import verified
 from bigcodeflow.store import open_store
 
 #: Set before Prefect is imported, and only where the user has set nothing.
@@ -38,7 +39,10 @@ _COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", mi
 
 
 @settings_options(
-    *(option._replace(shown="the preset's") for option in (*options.MODEL, *options.ROUNDS, *options.BACKEND))
+    *(
+        option._replace(shown="the preset's")
+        for option in (*options.MODEL, *options.ROUNDS, *options.BACKEND, *options.VIEW)
+    )
 )
 def run(
     given: dict[str, Any],
@@ -76,6 +80,8 @@ def run(
     "dataset.split",
     "dataset.subset",
     "dataset.ids",
+    "dataset.view",
+    "dataset.overlay",
     SettingOption("execution.environment", shown="the dataset's"),
     *options.BACKEND,
     "execution.workers",
@@ -164,6 +170,8 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     title = outputs.run_title(config)
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
+    scores = verified.verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution))
+    print_table(verified.verified_table(scores))
     # The catalog of a store at a URL lies in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     report = user_path(config.out) / "report.html"

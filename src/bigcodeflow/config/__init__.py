@@ -36,6 +36,7 @@ __all__ += ["GenerationConfig", "OfflineConfig", "PromptConfig", "RequestsConfig
 
 Split = Literal["complete", "instruct"]
 Subset = Literal["full", "hard"]
+View = Literal["original", "verified"]
 Sanitizer = Literal["none", "parity", "robust"]
 SafetyPolicy = Literal["off", "flag", "block"]
 
@@ -62,6 +63,11 @@ class DatasetConfig(SettingsModel):
     solve_rates: str = ""
     """Where solve rates come from: a hub dataset such as 'bigcode/bigcodebench-solve-rate@complete', or a Parquet or
     JSONL file with task_id and solve_rate in percent; empty takes the shipped ones."""
+    view: View = "original"
+    """'original' takes the tasks as they are. 'verified' leaves out those whose test decides nothing, and takes the
+    corrections of others, as the shipped errata say; see docs/verified.md."""
+    overlay: str = ""
+    """Parquet, JSONL or JSONL.gz file of corrections: rows with task_id and the columns that differ."""
     offline: bool = False
     """Use only what the hub cache already holds."""
 

@@ -37,7 +37,7 @@ class Reads:
 
 #: Settings that name something whose content decides; 'quarantine' is a list that lies in the store.
 CONTENT: Mapping[str, tuple[str, ...]] = {
-    "dataset": ("dataset.source", "dataset.solve_rates"),
+    "dataset": ("dataset.source", "dataset.solve_rates", "dataset.overlay"),
     "samples": ("samples.source",),
     "environment": (
         "execution.environment",
@@ -86,10 +86,12 @@ NEUTRAL: Mapping[str, str] = {
 #: Settings that are younger than keys in use, with the value that leaves them out of a key.
 _YOUNGER: Mapping[str, Any] = {
     "dataset.difficulty": "",
+    "dataset.view": "original",
     "execution.limits.time_policy": "fixed",
     "execution.fail_fast": False,
     "generation.unanswerable": "stop",
 }
+_CHOSEN_TASKS = tuple(f"dataset.{name}" for name in ("ids", "libraries", "domains", "difficulty", "view"))
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _ASKED = (
     "dataset.split",
@@ -110,14 +112,14 @@ _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution.
 #: failed in the round before.
 READS: Mapping[str, Reads] = {
     "dataset": Reads(
-        identity=("dataset.subset", "dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
+        identity=("dataset.subset", *_CHOSEN_TASKS),
         content=("dataset",),
         neutral=("dataset.offline",),
     ),
     "generation by a model": Reads(identity=_ASKED, neutral=_ASKED_NEUTRAL),
     "repair": Reads(identity=(*_ASKED, "generation.feedback"), neutral=_ASKED_NEUTRAL),
     "generation from records": Reads(
-        identity=("dataset.ids", "dataset.libraries", "dataset.domains", "dataset.difficulty"),
+        identity=_CHOSEN_TASKS,
         content=("dataset", "samples"),
         neutral=("dataset.offline",),
     ),

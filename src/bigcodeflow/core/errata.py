@@ -64,24 +64,31 @@ def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
 
 
 @cache
-def corrections() -> Mapping[str, Mapping[str, str]]:
-    """By the sha256 of a task's texts the fields of its correction, only those that differ."""
+def corrections() -> Mapping[str, Mapping[str, Any]]:
+    """By the sha256 of a task's texts its correction: its id and the fields that differ."""
     lines = shipped(_CORRECTIONS).read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
-    return MappingProxyType({row["task_sha256"]: MappingProxyType(row["fields"]) for row in rows})
+    return MappingProxyType({row.pop("task_sha256"): MappingProxyType(row) for row in rows})
 
 
+@cache
 def facts_sha256() -> str:
     """Identity of errata and corrections together, for keys of what is made with them."""
     content = b"\0".join(shipped(name).read_bytes() for name in (_ERRATA, _CORRECTIONS))
     return hashlib.sha256(content).hexdigest()
 
 
-def verified_task(task: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The task as the verified view holds it; None: it is left out."""
-    found = {one.verified for one in errata_of(task)}
-    if "leave out" in found:
-        return None
-    if "correct" not in found:
-        return task
-    return {**task, **corrections()[task_sha256(task)]}
+def correction_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields in which the verified view holds another value; empty for most tasks."""
+    wanted = any(one.verified == "correct" for one in errata_of(task))
+    return corrections()[task_sha256(task)] if wanted else {}
+
+
+def is_left_out(task: Mapping[str, Any]) -> bool:
+    """Whether the verified view leaves the task out."""
+    return any(one.verified == "leave out" for one in errata_of(task))
+
+
+def is_judged_alike(task: Mapping[str, Any]) -> bool:
+    """Whether a verdict about the task holds in the verified view too: it is there, with its prompts and its test."""
+    return not is_left_out(task) and set(correction_of(task)) <= {"task_id", "canonical_solution", "doc_struct"}

@@ -10,6 +10,7 @@ from bigcodeflow.core.difficulty import SHIPPED_SOLVE_RATES
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.schemas import TASKS, table_of
+from bigcodeflow.datasets import amendments
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, solve_rates_of, task_rows, validate
@@ -44,9 +45,10 @@ def parse_source(text: str) -> FileSource | HubSource:
 def resolve(config: DatasetConfig) -> ResolvedDataset:
     """Pin the source's content, with one request to the hub at most and without reading tasks.
 
-    Where the view asks for a difficulty, the solve rates are pinned too, with one more request at most.
+    An overlay is pinned too, the shipped errata for a verified view, and where the view asks for a difficulty the solve
+    rates, with one more request at most.
     """
-    resolved = parse_source(config.source).resolve(config)
+    resolved = amendments.resolved(parse_source(config.source).resolve(config), config)
     if not config.difficulty:
         return resolved
     with _of_solve_rates():
@@ -58,10 +60,11 @@ def resolve(config: DatasetConfig) -> ResolvedDataset:
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
     """The view's tasks as a table of the TASKS schema, in the source's order; a DatasetError names every bad row."""
-    rows = _rows(config, resolved)
+    rows = amendments.amended(_rows(config, resolved), config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
-    kept = select(tasks, config, _known(task["task_id"] for task in tasks), solve_rates(config, resolved))
+    known, rates = _known(task["task_id"] for task in tasks), solve_rates(config, resolved)
+    kept = select(amendments.kept(tasks, config), config, known, rates)
     return table_of(kept, schema=TASKS)
 
 

@@ -1,10 +1,10 @@
 """The compared runs: recorded runs by name, each in one variant and sanitizer, with the counts of its tasks."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
 from bigcodeflow.core.errors import ArtifactError, ConfigError
@@ -54,6 +54,10 @@ class ComparedRun:
     """What the execution's manifest records: limits, harness_version; empty where there is no manifest."""
     tasks: Mapping[str, TaskCounts]
     """By task id, in the order of the dataset."""
+
+    def on_tasks(self, task_ids: Collection[str]) -> Self:
+        """The same run without its other tasks."""
+        return replace(self, tasks={name: one for name, one in self.tasks.items() if name in task_ids})
 
     @property
     def temperature(self) -> float | None:

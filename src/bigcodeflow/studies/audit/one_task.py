@@ -31,7 +31,9 @@ def shown(store: Store, task: str) -> OneTask:
             import pyarrow.compute as pc
 
             own = rows.filter(pc.equal(rows["task_id"], mine[0]))
-            return OneTask(tables(own), _code(store, record, mine[0]))
+            commands = dict.fromkeys((row["method"], row["command"]) for row in own.to_pylist())
+            again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
+            return OneTask([*tables(own), again], _code(store, record, mine[0]))
     raise ArtifactError(
         f"{store.location}: no audit has found anything about {task!r}: run `bigcodeflow audit --ids {task}` first"
     )

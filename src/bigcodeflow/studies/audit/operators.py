@@ -76,6 +76,8 @@ class Text:
     def __init__(self, program: str, tree: ast.Module) -> None:
         self._bytes = program.encode()
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        #: Calls that are statements: to leave them out is to leave out the statement.
+        self.statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         self._modules = {(one.asname or one.name).partition(".")[0] for node in imports for one in node.names}
         self._starts = [0]
         for line in self._bytes.splitlines(keepends=True):
@@ -229,6 +231,8 @@ def _calls(node: ast.AST, text: Text) -> Iterator[Change]:
             yield text.between(end - len(name.encode()), end, "other call", _OTHER_CALL[name], node)
         case ast.Name(id=name) if name in _OTHER_CALL:
             yield text.between(*text.span(node.func), "other call", _OTHER_CALL[name], node)
+    if id(node) in text.statements:
+        return
     if isinstance(node.func, ast.Attribute) and text.is_value(node.func.value):
         yield text.change(node, "call left out", f"({text.of(node.func.value)})")
     given = (one for one in node.args if not isinstance(one, ast.Starred | ast.GeneratorExp | ast.Constant))

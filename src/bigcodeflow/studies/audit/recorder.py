@@ -2,12 +2,16 @@
 """Executed in a sandbox as text behind a program: the standard library of Python 3.10, and two names of its own."""
 
 
-def _recorded_calls(function: object, trace_from: int, most: int = 200) -> object:
-    """The function, which then prints a digest of each result, and the lines that ran where they are traced."""
+def _recorded_calls(function: object, trace_from: int, delay: float, most: int = 200) -> object:
+    """The function, which then prints a digest of each result, and the lines that ran where they are traced.
+
+    A delay makes results that depend on the time of day differ.
+    """
     import functools
     import hashlib
     import json
     import sys
+    import time
 
     out, number, lines = sys.__stdout__, [0], set()
     own_file, shift = function.__code__.co_filename, function.__code__.co_firstlineno - abs(trace_from)
@@ -18,12 +22,14 @@ def _recorded_calls(function: object, trace_from: int, most: int = 200) -> objec
         lines.add(frame.f_lineno - shift)
         return traced
 
+    def told(*row: object) -> None:
+        print("@recorded-call@ " + json.dumps(row), file=out, flush=True)
+
     def record(text: str, identity: str) -> None:
         number[0] += 1
         if number[0] <= most:
             digest = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-            row = [number[0], digest, text[:120], sorted(lines) if trace_from > 0 else []]
-            print("@recorded-call@ " + json.dumps(row), file=out, flush=True)
+            told(number[0], digest, text[: 600 if number[0] <= most // 10 else 100], sorted(lines))
 
     @functools.wraps(function)
     def recorded(*args: object, **kwargs: object) -> object:
@@ -45,6 +51,8 @@ def _recorded_calls(function: object, trace_from: int, most: int = 200) -> objec
         record(text, text)
         return result
 
+    told(0, "", "", [])
+    time.sleep(delay)
     return recorded
 
 

@@ -15,6 +15,8 @@ from bigcodeflow.core import untrusted_text
 
 #: As the recorder has them: the beginning of its lines, and the most calls that it tells of.
 _PREFIX, _MOST_CALLS = "@recorded-call@ ", 200
+#: How much later the second execution of a reference begins, beyond a second that both may show.
+_SECONDS_LATER = 1.1
 #: Text of the recorder, which is executed behind a program.
 _RECORDER = Path(__file__).with_name("recorder.py").read_text(encoding="utf-8")
 #: What stands in a recorded text for a value that cannot be told.
@@ -28,6 +30,8 @@ class Recording(NamedTuple):
     texts: tuple[str, ...]
     lines: frozenset[int]
     """1-based lines of the program that ran, where they were traced."""
+    is_loaded: bool
+    """Whether the function was there to be called."""
 
     @property
     def is_whole(self) -> bool:
@@ -38,7 +42,8 @@ class Recording(NamedTuple):
 def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
     """The program with its function replaced by one that records; equal programs differ by their ``number``."""
     line = _defined_at(program, entry_point)
-    call = f"{entry_point} = _recorded_calls({entry_point}, {line if trace else -line})"
+    delay = _SECONDS_LATER if number else 0
+    call = f"{entry_point} = _recorded_calls({entry_point}, {line if trace else -line}, {delay})"
     return f"{program}\n{_RECORDER}\n{call}\n# execution {number}\n"
 
 
@@ -53,49 +58,57 @@ def _defined_at(program: str, entry_point: str) -> int:
 
 def read_recording(stdout: str) -> Recording:
     """What an execution printed; lines that are no record are passed over."""
-    digests, texts, lines = [], [], set[int]()
+    digests, texts, lines, is_loaded = [], [], set[int](), False
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
         with suppress(ValueError, RecursionError):
             match json.loads(content) if marked else None:
+                case [0, *_]:
+                    is_loaded = True
                 case [int(), str() as digest, str() as text, list() as reached]:
                     digests.append(digest)
                     texts.append(text)
                     lines |= {one for one in reached if isinstance(one, int)}
-    return Recording(tuple(digests), tuple(texts), frozenset(lines))
+    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded)
 
 
 class Effect(NamedTuple):
     """What a surviving mutant does under the test."""
 
     kind: str
-    """'result differs', 'not executed', 'no effect seen' or 'not comparable'."""
+    """'result differs', 'not executed', 'not called', 'no effect seen' or 'not comparable'."""
     text: str
     """Evidence, in words."""
 
 
-RESULT_DIFFERS, NOT_EXECUTED, NO_EFFECT, NOT_COMPARABLE = (
-    "result differs", "not executed", "no effect seen", "not comparable",
-)  # fmt: skip
+RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED = "result differs", "not executed", "not called"
+NO_EFFECT, NOT_COMPARABLE = "no effect seen", "not comparable"
 
 
 def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
     """What a mutant of a statement changed, by two recordings of the reference (the first traced) and its own."""
     first, second = own
+    if first.is_loaded and second.is_loaded and not first.digests and not second.digests:
+        return Effect(NOT_CALLED, "the test never calls the function")
     if first.lines and not any(statement[0] <= line <= statement[1] for line in first.lines):
         return Effect(NOT_EXECUTED, "no test executes this line")
     if not first.digests or mutant is None or not mutant.digests:
         return Effect(NOT_COMPARABLE, "results of the calls could not be recorded")
     if first.digests != second.digests:
         return Effect(NOT_COMPARABLE, "the reference itself gives other results each time")
-    pairs = zip(first.digests, mutant.digests, first.texts, mutant.texts, strict=False)
+    return _of_results(first, mutant)
+
+
+def _of_results(own: Recording, mutant: Recording) -> Effect:
+    """The first call that gives another result, if one does."""
+    pairs = zip(own.digests, mutant.digests, own.texts, mutant.texts, strict=False)
     for number, (before, after, text, other) in enumerate(pairs, start=1):
         if before != after and not (text.startswith(_UNTOLD) or other.startswith(_UNTOLD)):
             return Effect(RESULT_DIFFERS, f"call {number} of the test gives {_from_difference(other, text)}")
-    if len(first.digests) != len(mutant.digests):
-        return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(first.digests)}")
-    whole = "" if first.is_whole else ", as far as they can be told"
-    return Effect(NO_EFFECT, f"all {len(first.digests)} calls give the same results{whole}")
+    if len(own.digests) != len(mutant.digests):
+        return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(own.digests)}")
+    whole = "" if own.is_whole else ", as far as they can be told"
+    return Effect(NO_EFFECT, f"all {len(own.digests)} calls give the same results{whole}")
 
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:

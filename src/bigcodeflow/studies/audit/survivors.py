@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.findings import COUNTED, MUTATION, TOO_WEAK, UNDECIDED, Finding, MutantCounts
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
-from bigcodeflow.studies.audit.recording import NOT_EXECUTED, RESULT_DIFFERS, Effect, Recording, effect_of
+from bigcodeflow.studies.audit.recording import NOT_CALLED, NOT_EXECUTED, RESULT_DIFFERS, Effect, Recording, effect_of
+
+#: Effects that show that a test is too weak; any other survivor may be equivalent.
+_EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
 
 Outcomes = Mapping[str, Sequence[tuple[Mutant, str]]]
 
@@ -78,12 +81,13 @@ def _findings(
     else:
         own = recorded[0], recorded[1]
         effects = [effect_of(one.statement, own, found) for one, found in zip(survivors, recorded[2:], strict=True)]
-    lines: set[int] = set()
+    told: set[tuple[str, int]] = set()
     for mutant, effect in zip(survivors, effects, strict=True):
-        if effect.kind == NOT_EXECUTED:
-            if mutant.statement[0] in lines:
-                continue
-            lines.add(mutant.statement[0])
-        kind = TOO_WEAK if effect.kind in (RESULT_DIFFERS, NOT_EXECUTED) else UNDECIDED
+        place = effect.kind, 0 if effect.kind == NOT_CALLED else mutant.statement[0]
+        if place in told:
+            continue
+        if effect.kind in (NOT_CALLED, NOT_EXECUTED):
+            told.add(place)
+        kind = TOO_WEAK if effect.kind in _EVIDENT else UNDECIDED
         text = f"no test notices: {mutant.operator} in line {mutant.line}; {effect.text}"
         yield Finding(task_id, MUTATION, kind, text, mutant.line, mutant.operator, mutant.before, mutant.after, command)

@@ -14,9 +14,15 @@ from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED, score_of
 Row = Mapping[str, Any]
 
 _FINDING = (
-    Column("task", wrap="never"), Column("kind", wrap="never"), "found by", Column("line", "right"), "before", "after",
-    Column("evidence", min_width=30), "command",
-)  # fmt: skip
+    Column("task", wrap="never"),
+    Column("kind", wrap="never"),
+    "found by",
+    Column("line", "right"),
+    "before",
+    "after",
+    Column("evidence", min_width=30),
+)
+_COMMAND = "`bigcodeflow audit show TASK` has the command that shows a task's findings again."
 _WEAKEST = 50
 
 
@@ -73,17 +79,6 @@ def _weakest(counted: Sequence[Row]) -> Table:
 
 
 def _listed(rows: Sequence[Row], title: str) -> Table:
-    cells = [
-        (
-            row["task_id"],
-            row["kind"],
-            row["method"],
-            row["line"],
-            row["before"],
-            row["after"],
-            row["text"],
-            row["command"],
-        )
-        for row in rows
-    ]
-    return Table.of(_FINDING, cells, title=title)
+    names = ("task_id", "kind", "method", "line", "before", "after", "text")
+    cells = [[row[name] for name in names] for row in rows]
+    return Table.of(_FINDING, cells, title=title, notes=[_COMMAND])

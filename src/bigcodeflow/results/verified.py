@@ -1,0 +1,77 @@
+"""What a run on the original tasks scores on those of the verified view, without executing anything.
+
+A verdict counts where the view has the task with the same prompts and test: others are neither passed nor failed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bigcodeflow.core.errata import is_judged_alike
+from bigcodeflow.core.errors import ArtifactError, error_message
+from bigcodeflow.core.table import Column, Table
+from bigcodeflow.results.formatting import percent, percent_range
+from bigcodeflow.results.statistics import Estimate, estimate
+
+_TASK_COLUMNS = ["task_id", "complete_prompt", "canonical_solution", "test"]
+_VERDICT_COLUMNS = ["task_id", "variant", "sanitizer", "status"]
+
+
+class VerifiedScore(NamedTuple):
+    """pass@1 of one kind of samples, on all tasks and on the verified ones."""
+
+    variant: str
+    sanitizer: str
+    original: Estimate
+    verified: Estimate
+
+
+def judged_alike(dataset: Path) -> frozenset[str]:
+    """Ids of the tasks of a dataset artifact whose verdicts hold in the verified view."""
+    return frozenset(task["task_id"] for task in _rows(dataset, _TASK_COLUMNS) if is_judged_alike(task))
+
+
+def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
+    """A score for each variant and sanitizer of a run; empty where the view holds all of its tasks as they are.
+
+    Samples that could not be judged are left out.
+    """
+    tasks = [task["task_id"] for task in _rows(dataset, ["task_id"])]
+    alike = judged_alike(dataset)
+    if len(alike) == len(tasks):
+        return []
+    counted: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for row in _rows(execution, _VERDICT_COLUMNS):
+        if row["status"] != "infra_error":
+            counted[row["variant"], row["sanitizer"]][row["task_id"]].append(row["status"] == "pass")
+    return [
+        VerifiedScore(*kind, _estimate(by_task, tasks), _estimate(by_task, alike)) for kind, by_task in counted.items()
+    ]
+
+
+def verified_table(scores: Iterable[VerifiedScore]) -> Table:
+    """Both scores side by side; no rows where nothing differs."""
+    numbers = ("original", "95 % interval", "tasks", "verified", "95 % interval", "tasks")
+    cells = [(one.variant, one.sanitizer, *_cells(one.original), *_cells(one.verified)) for one in scores]
+    columns: list[str | Column] = ["variant", "sanitizer", *(Column(name, "right", wrap="never") for name in numbers)]
+    return Table.of(columns, cells, title="pass@1 on the original and on the verified tasks")
+
+
+def _cells(found: Estimate) -> tuple[str, str, int]:
+    return percent(found.value), percent_range(found.interval), found.n_tasks
+
+
+def _estimate(by_task: Mapping[str, list[bool]], tasks: Iterable[str]) -> Estimate:
+    return estimate([sum(by_task[task]) / len(by_task[task]) for task in sorted(tasks) if by_task.get(task)])
+
+
+def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error_message(error)}): run it again") from None
+    return rows
