@@ -22,7 +22,7 @@ Place = Literal["setup", "test", "solution", ""]
 LABELS: Mapping[str, str] = MappingProxyType(
     {
         "holds": "the reference solution passes in the newer environment",
-        "drifts": "it passes in the older one only, and another solution could pass in the newer one",
+        "drifts": "it passes in the older environment only, and setup and test find all that they need",
         "dead": "the task's setup or its test needs what is gone, so that no solution can pass",
         "unjudgeable": "it does not pass in the older environment either, or repeated executions disagree",
     }
@@ -66,6 +66,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 _OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() for word in words.split()})
+_FUNCTION = re.compile(r"\s*(?:async )?def ")
 _FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
 _OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
@@ -138,10 +139,11 @@ class Texts:
         written = rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b"
         return bool(name and re.search(written, f"{self.program}\n{self.test}", re.MULTILINE))
 
-    def line(self, frame: Frame) -> str:
-        """The source of a frame's line; empty where it lies outside."""
-        lines = f"{self.program}\n{self.test}".split("\n")
-        return lines[frame.line - 1] if 0 < frame.line <= len(lines) else ""
+    def lines_to(self, frame: Frame) -> list[str]:
+        """Source lines of the frame's function up to its own, the last first; none where it lies outside."""
+        lines = f"{self.program}\n{self.test}".split("\n")[: frame.line]
+        start = next((number for number in range(len(lines) - 1, -1, -1) if _FUNCTION.match(lines[number])), 0)
+        return lines[:start:-1]
 
 
 def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
@@ -203,6 +205,8 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
     if is_prepared and kind == "behaviour changed" and not message.startswith("AssertionError"):
         place = "setup"  # the test's own preparations fail before any solution is called
     library, basis = _library(trace, frames, removal, texts)
+    if kind == "network" and basis != "traceback":
+        library = basis = ""  # whoever asks for an address is not to blame for it
     return Cause(kind, place, library, basis, evidence_of(trace), removal)
 
 
@@ -224,26 +228,26 @@ def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Te
         return named, "message"
     if deepest := _deepest_library(trace):
         return deepest, "traceback"
-    lines = [texts.line(frame) for frame in reversed(frames)]
+    lines = [line for frame in reversed(frames) for line in texts.lines_to(frame)]
     words = [
-        word for text in (*lines, evidence_of(trace)) for word in re.findall(r"[A-Za-z_]\w*", _ASSERTIONS.sub("", text))
+        word
+        for text in (*lines[:1], evidence_of(trace), *lines[1:])
+        for word in re.findall(r"[A-Za-z_]\w*", _ASSERTIONS.sub("", text))
     ]
     for word in words:
         library = texts.aliases.get(word) or _OWNERS.get(word)
-        if library and library not in _STDLIB and (library in texts.modules or library == PYTHON):
-            return library, "line"
+        if library in texts.modules:
+            return str(library), "line"
     return (texts.modules[0], "imports") if texts.modules else (PYTHON, "imports")
 
 
 def _owner(removal: Removal, texts: Texts) -> str:
     owner = removal.owner
-    if removal.kind == "module":
-        return library_of_module(removal.name)
+    if removal.kind == "module" or removal.of_module:
+        return library_of_module(owner if removal.of_module else removal.name)
     if owner in _OWNERS:
         return _OWNERS[owner]
     top = owner.partition(".")[0]
-    if top and (top in texts.aliases.values() or top in _STDLIB):
-        return library_of_module(top)
     called = removal.name.partition("(")[0].rpartition(".")[2]
     imported = texts.aliases.get(top) or texts.aliases.get(called) or _OWNERS.get(called) or ""
     return library_of_module(imported) if imported else ""

@@ -43,6 +43,7 @@ _WORDS = re.compile(
 )
 #: Text that such a sentence is about, in quotes or backquotes.
 _QUOTED = re.compile(r"[`'\"](?P<name>[A-Za-z_][\w.\-= ]{0,80})[`'\"]")
+_DOTTED = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){1,5}(?=[\s(])")
 _FREQUENCY = re.compile(r"Invalid frequency: (?P<name>[\w-]{1,20})")
 #: Warnings that a library or a test turned into exceptions.
 _WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "MatplotlibDeprecationWarning")
@@ -56,6 +57,8 @@ class Removal(NamedTuple):
     """Such as numpy.float, DataFrame.append or read_csv(delim_whitespace=)."""
     owner: str
     """Module or type that it is missing from; empty where the message names none."""
+    of_module: bool = False
+    """Whether the owner is a module."""
 
 
 def message_of(trace: str) -> str:
@@ -104,7 +107,7 @@ def _missing_import(text: str, defined: Callable[[str], bool]) -> Removal | None
     match = _IMPORT.search(text)
     if match is None:
         return _missing_module(text, defined)
-    return Removal("name", f"{match['owner']}.{match['name']}", match["owner"])
+    return Removal("name", f"{match['owner']}.{match['name']}", match["owner"], of_module=True)
 
 
 def _missing_attribute(text: str, defined: Callable[[str], bool]) -> Removal | None:
@@ -120,7 +123,7 @@ def _missing_attribute(text: str, defined: Callable[[str], bool]) -> Removal | N
         # A test's own class inherits its assertions from the standard library.
         is_assertion = match["name"].startswith(("assert", "fail"))
         return Removal("name", f"TestCase.{match['name']}", "unittest") if is_assertion else None
-    return Removal("name", f"{owner}.{match['name']}", owner)
+    return Removal("name", f"{owner}.{match['name']}", owner, of_module=bool(match["module"]))
 
 
 def _changed_signature(text: str, defined: Callable[[str], bool]) -> Removal | None:
@@ -141,10 +144,13 @@ def _changed_signature(text: str, defined: Callable[[str], bool]) -> Removal | N
 def _said_to_be_removed(text: str) -> Removal | None:
     frequency = _FREQUENCY.match(text)
     if frequency:
-        return Removal("argument", f"freq='{frequency['name']}'", "pandas")
+        return Removal("argument", f"freq='{frequency['name']}'", "pandas", of_module=True)
     return Removal("name", _subject(text), "") if _WORDS.search(text) else None
 
 
 def _subject(text: str) -> str:
+    """What a sentence is about: the dotted name that it begins with, else what it quotes first, else its beginning."""
+    if dotted := _DOTTED.match(text):
+        return dotted[0]
     quoted = _QUOTED.search(text)
     return quoted["name"].strip() if quoted else " ".join(text.split())[:60]
