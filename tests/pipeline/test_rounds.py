@@ -102,7 +102,7 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     model = MendingModel()
     limits = {"generation.requests.max_cost_usd": 0.016, "generation.sampling.max_tokens": 50}
     with model_server(model) as server:
-        with pytest.raises(GenerationError, match="max_cost_usd: 0.0100 of 0.016 US dollars are spent"):
+        with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0100 of 0\.016 US dollars are spent"):
             perform_all(config(tmp_path, server, 2, **limits), Watcher())
         assert model.asked == {1: 5}
         limits["generation.requests.max_cost_usd"] = 1.0

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from bigcodeflow.core.untrusted_text import REFUSALS, parse
 
-#: Characters in a row that two texts can hardly share by chance, blanks and quotation marks left out.
-N_GRAM = 16
+#: Characters in a row that two texts can hardly share by chance: blanks and quotation marks left out, and with them.
+N_GRAM, N_GRAM_AS_WRITTEN = 16, 20
 #: Shortest literal, and shortest whole line, that counts by itself.
 SHORTEST = 8
 #: Formatting that a value's text may differ in from its source.
@@ -25,6 +25,8 @@ class HiddenText:
     def __init__(self, test: str, known: Iterable[str], names: Sequence[str] = ()) -> None:
         """Compare texts without blanks, quotation marks and backslashes, since a value is printed in other ones.
 
+        Short values with much punctuation between them, as lists of letters are, count as they are written.
+
         Args:
             test: the test's text.
             known: what the model knows: its task's prompt and its own answers.
@@ -32,18 +34,22 @@ class HiddenText:
         """
         self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
         # Apart from one another, so that no two of them make a text that neither holds.
+        known = tuple(known)
         known_text = "\1".join(map(_condensed, known))
         self._n_grams = _n_grams(_condensed(test)) - _n_grams(known_text)
+        written = _n_grams("\1".join(map(_as_written, known)), N_GRAM_AS_WRITTEN)
+        self._written = _n_grams(_as_written(test), N_GRAM_AS_WRITTEN) - written
         self._literals = {text for text in _literals(test) if text not in known_text}
         lines = {_condensed(line) for line in test.splitlines()}
         self._lines = {line for line in lines if len(line) >= SHORTEST and line not in known_text}
 
     def found_in(self, text: str) -> str:
-        """A piece of the test that the text holds, condensed; empty where it holds none."""
+        """A piece of the test that the text holds; empty where it holds none."""
         text = self._names.sub(_NAME, text)
         condensed = _condensed(text)
         lines = {_condensed(line) for line in text.splitlines()}
         pieces = (_n_grams(condensed) & self._n_grams) | (lines & self._lines)
+        pieces |= _n_grams(_as_written(text), N_GRAM_AS_WRITTEN) & self._written
         return min(pieces, default="") or next((one for one in self._literals if one in condensed), "")
 
 
@@ -51,8 +57,12 @@ def _condensed(text: str) -> str:
     return _LEFT_OUT.sub("", text)
 
 
-def _n_grams(text: str) -> set[str]:
-    return {text[start : start + N_GRAM] for start in range(len(text) - N_GRAM + 1)}
+def _as_written(text: str) -> str:
+    return " ".join(text.replace('"', "'").split())
+
+
+def _n_grams(text: str, length: int = N_GRAM) -> set[str]:
+    return {text[start : start + length] for start in range(len(text) - length + 1)}
 
 
 def _literals(test: str) -> set[str]:
