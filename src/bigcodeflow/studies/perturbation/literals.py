@@ -54,7 +54,7 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     if not _shows_results(texts.complete_prompt):
         for old in _some(_shared_numbers(texts), chance):
             new = str(int(old) + chance.randint(1, 9))
-            if not re.search(rf"(?<![\w.]){new}(?![\w.])", every_text):
+            if not re.search(rf"(?<![\w.]){new}(?!\w|\.\d)", every_text):
                 found[old] = new
     if not found:
         raise UnsafeError("no literal is shared by prompt and program alone")
@@ -131,7 +131,7 @@ def _shared_numbers(texts: TaskTexts) -> list[str]:
     prompts = (texts.complete_prompt, texts.instruct_prompt)
 
     def count(number: str, text: str) -> int:
-        return len(re.findall(rf"(?<![\w.]){number}(?![\w.])", text))
+        return len(re.findall(rf"(?<![\w.]){number}(?!\w|\.\d)", text))
 
     return [one for one in sorted(numbers) if all(count(one, prompt) > 1 for prompt in prompts)]
 

@@ -89,13 +89,14 @@ def _renamed_stub(text: str, texts: TaskTexts, names: Mapping[str, str]) -> str:
 
 def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
     """New names of the parameters whose every use is known, by the old ones."""
-    found = dict[str, str]()
+    found, test = dict[str, str](), tree_of(texts.test)
     for argument in parameters_of(texts.program.function):
         old = argument.arg
         names = [form.format(old.strip("_")) for form in chance.sample(_FORMS, len(_FORMS))]
         new = _unused(texts, [name for name in names if name not in found.values()])
         try:
-            parameter_edits(texts.program.source, texts.program.function, {old: new})
+            _program_edits(texts.program, texts, {old: new})
+            keyword_edits(Source(texts.test), test, texts.entry_point, {old: new})
         except UnsafeError:
             continue
         found[old] = new

@@ -124,10 +124,11 @@ def _binds(scope: ast.AST, name: str) -> bool:
         isinstance(node, ast.arg) and node.arg == name for node in ast.walk(arguments)
     ):
         return True
-    for node in _own_nodes(scope):
+    own = list(_own_nodes(scope))
+    if any(isinstance(node, ast.Nonlocal | ast.Global) and name in node.names for node in own):
+        raise UnsafeError(f"{name} is nonlocal in a function within")
+    for node in own:
         match node:
-            case ast.Nonlocal(names=names) | ast.Global(names=names) if name in names:
-                raise UnsafeError(f"{name} is nonlocal in a function within")
             case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
                 return True
             case ast.alias() if (node.asname or node.name).split(".")[0] == name:
@@ -157,10 +158,16 @@ def keyword_edits(source: Source, tree: ast.AST, entry_point: str, names: Mappin
     """Edits that rename keyword arguments of calls of the entry point, also those made through another function.
 
     Raises:
-        UnsafeError: a call hands on a mapping of arguments that is not written where it is handed on.
+        UnsafeError: a call hands on a mapping of arguments that is made elsewhere and may hold one of the names.
     """
     finder = _Calls(source, entry_point, names)
     finder.visit(tree)
+    if finder.hands_on:
+        keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
+        texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        mentioned = keywords | texts
+        if held := sorted(name for name in names if name in mentioned):
+            raise UnsafeError(f"{held[0]} may be handed on in a mapping")
     return finder.edits
 
 
@@ -168,6 +175,8 @@ class _Calls(Visitor):
     def __init__(self, source: Source, entry_point: str, names: Mapping[str, str]) -> None:
         super().__init__(source)
         self.edits: list[Edit] = []
+        self.hands_on = False
+        """Whether a call takes arguments from a mapping that is not written there."""
         self._entry_point, self._names = entry_point, names
 
     def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
@@ -184,8 +193,7 @@ class _Calls(Visitor):
             self.edits.append(Edit(start, start + len(keyword.arg), self._names[keyword.arg]))
         elif keyword.arg in (None, "kwargs", "kwds"):
             if not isinstance(keyword.value, ast.Dict) or None in keyword.value.keys:
-                if calls or keyword.arg is None:
-                    raise UnsafeError("arguments are handed on in a mapping")
+                self.hands_on |= calls or keyword.arg is None
                 return
             for key in keyword.value.keys:
                 if isinstance(key, ast.Constant) and key.value in self._names:

@@ -34,6 +34,10 @@ class TaskTexts:
         """The texts of a row of TASKS."""
         return cls(**{name: str(row[name]) for name in cls.__dataclass_fields__})
 
+    def columns(self) -> dict[str, str]:
+        """The texts by column."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     def every_text(self) -> str:
         """All texts, to look for a word in."""
         return "\n".join([*(getattr(self, name) for name in TEXTS), self.doc_struct])

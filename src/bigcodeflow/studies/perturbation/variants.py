@@ -97,6 +97,6 @@ def _changed(texts: TaskTexts, kind: str, chance: random.Random) -> TaskTexts:
     changed = texts
     for part in kind.split("+"):
         changed = KINDS[part](changed, chance)
-    if validate([SourceRow("variant", {**vars(changed), "libs": "[]"})]):
+    if validate([SourceRow("variant", {**changed.columns(), "libs": "[]"})]):
         raise UnsafeError("what was made of it is no valid task")
     return changed

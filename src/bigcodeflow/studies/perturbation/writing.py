@@ -146,7 +146,7 @@ def _rows(variants: Iterable[Variant], tasks: Sequence[Mapping[str, Any]]) -> It
         task = by_id[variant.original_task_id]
         given = {name: task[name] for name in ("hard", *_LISTS)}
         yield {
-            **vars(variant.texts),
+            **variant.texts.columns(),
             **given,
             "libs": str(task["libs"]),
             "task_id": variant.task_id,

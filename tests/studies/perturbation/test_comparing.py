@@ -1,0 +1,82 @@
+"""The gap between a run on tasks and a run on their variants, from verdicts that are known."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.core.table import Cell
+from bigcodeflow.store import Store, open_store
+from bigcodeflow.studies import recorded_studies
+from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
+from bigcodeflow.studies.perturbation.tables import gaps, tables
+
+_EMPTY = {pa.string(): "", pa.int32(): 0, pa.bool_(): False}
+
+
+def run_of(store: Store, key: str, verdicts: list[tuple[str, str]]) -> JudgedRun:
+    """A run with one verdict for each task id and status."""
+    blank: dict[str, Any] = {field.name: None if field.nullable else _EMPTY.get(field.type, []) for field in VERDICTS}
+    rows = [
+        {**blank, "task_id": task_id, "sample_index": number, "variant": "calibrated", "status": status}
+        for number, (task_id, status) in enumerate(verdicts)
+    ]
+    table = pa.Table.from_pylist(rows, schema=VERDICTS)
+    return JudgedRun(f"run {key}", "a-model", store.publish("execution", key, table, settings={}))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(tmp_path / "store")
+
+
+def test_tasks_are_paired_and_variants_of_a_task_are_averaged(store: Store) -> None:
+    """Of 40 solved tasks half the variants fail; samples that could not be judged do not count."""
+    tasks = [f"Own/{number}" for number in range(40)]
+    original = run_of(store, "a" * 64, [*((one, "pass") for one in tasks), ("Own/40", "pass")])
+    variants = [
+        *((f"{one}~function.1", "pass") for one in tasks),
+        *((f"{one}~function.2", "fail") for one in tasks),
+        *((f"{one}~data.1", "pass") for one in tasks[:10]),
+        ("Own/0~function.3", "infra_error"),
+        ("Elsewhere/1~function.1", "fail"),
+    ]
+    ref = compare_runs(store, original, run_of(store, "b" * 64, variants))
+    rows = store.read(ref).to_pylist()
+    function, data, every = gaps(rows)
+    assert (function.kind, function.n_tasks, function.n_variants) == ("function", 40, 80)
+    assert (function.original, function.perturbed, function.difference) == (1.0, 0.5, 0.5)
+    assert function.interval.low > 0.3
+    assert function.p < 0.01
+    assert (data.n_tasks, data.difference) == (10, 0.0)
+    assert (every.kind, every.n_tasks, every.n_variants) == ("all kinds", 40, 90)
+    assert every.difference == pytest.approx((10 * 0.25 + 30 * 0.5) / 40)
+    assert rows[0]["failed_variants"] == ["Own/0~function.2"]
+    summary, lost = tables(store.read(ref))
+    assert summary.rows[0][5] == Cell("+50.0", "bad")
+    assert lost.rows[0] == ("Own/0", "function", "1 of 1", "1 of 2", ["Own/0~function.2"])
+    [record] = recorded_studies(store)
+    assert record.models == ("a-model",)
+    assert compare_runs(store, original, run_of(store, "b" * 64, variants)) == ref
+
+
+def test_a_run_without_variants_is_refused(store: Store) -> None:
+    """Two runs on the same tasks have nothing to compare."""
+    first, second = (run_of(store, key * 64, [("Own/1", "pass")]) for key in "ab")
+    with pytest.raises(ArtifactError, match=r"run b+: has no judged variant of a task of run a+: judge a dataset"):
+        compare_runs(store, first, second)
+
+
+def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
+    """Refused before anything is executed; the run on variants has a name and a folder of its own."""
+    run = RunConfig(name="mine", out="results/mine", samples=SamplesConfig(source="oracle"))
+    require_answers(run)
+    changed = perturbed_run(run, tmp_path / "variants.parquet")
+    assert (changed.name, changed.out, changed.dataset.ids) == ("mine-perturbed", "results/mine-perturbed", "")
+    with pytest.raises(ConfigError, match=r"samples.source 'answers.jsonl' answers the original tasks alone"):
+        require_answers(run.model_copy(update={"samples": SamplesConfig(source="answers.jsonl")}))
