@@ -10,7 +10,7 @@ from tasks.progress import RunListener
 from tasks.stages import perform_step
 from tasks.study_artifacts import show_study
 
-NO_CORPUS = ContaminationConfig()
+STARTER_ANSWERS = ContaminationConfig()
 
 
 def _name(config: ContaminationConfig) -> str:
@@ -18,7 +18,7 @@ def _name(config: ContaminationConfig) -> str:
 
 
 @reporting_flow("contamination", flow_run_name=by_config(ContaminationConfig, _name))
-def contamination(config: ContaminationConfig = NO_CORPUS) -> ArtifactRef:
+def contamination(config: ContaminationConfig = STARTER_ANSWERS) -> ArtifactRef:
     """Say which tasks' prompts, solutions and tests stand in a corpus. The same search is reused.
 
     Args:

@@ -9,14 +9,19 @@ from bigcodeflow.config import RunConfig, load_config
 from flows.benchmark import benchmark
 from flows.cheating import cheating
 from flows.check_environment import check_environment
+from flows.contamination import contamination
 from flows.evolution import evolution
 from flows.forms import ask_a_model, judge_samples, sweep_models
 from flows.leaderboard import leaderboard
+from flows.perturbation import perturbation
 from flows.rescore import rescore
 from flows.retention import retention
 from flows.sweep import sweep
 
-_FULL = (benchmark, sweep, rescore, check_environment, cheating, evolution, leaderboard, retention)
+_FULL = (
+    *(benchmark, sweep, rescore, check_environment, leaderboard, retention),
+    *(cheating, contamination, evolution, perturbation),
+)
 FLOWS = {flow.name: flow for flow in _FULL}
 SHORT = {flow.name: flow for flow in (ask_a_model, judge_samples, sweep_models)}
 #: What nobody can leave out of a short form.

@@ -12,8 +12,9 @@ VERSION = 1
 class ContaminationConfig(SettingsModel):
     """Which corpus is searched for which tasks, and how."""
 
-    corpus: str = ""
-    """A folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), or a dataset on the hub as OWNER/NAME@SPLIT."""
+    corpus: str = "starter"
+    """A folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), a dataset on the hub as OWNER/NAME@SPLIT, or
+    'starter': the recorded answers of the starter set, to try it."""
     dataset: DatasetConfig = DatasetConfig()
     """Tasks whose texts are looked for."""
     ngram: int = Field(default=13, ge=4, le=100)

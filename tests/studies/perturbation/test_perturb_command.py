@@ -1,0 +1,100 @@
+"""From tasks to the gap, with real sandboxes, and mistakes on the command line."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from bigcodeflow.config import DatasetConfig, RunConfig, load_config
+from bigcodeflow.datasets import validate_source
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import open_store
+from bigcodeflow.studies.perturbation import PerturbationConfig
+from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.writing import make_variants, write_dataset
+from tests.conftest import Command
+
+#: Its reference solution never passes, one cannot fail, and one is a good task.
+TESTS = {"Own/0": "task_func(2), 9", "Own/1": "1, 1", "Own/2": "task_func(amount_paid=3), 6"}
+
+
+PROMPT = """def task_func(amount_paid):
+    \"\"\"Double it.
+
+    Returns:
+    int: twice `amount_paid`
+
+    Example:
+    >>> task_func(1)
+    2
+    \"\"\"
+"""
+
+
+def own_tasks(folder: Path) -> Path:
+    rows = [
+        {
+            "task_id": task_id,
+            "complete_prompt": PROMPT,
+            "canonical_solution": "    return 2 * amount_paid\n",
+            "code_prompt": "def task_func(amount_paid):\n",
+            "test": "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n"
+            f"        self.assertEqual({compared})\n",
+            "entry_point": "task_func",
+            "instruct_prompt": "Double it.",
+            "doc_struct": "{}",
+            "libs": [],
+        }
+        for task_id, compared in TESTS.items()
+    ]
+    path = folder / "tasks.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def judged(store: Path, dataset: Path, task_ids: Iterable[str], listener: Listener) -> JudgedRun:
+    """A run of a model that has learnt the original program by heart, and gives it for every task."""
+    samples = dataset.with_suffix(".samples.jsonl")
+    learnt = "def task_func(amount_paid):\n    return 2 * amount_paid\n"
+    samples.write_text("".join(json.dumps({"task_id": one, "solution": learnt}) + "\n" for one in task_ids))
+    refs = perform_up_to("execution", settings(store, dataset, str(samples)), listener)
+    return JudgedRun(dataset.name, "learnt", refs["execution"])
+
+
+def settings(store: Path, dataset: Path, samples: str) -> RunConfig:
+    given = {"dataset.source": str(dataset), "samples.source": samples, "sanitizing.mode": "none", "store": str(store)}
+    return load_config(None, (), {**given, "execution.workers": 1, "execution.integrity": "off"})
+
+
+def test_variants_that_hold_are_written_judged_and_compared(tmp_path: Path, starter_environment: object) -> None:
+    """A reference that fails and a stub that passes leave no variant; a program that is known by heart loses."""
+    tasks, store = own_tasks(tmp_path), tmp_path / "store"
+    config = PerturbationConfig(run=settings(store, tasks, "oracle"), kinds=("function", "docstring+parameters"))
+    with progress_listener(quiet=True) as listener:
+        made = make_variants(config, listener)
+        variants = write_dataset(made, str(tmp_path / "variants.parquet"))
+        rows = pq.read_table(variants).to_pylist()
+        ids = [row["task_id"] for row in rows]
+        original = judged(store, tasks, TESTS, listener)
+        perturbed = judged(store, variants, ids, listener)
+    assert ids == ["Own/2~function.1", "Own/2~parameters+docstring.1"]
+    assert {row["original_task_id"] for row in rows} == {"Own/2"}
+    assert [tuple(one[2:]) for one in made.yields] == [(3, 1, 1), (3, 1, 1)]
+    assert not validate_source(DatasetConfig(source=str(variants)))
+    found = {
+        row["kind"]: row
+        for row in open_store(store).read(compare_runs(open_store(store), original, perturbed)).to_pylist()
+    }
+    assert found["function"]["original_passed"] == 1
+    assert found["function"]["perturbed_passed"] == 0
+    assert found["parameters+docstring"]["failed_variants"] == ["Own/2~parameters+docstring.1"]
+
+
+def test_a_mistake_is_told_before_anything_is_executed(bigcodeflow: Command, tmp_path: Path) -> None:
+    """In one line."""
+    done = bigcodeflow("perturb", "write", "--dataset", "starter", "--store", tmp_path, "--out", "x.csv", check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: x.csv: name a file that ends in .parquet or .jsonl\n"
