@@ -16,6 +16,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import get_settings_context
 
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import Store, open_store
 from flows.benchmark import benchmark
@@ -25,7 +26,7 @@ PATIENCE_SECONDS = 30.0
 _COMMAND_SECONDS = 300
 
 #: Every stage has a task of its name.
-TASKS = RunArtifacts._fields
+TASKS = tuple(STAGE_FOLDERS)
 
 TaskStates = dict[str, list[str]]
 Settings = Callable[..., RunConfig]

@@ -107,7 +107,7 @@ def test_run_leaves_result_files_and_a_record(finished_run: ObservedRun) -> None
     names = {path.name for path in Path(finished_run.config.out).iterdir()}
     assert {"metrics.parquet", "verdicts.parquet", "oracle--bigcodebench-complete_eval_results.json"} <= names
     [record] = [json.loads(path.read_text()) for path in (finished_run.store.root / "runs").iterdir()]
-    assert record["artifacts"] == {name: ref.key for name, ref in finished_run.artifacts._asdict().items()}
+    assert record["artifacts"] == {name: ref.key for name, ref in finished_run.artifacts.by_stage.items()}
 
 
 @pytest.mark.flow

@@ -14,9 +14,10 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
-from bigcodeflow.pipeline.stages import RunArtifacts, planned_run
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
@@ -52,7 +53,7 @@ def rows_of(config: RunConfig, artifacts: RunArtifacts) -> dict[str, list[dict]]
             {key: _outcome(value) for key, value in row.items() if key not in _MEASURED}
             for row in store.read(ref).to_pylist()
         ]
-        for name, ref in artifacts._asdict().items()
+        for name, ref in artifacts.by_stage.items()
     }
 
 

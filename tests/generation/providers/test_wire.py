@@ -1,5 +1,7 @@
 """What is sent, field by field, as the servers receive it."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +52,16 @@ def sent(name: str, request: Request, **settings: Any) -> dict[str, Any]:
 def test_the_body_that_is_stored_is_the_body_that_arrives(name: str, sampling: Sampling, samples: int):
     """`body` is exactly what the SDK puts on the wire, further fields included."""
     sent(name, chat(sampling=sampling, samples=samples, seed=3, **EXTRA[name]))
+
+
+def test_turns_of_a_conversation_arrive_in_their_order(name: str):
+    """An answer, what is said of it, and the next question: as a further round sends them."""
+    turns = (*chat().prompt.messages, Message("assistant", "Mine."), Message("user", "It fails."))
+    request = replace(chat(), prompt=Prompt("chat", turns))
+    body = json.dumps(sent(name, request), indent=0)
+    places = [body.index(text) for text in ("Write task_func.", "Mine.", "It fails.")]
+    assert places == sorted(places)
+    assert body.count('"assistant"') + body.count('"model",') + body.count('"role": "model"') == 1
 
 
 def test_what_is_not_given_is_not_sent(name: str):
