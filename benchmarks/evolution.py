@@ -35,15 +35,18 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution.causes import CAUSES
 from bigcodeflow.studies.evolution.config import EvolutionConfig
 from bigcodeflow.studies.evolution.executions import executed, runs_of
+from bigcodeflow.studies.evolution.removals import evidence_of
 from bigcodeflow.studies.evolution.study import run_study
 from bigcodeflow.studies.evolution.tables import tables
 
 _BIGCODEFLOW = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
 _BLIND = ("label", "cause", "library")
-_COLUMNS = ("task_id", "code_prompt", "canonical_solution", "tracebacks", *_BLIND, "reason")
+_TEXTS = ("code_prompt", "canonical_solution", "test")
+_COLUMNS = ("task_id", *_TEXTS, "tracebacks", *_BLIND, "reason")
 _SITE = re.compile(r'"[^"\n]*/site-packages/')
+_QUOTE = '"'
 _TRACE_CHARACTERS = 1_500
-_MOST_TRACES = 3
+_MOST_TRACES = 4
 
 
 def main() -> None:
@@ -92,7 +95,7 @@ def drawn(arguments: argparse.Namespace) -> str:
         writer = csv.DictWriter(file, _COLUMNS, restval="")
         writer.writeheader()
         for task_id in chosen:
-            texts = {name: tasks[task_id][name] for name in ("code_prompt", "canonical_solution")}
+            texts = {name: tasks[task_id][name] for name in _TEXTS}
             writer.writerow({"task_id": task_id, **texts, "tracebacks": _tracebacks(verdicts[task_id][0])})
     words = f"label: drifts or dead; cause: {', '.join(CAUSES)}; library: an import name, or python"
     return f"{len(chosen)} of {len(failing)} failing tasks are in {arguments.csv}. To be filled in by hand: {words}."
@@ -127,12 +130,14 @@ def checked(file: Path, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _tracebacks(verdict: Mapping[str, Any]) -> str:
-    traces = [
-        verdict["module_trace"],
-        *(f"{test['name']}\n{test['trace']}" for test in verdict["tests"] if test["trace"]),
-    ]
-    kept = [_SITE.sub('"', trace)[-_TRACE_CHARACTERS:] for trace in traces if trace][:_MOST_TRACES]
-    return "\n".join(kept) or f"{verdict['status']}: {verdict['exit']}"
+    """Tracebacks that end differently, the first of each: one that decides may stand behind many alike."""
+    traces = [("module", verdict["module_trace"]), *((test["name"], test["trace"]) for test in verdict["tests"])]
+    different = {
+        evidence_of(trace): f"{name}\n{_SITE.sub(_QUOTE, trace)[-_TRACE_CHARACTERS:]}"
+        for name, trace in reversed(traces)
+        if trace
+    }
+    return "\n".join([*reversed(different.values())][:_MOST_TRACES]) or f"{verdict['status']}: {verdict['exit']}"
 
 
 def _record(model: str, arguments: argparse.Namespace) -> None:
