@@ -19,7 +19,9 @@ from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
+from bigcodeflow.studies.evolution.config import EvolutionConfig
 from flows.check_environment import check_environment
+from flows.evolution import evolution
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
 from flows.retention import retention
@@ -70,6 +72,7 @@ def test_a_sample_file_is_judged(settings: Settings, tmp_path: Path) -> None:
     [
         (rescore, RescoreConfig(run="absent"), "no recorded run is called 'absent'"),
         (check_environment, EnvironmentCheckConfig(environment="absent"), "absent"),
+        (evolution, EvolutionConfig(current="absent", environment="starter"), "'absent' is not defined"),
         # By default a dry run: without a run of ours nothing is published, not even in words.
         (leaderboard, LeaderboardConfig(repository="me/board"), "has no run that can be published"),
     ],
@@ -120,6 +123,18 @@ def test_an_environment_that_fails_its_check_fails_the_flow(
     }
     forgiven = check_environment(check.model_copy(update={"least_judgeable": 0.0}), return_state=True)
     assert forgiven.is_completed(), forgiven.message
+
+
+def test_a_study_is_shown_as_a_page(settings: Settings, prefect_client: SyncPrefectClient) -> None:
+    """What earlier runs have executed is reused; the page has the tables, and the run is named by its environments."""
+    config = EvolutionConfig(
+        dataset="starter", ids="0-2", environment="starter", current="starter", workers=1, store=settings().store
+    )
+    state = evolution(config, return_state=True)
+    assert state.is_completed(), state.message
+    [page] = [text for text in shown(prefect_client, run_id(state)).values() if "Tasks under newer libraries" in text]
+    assert "| holds | 3 | 100.0 % |" in page
+    assert prefect_client.read_flow_run(run_id(state)).name == "evolution, starter to starter"
 
 
 def test_the_leaderboard_is_kept_current_and_names_regressions(
