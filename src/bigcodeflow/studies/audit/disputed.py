@@ -1,4 +1,4 @@
-"""Tasks that every recorded run fails in the same test for the same reason: the test or the prompt is suspect."""
+"""Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Failure(NamedTuple):
 
     test: str
     message: str
-    """The exception with its text."""
+    """First line of the assertion's message, which tells the value."""
 
 
 def findings(store: str, names: Sequence[str]) -> list[Finding]:
@@ -56,7 +56,9 @@ def _failures(row: Mapping[str, Any]) -> set[Failure]:
     if row["status"] != "fail":
         return set()
     failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
-    return {Failure(test["name"], exception_line(test["trace"])) for test in failing if exception_line(test["trace"])}
+    told = (Failure(test["name"], exception_line(test["trace"])) for test in failing)
+    # Other exceptions are mistakes that several models make alike; only an assertion tells which value they gave.
+    return {one for one in told if one.message.startswith("AssertionError: ")}
 
 
 def _finding(task_id: str, shared: Sequence[Failure], n_runs: int, command: str) -> Finding:

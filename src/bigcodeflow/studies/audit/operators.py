@@ -75,6 +75,8 @@ class Text:
 
     def __init__(self, program: str, tree: ast.Module) -> None:
         self._bytes = program.encode()
+        #: Conditions, which are negated as such.
+        self.tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         #: Calls that are statements: to leave them out is to leave out the statement.
         self.statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -118,7 +120,8 @@ def changes_of(tree: ast.Module, program: str, first_line: int, entry_point: str
     """Every change of what stands from a line on, and of the defaults of the entry point."""
     text = Text(program, tree)
     for node in _nodes(tree):
-        if getattr(node, "lineno", 0) >= first_line:
+        place = node.target if isinstance(node, ast.comprehension) else node
+        if getattr(place, "lineno", 0) >= first_line:
             yield from (change for make in _OPERATORS for change in make(node, text))
         elif isinstance(node, ast.FunctionDef) and node.name == entry_point:
             for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
@@ -176,7 +179,7 @@ def _conditions(node: ast.AST, text: Text) -> Iterator[Change]:
             for one in conditions:
                 yield text.change(one, "negated condition", f"(not ({text.of(one)}))")
                 yield text.change(one, "condition left out", "(True)")
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if id(node) not in text.tests:
             yield text.change(node, "negated condition", f"(bool({text.of(operand)}))")
 
 

@@ -57,7 +57,7 @@ def _recorded_calls(function: object, trace_from: int, delay: float, most: int =
 
 
 def _told_value(value: object, depth: int = 6) -> str:
-    """A value in words, the same for equal ones; with a question mark where it cannot be told."""
+    """A value in words, the same for values that a test takes for equal; a question mark where it cannot be told."""
     kind = type(value).__name__
 
     def below(one: object) -> str:
@@ -72,18 +72,20 @@ def _told_value(value: object, depth: int = 6) -> str:
 
     told = "?" + kind
     plain = ("datetime", "decimal", "fractions", "pathlib", "uuid", "enum", "re")
-    if value is None or type(value) in (bool, int, float, complex, str, bytes):
-        told = kind + ":" + repr(value)
+    if isinstance(value, float):
+        told = f"{float(value):.10g}"
+    elif value is None or isinstance(value, (int, complex, str, bytes)):
+        told = repr(value)
     elif not depth:
         told = "?"
     elif isinstance(value, dict):
-        told = kind + "{" + ",".join(below(one) + "=" + below(value[one]) for one in value) + "}"
+        told = "{" + ", ".join(sorted(below(one) + ": " + below(value[one]) for one in value)) + "}"
     elif isinstance(value, (set, frozenset)):
-        told = kind + "{" + ",".join(sorted(map(below, value))) + "}"
+        told = "set{" + ", ".join(sorted(map(below, value))) + "}"
     elif isinstance(value, (list, tuple)):
-        told = kind + "[" + ",".join(map(below, value)) + "]"
+        told = ("(" if isinstance(value, tuple) else "[") + ", ".join(map(below, value)) + "]"
     elif type(value).__module__.partition(".")[0] in plain:
-        told = kind + ":" + repr(value)
+        told = repr(value)
     elif hasattr(value, "columns") and hasattr(value, "dtypes"):
         labels = [list(value.columns), list(value.index), list(map(str, value.dtypes))]
         told = "frame" + below([labels, value.values.tolist()])
@@ -92,7 +94,8 @@ def _told_value(value: object, depth: int = 6) -> str:
             [getattr(value, "name", None), list(value.index), str(value.dtype), value.values.tolist()]
         )
     elif hasattr(value, "tolist"):
-        told = kind + str(getattr(value, "dtype", "")) + below(value.tolist())
+        plainly = value.tolist()
+        told = below(plainly) if not isinstance(plainly, list) else "array" + below(plainly)
     elif hasattr(value, "get_xlabel") and hasattr(value, "patches"):
         told = axes()
     return told

@@ -1,0 +1,163 @@
+"""The audit: what survivors are evidence of, what recorded runs dispute, and one audit of starter tasks from end to end."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import AUDIT, table_of
+from bigcodeflow.studies.audit import AuditConfig
+from bigcodeflow.studies.audit.disputed import findings, shared_failures
+from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED
+from bigcodeflow.studies.audit.mutation import Mutant, Mutants
+from bigcodeflow.studies.audit.recording import (
+    NO_EFFECT,
+    NOT_CALLED,
+    NOT_COMPARABLE,
+    NOT_EXECUTED,
+    RESULT_DIFFERS,
+    Recording,
+    effect_of,
+    read_recording,
+    recorded_program,
+)
+from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
+from bigcodeflow.studies.audit.tables import tables
+from tests.conftest import Command
+
+
+def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
+    return Recording(texts, texts, frozenset(lines), loaded)
+
+
+def mutant(line: int = 2, apart: str = "") -> Mutant:
+    return Mutant(line, "constant", "1", "2", apart, f"program {line}", (line, line))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "kind"),
+    [
+        ((recording("1"), recording("1")), recording("2"), RESULT_DIFFERS),
+        ((recording("1", "1"), recording("1", "1")), recording("1"), RESULT_DIFFERS),
+        ((recording("1"), recording("1")), recording("1"), NO_EFFECT),
+        ((recording("1"), recording("2")), recording("3"), NOT_COMPARABLE),
+        ((recording("1"), recording("1")), None, NOT_COMPARABLE),
+        ((recording("1", lines=[9]), recording("1")), recording("1"), NOT_EXECUTED),
+        ((recording(), recording()), recording(), NOT_CALLED),
+        ((recording(loaded=False), recording(loaded=False)), recording(), NOT_COMPARABLE),
+        ((recording("?Thing"), recording("?Thing")), recording("?Other"), NO_EFFECT),
+    ],
+)
+def test_a_survivor_is_evidence_only_where_it_changes_what_the_test_could_see(
+    own: tuple[Recording, Recording], other: Recording | None, kind: str
+) -> None:
+    """A mutant that gives the same results may be equivalent: it is no finding."""
+    assert effect_of((2, 2), own, other).kind == kind
+
+
+def test_evidence_shows_where_results_differ() -> None:
+    """Long results are shown around the first difference."""
+    text = effect_of((2, 2), (recording("a" * 500 + "x"), recording("a" * 500 + "x")), recording("a" * 500 + "y")).text
+    assert text.endswith("aaaaay instead of …aaaaaaaaaaaaaaax")
+
+
+def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
+    """Equal values are told alike, whatever their class; exceptions are told and passed on; lines are the program's."""
+    program = "import collections\n\ndef task_func(x):\n    if x > 5:\n        raise ValueError(x)\n    return x\n"
+    names: dict[str, Any] = {}
+    text = recorded_program(program, "task_func", trace=True)
+    exec(compile(text, "<recorded>", "exec"), names)
+    assert names["task_func"](1.0) == 1.0
+    assert names["task_func"](1) == 1
+    with pytest.raises(ValueError, match="7"):
+        names["task_func"](7)
+    found = read_recording(f"noise\n{capfd.readouterr().out}@recorded-call@ broken")
+    assert found.is_loaded
+    assert found.digests[0] == found.digests[1] != found.digests[2]
+    assert found.texts[2] == "raises ValueError: 7"
+    assert found.lines == {3, 4, 5, 6}
+
+
+def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
+    mutants = [mutant(line) for line in range(2, 2 + len(statuses))]
+    reproduction = Reproduction("starter", AuditConfig())
+    made, outcomes = {"a": Mutants(tuple(mutants), 3, 40)}, {"a": list(zip(mutants, statuses, strict=True))}
+    return mutation_rows([{"task_id": "a"}], made, outcomes, {"a": recorded}, reproduction)
+
+
+def test_a_timeout_is_noticed_and_an_infrastructure_error_is_nothing() -> None:
+    """What ends a mutant by a limit has noticed it; what the machine did says nothing of the test."""
+    (row,) = counted_rows(["fail", "timeout", "out_of_memory", "crash", "infra_error"])
+    assert (row["killed"], row["survived"], row["unjudged"], row["equivalent"]) == (4, 0, 1, 3)
+
+
+def test_what_changes_a_result_is_too_weak_and_what_does_not_is_undecided() -> None:
+    """A row a survivor, behind the task's counts; those in code that never runs share one."""
+    own = recording("1", lines=[2, 3])
+    rows = counted_rows(["pass", "pass", "pass"], [own, own, recording("2"), recording("1"), recording("1")])
+    assert [(row["kind"], row["line"]) for row in rows] == [
+        (COUNTED, None),
+        (TOO_WEAK, 2),
+        (UNDECIDED, 3),
+        (TOO_WEAK, 4),
+    ]
+    assert rows[1]["command"].startswith("bigcodeflow audit --environment starter --dataset starter --ids a")
+
+
+def test_mutants_apart_are_in_no_count() -> None:
+    """Whether a test notices the text of a log is no part of the score."""
+    given = [(mutant(2, "logs"), "pass"), (mutant(3), "fail")]
+    made = {"a": Mutants(tuple(one for one, _ in given), 0, 2)}
+    (row,) = mutation_rows([{"task_id": "a"}], made, {"a": given}, {}, Reproduction("starter", AuditConfig()))
+    assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
+
+
+def test_the_score_is_the_mean_of_the_tasks_with_an_interval() -> None:
+    """Each task counts once, however many mutants its code allows."""
+    rows = table_of(counted_rows(["pass", "fail", "fail", "fail"]) + counted_rows(["fail"]), AUDIT)
+    (note,) = tables(rows)[0].notes
+    assert note.startswith("Mutation score: 87.5 % (")
+    assert "4 of 5 mutants are noticed" in note
+    assert tables(rows)[1].rows[0][1] == 0.75
+    assert tables(pa.Table.from_pylist([], schema=AUDIT))[0].notes == ["No mutant could be judged."]
+
+
+def verdict(status: str, *messages: str, task_id: str = "a") -> dict[str, Any]:
+    tests = [
+        {"name": f"test_{number}", "outcome": "fail", "trace": f"Traceback (most recent call last):\n  here\n{message}"}
+        for number, message in enumerate(messages)
+    ]
+    return {"task_id": task_id, "variant": "calibrated", "status": status, "tests": tests}
+
+
+def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
+    """One pass, another value, another exception, or a run without the task, and the task is not suspect."""
+    same = verdict("fail", "AssertionError: 3 != 4")
+    assert list(shared_failures([[same], [same]])) == ["a"]
+    assert not shared_failures([[same], [verdict("fail", "AssertionError: 2 != 4")]])
+    assert not shared_failures([[same], [verdict("pass")]])
+    assert not shared_failures([[same, verdict("pass")], [same]])
+    assert not shared_failures([[same], []])
+    own = verdict("fail", "KeyError: 'x'")
+    assert not shared_failures([[own], [own]])
+    with pytest.raises(ConfigError, match="name two runs or more"):
+        findings("results/store", [])
+
+
+@pytest.mark.usefixtures("starter_environment")
+def test_an_audit_of_starter_tasks_finds_what_their_tests_do_not_check(bigcodeflow: Command) -> None:
+    """The command shows figures and findings, is reused the second time, and shows one task with its program."""
+    arguments = ("audit", "--environment", "starter", "--ids", "1", "--mutants", "8", "--store", "store")
+    options = ("--no-contradictions", "--set", "execution.workers=1")
+    first = bigcodeflow(*arguments, *options)
+    assert "Mutation score: " in first.stdout
+    assert "adjacency[place[source]" in first.stdout or "Starter/1" in first.stdout
+    assert "(from cache)" in bigcodeflow(*arguments, *options).stderr
+    shown = bigcodeflow("audit", "show", "1", "--store", "store", "--code").stdout
+    assert "bigcodeflow audit --environment starter --dataset starter --ids Starter/1" in shown
+    assert "# program" in shown
+    missing = bigcodeflow("audit", "show", "99", "--store", "store", check=False)
+    assert missing.returncode == 1
+    assert "no audit has found anything about '99'" in missing.stderr
