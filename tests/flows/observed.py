@@ -55,7 +55,8 @@ class ObservedRun:
 
         They are waited for, since the server learns of them by and by.
         """
-        expected = {stage: names for stage in TASKS if (names := list(others.get(stage, states)))}
+        stages = (*TASKS, *(others.keys() - set(TASKS)))
+        expected = {stage: names for stage in stages if (names := list(others.get(stage, states)))}
         seen: TaskStates = {}
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:

@@ -9,6 +9,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow run starter",
         "bigcodeflow run bigcodebench --model openai:gpt-4o --set dataset.subset=hard",
         "bigcodeflow run bigcodebench --set samples.source=answers.jsonl",
+        "bigcodeflow run bigcodebench --model openai:gpt-4o --rounds 3 --feedback tests",
     ),
     "sweep": (
         "bigcodeflow sweep nightly --dry-run",

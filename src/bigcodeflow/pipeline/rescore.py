@@ -90,5 +90,6 @@ def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> d
         "execution.environment": config.environment,
     }
     given = {path: value for path, value in changes.items() if value}
-    own = {"name": config.name or name, "store": config.store, "out": config.out}
+    # Other verdicts make other feedback, of which no answer is there: what is judged again are those of round 1.
+    own = {"name": config.name or name, "store": config.store, "out": config.out, "generation.rounds": 1}
     return merged(merged(merged(settings, given, "rescore"), config.values, "rescore"), own, "rescore")
