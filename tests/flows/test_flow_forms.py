@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
+from flows.audit import audit
 from flows.benchmark import benchmark
 from flows.cheating import cheating
 from flows.check_environment import check_environment
@@ -20,7 +21,7 @@ from flows.sweep import sweep
 
 _FULL = (
     *(benchmark, sweep, rescore, check_environment, leaderboard, retention),
-    *(cheating, contamination, evolution, perturbation),
+    *(audit, cheating, contamination, evolution, perturbation),
 )
 FLOWS = {flow.name: flow for flow in _FULL}
 SHORT = {flow.name: flow for flow in (ask_a_model, judge_samples, sweep_models)}

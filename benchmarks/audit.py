@@ -1,0 +1,156 @@
+"""What the audit finds in the benchmark, and how many of its findings a reader confirms.
+
+    python benchmarks/audit.py table --data ../shared --store FOLDER [--ids 0-99] [--mutants 30] [--workers 2]
+    python benchmarks/audit.py draw --data ../shared --store FOLDER --out FOLDER [--findings 50] [--seed 0]
+    python benchmarks/audit.py check FOLDER/verdicts.csv
+
+--data is the reference data (holds data/). `table` audits the tasks, with the recorded runs of the reference data where
+the store has them (`benchmarks/recorded_runs.py` imports such), and prints figures by kind and the mutation score as
+Markdown. It is resumable: what was executed is in the store. `draw` writes so many findings, drawn evenly over tasks,
+each with the texts of its task, for a reader who does not know what found them: verdicts.csv has a column verdict that
+the reader fills with right or wrong. `check` prints the share that is right with a 95 % interval.
+"""
+
+import argparse
+import csv
+import math
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bigcodeflow.core.table import Table
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.results.formatting import percent, percent_range
+from bigcodeflow.results.statistics import Z_95
+from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.studies.audit import AuditConfig
+from bigcodeflow.studies.audit.findings import COUNTED, ERRATA, UNDECIDED
+from bigcodeflow.studies.audit.study import audit
+from bigcodeflow.studies.audit.tables import figures
+
+Row = Mapping[str, Any]
+_COLUMNS = ("number", "task_id", "kind", "line", "before", "after", "text", "verdict", "remark")
+_RIGHT, _WRONG = "right", "wrong"
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.action == "check":
+        print(checked(list(csv.DictReader(arguments.file.open(newline="", encoding="utf-8")))).to_markdown())
+        return
+    store, ref = open_store(arguments.store), _audited(arguments)
+    rows = store.read(ref).to_pylist()
+    if arguments.action == "table":
+        print(figures(rows).to_markdown())
+        return
+    dataset = store.find("dataset", _dataset_key(arguments.store, ref))
+    tasks = {row["task_id"]: row for row in store.read(dataset).to_pylist()} if dataset else {}
+    findings = drawn(rows, arguments.findings, arguments.seed)
+    written(findings, tasks, arguments.out)
+    print(f"{len(findings)} findings in {arguments.out}: fill the column verdict of verdicts.csv with right or wrong")
+
+
+def _audited(arguments: argparse.Namespace) -> ArtifactRef:
+    config = AuditConfig(
+        environment="bigcodebench",
+        dataset=str(arguments.data / "data" / "bigcodebench-v0.1.4.parquet"),
+        ids=arguments.ids,
+        runs=tuple(arguments.run),
+        mutants=arguments.mutants,
+        workers=arguments.workers,
+        store=str(arguments.store),
+    )
+    with progress_listener() as listener:
+        return audit(config, listener)
+
+
+def _dataset_key(store: Path, ref: ArtifactRef) -> str:
+    import json
+
+    manifest = json.loads((open_store(store).folder(ref.stage, ref.key) / "manifest.json").read_text())
+    return str(manifest["settings"]["dataset"])
+
+
+def drawn(rows: Sequence[Row], number: int, seed: int) -> list[Row]:
+    """Findings of other tasks as long as there are some; what is not decided, and known errata, are no claims."""
+    order = random.Random(seed)
+    by_task: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["kind"] not in (COUNTED, UNDECIDED) and row["method"] != ERRATA:
+            by_task[row["task_id"]].append(row)
+    queues = [order.sample(found, len(found)) for _, found in sorted(by_task.items())]
+    order.shuffle(queues)
+    chosen: list[Row] = []
+    while len(chosen) < number and any(queues):
+        chosen += [queue.pop() for queue in queues if queue][: number - len(chosen)]
+    return chosen
+
+
+def written(findings: Sequence[Row], tasks: Mapping[str, Row], folder: Path) -> None:
+    """A file with the texts of its task for each finding, and the table to fill."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, _COLUMNS, extrasaction="ignore")
+        writer.writeheader()
+        for number, row in enumerate(findings, start=1):
+            writer.writerow({**row, "number": number, "verdict": "", "remark": ""})
+            task = tasks.get(row["task_id"], {})
+            program = str(task.get("complete_prompt", "")) + str(task.get("canonical_solution", ""))
+            parts = [f"{name}: {row[name]}" for name in ("task_id", "kind", "line", "before", "after", "text")]
+            parts += ["", "--- program", _numbered(program), "", "--- test", _numbered(str(task.get("test", "")))]
+            (folder / f"{number:02}.txt").write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _numbered(text: str) -> str:
+    return "\n".join(f"{number:>4} {line}" for number, line in enumerate(text.splitlines(), start=1))
+
+
+def checked(rows: Sequence[Row]) -> Table:
+    """Share of the findings that a reader calls right, by kind and of all; open ones are named."""
+    judged = [row for row in rows if row["verdict"].strip().lower() in (_RIGHT, _WRONG)]
+    kinds = [*sorted({row["kind"] for row in judged}), "all"]
+    cells = []
+    for kind in kinds:
+        own = [row for row in judged if kind in ("all", row["kind"])]
+        right = sum(row["verdict"].strip().lower() == _RIGHT for row in own)
+        share = right / len(own) if own else math.nan
+        cells.append((kind, len(own), right, percent(share), percent_range(wilson(right, len(own)))))
+    open_ones = len(rows) - len(judged)
+    notes = [f"{open_ones} of {len(rows)} findings have no verdict yet."] if open_ones else []
+    headings = ("kind", "judged", "right", "share", "95 % interval")
+    return Table.of(headings, cells, title="Findings that a reader confirms", notes=notes)
+
+
+def wilson(successes: int, total: int) -> tuple[float, float] | None:
+    """Interval of a share of independent trials. Source: Wilson 1927."""
+    if not total:
+        return None
+    share, square = successes / total, Z_95**2
+    center = (share + square / (2 * total)) / (1 + square / total)
+    half = Z_95 * math.sqrt(share * (1 - share) / total + square / (4 * total**2)) / (1 + square / total)
+    return max(0.0, center - half), min(1.0, center + half)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    actions = parser.add_subparsers(dest="action", required=True)
+    for name in ("table", "draw"):
+        action = actions.add_parser(name)
+        action.add_argument("--data", type=Path, required=True, help="the reference data")
+        action.add_argument("--store", type=Path, required=True)
+        action.add_argument("--ids", default="", help="only these tasks, such as 0-99")
+        action.add_argument("--run", action="append", default=[], help="recorded run of the store; repeatable")
+        action.add_argument("--mutants", type=int, default=30)
+        action.add_argument("--workers", type=int, default=0)
+    draw = actions.choices["draw"]
+    draw.add_argument("--out", type=Path, required=True)
+    draw.add_argument("--findings", type=int, default=50)
+    draw.add_argument("--seed", type=int, default=0)
+    actions.add_parser("check").add_argument("file", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
