@@ -97,12 +97,24 @@ def test_frames_of_the_tests_own_helpers_and_of_unittest_are_left_out() -> None:
     assert "assertion_func" not in text
 
 
+def test_a_librarys_frame_that_quotes_the_test_is_left_out() -> None:
+    """Such as a function that the test calls by its name; the others stay."""
+    frames = [
+        f'  File "/x/lib/python3.10/site-packages/a.py", line 1, in f\n    {TEST.splitlines()[4].strip()}',
+        '  File "/x/lib/python3.10/site-packages/b.py", line 2, in g\n    return f()',
+    ]
+    text, level = told(verdict_of(trace_of("KeyError: 1", *frames)))
+    assert '  File "b.py", line 2, in g\n    return f()\nKeyError: 1' in text
+    assert "a.py" not in text
+    assert level == "traceback"
+
+
 def test_what_would_quote_the_test_all_the_same_falls_back_to_a_lower_level() -> None:
-    """A library's source line that is the test's own text: nothing but the names is sent, and it is said."""
-    frame = f'  File "/x/lib/python3.10/site-packages/a.py", line 1, in f\n    {TEST.splitlines()[4].strip()}'
-    feedback = feedback_on(verdict_of(trace_of("KeyError: 1", frame)), PROGRAM, TEST, [PROMPT], "traceback")
-    assert (feedback.level, feedback.withheld) == ("tests", True)
-    assert "Tests that fail: test_counts_words." in feedback.text
+    """Even the words of this feedback, where a test has them: the level of what is sent is told."""
+    test = f"{TEST}# It exceeds the limit of time.\n"
+    feedback = feedback_on(verdict_of(status="timeout"), PROGRAM, test, [PROMPT], "traceback")
+    assert (feedback.level, feedback.withheld) == ("failed", True)
+    assert "exceeds" not in feedback.text
 
 
 def test_ends_without_a_report_are_told_in_words_and_tampering_in_none() -> None:
