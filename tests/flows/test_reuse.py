@@ -51,7 +51,9 @@ def test_deleted_artifact_is_made_again(
     shutil.rmtree(folder_of(finished_run, settings, stage))
     run = run_flow(settings())
     run.assert_states("Cached", **{stage: ["Completed"]})
-    assert [ref.key for ref in run.artifacts] == [ref.key for ref in finished_run.artifacts]
+    assert [ref.key for ref in run.artifacts.by_stage.values()] == [
+        ref.key for ref in finished_run.artifacts.by_stage.values()
+    ]
 
 
 @pytest.mark.parametrize("stage", ["sanitizing", "aggregation"])
@@ -96,7 +98,7 @@ def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, 
     elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
     run = run_flow(elsewhere)
     run.assert_states("Completed")
-    assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts)
+    assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts.by_stage.values())
 
 
 def test_run_without_prefect_has_the_same_artifacts(
@@ -104,7 +106,9 @@ def test_run_without_prefect_has_the_same_artifacts(
 ) -> None:
     """In one process: on an empty store with the same keys and sizes, on the flow's store the flow's own."""
     artifacts = perform_all(settings_in(tmp_path / "empty"), RecordingListener())
-    assert [(ref.key, ref.rows) for ref in artifacts] == [(ref.key, ref.rows) for ref in finished_run.artifacts]
+    assert [(ref.key, ref.rows) for ref in artifacts.by_stage.values()] == [
+        (ref.key, ref.rows) for ref in finished_run.artifacts.by_stage.values()
+    ]
     listener = RecordingListener()
     artifacts = perform_all(settings(), listener)
     assert (listener.computed, len(listener.reused)) == ([], len(TASKS))

@@ -132,7 +132,9 @@ def test_a_study_is_shown_as_a_page(settings: Settings, prefect_client: SyncPref
     )
     state = evolution(config, return_state=True)
     assert state.is_completed(), state.message
-    [page] = [text for text in shown(prefect_client, run_id(state)).values() if "Tasks under newer libraries" in str(text)]
+    [page] = [
+        text for text in shown(prefect_client, run_id(state)).values() if "Tasks under newer libraries" in str(text)
+    ]
     assert "| holds | 3 | 100.0 % |" in page
     assert prefect_client.read_flow_run(run_id(state)).name == "evolution, starter to starter"
 
