@@ -10,9 +10,9 @@ from bigcodeflow.studies.contamination.index import Hits, NgramIndex, Part
 from bigcodeflow.studies.contamination.words import Hashes, Words
 
 #: Words of the runs by which places that are alike are found; renamed variables leave some of them.
-SEED_WORDS = 4
+SEED_WORDS = 3
 #: Share of a part's runs that a place must have to be looked at.
-_LEAST_SEEDS = 0.2
+_LEAST_SEEDS = 0.1
 #: A place is as long as the part and so much longer.
 _ROOM = 1.25
 #: Texts of fewer words are found everywhere.

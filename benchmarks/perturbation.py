@@ -1,0 +1,113 @@
+"""How many tasks of BigCodeBench have a variant that means the same and holds when it is executed, by kind.
+
+    python benchmarks/perturbation.py --data ../shared --out FOLDER [--ids 0-19] [--kinds function data] [--workers 2]
+
+Of each task and kind one variant is wanted; it holds where its reference solution passes its test and its stub does
+not. The tasks' own reference solutions are executed too: of a task that cannot be judged here, no variant can hold.
+Prints a Markdown table. What was executed stands in FOLDER/store: the same command goes on where it stopped.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sandbox_tables import Goal, table
+
+from bigcodeflow.config import load_config
+from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.store import open_store
+from bigcodeflow.studies.perturbation import PerturbationConfig
+from bigcodeflow.studies.perturbation.variants import KINDS
+from bigcodeflow.studies.perturbation.writing import Perturbed, make_variants
+
+GOAL = 0.95
+
+
+class Shares(NamedTuple):
+    """Tasks with a valid variant of one kind, or of any."""
+
+    kind: str
+    valid: int
+    valid_judgeable: int
+    """Of the tasks whose own reference solution passes here."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    try:
+        found, judgeable, n_tasks = _measure(arguments)
+    except BigCodeFlowError as error:
+        sys.exit(f"{error}")
+    rows = shares(found.rows, judgeable)
+    report = report_of(rows, n_tasks, len(judgeable), found)
+    figures = {"tasks": n_tasks, "judgeable": len(judgeable), "kinds": [row._asdict() for row in rows]}
+    (arguments.out / "figures.json").write_text(json.dumps(figures, indent=1))
+    (arguments.out / "report.md").write_text(report)
+    print(report)
+
+
+def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], int]:
+    """The variants, the tasks that can be judged here, and the number of all tasks."""
+    given = {
+        "dataset.source": str((arguments.data / "data" / "bigcodebench-v0.1.4.parquet").resolve()),
+        "dataset.ids": arguments.ids,
+        "samples.source": "oracle",
+        "sanitizing.mode": "none",
+        "execution.environment": arguments.environment,
+        "execution.workers": arguments.workers,
+        "store": str((arguments.out / "store").resolve()),
+    }
+    config = PerturbationConfig(run=load_config(None, (), given), kinds=tuple(arguments.kinds), seed=arguments.seed)
+    off = config.run.execution.model_copy(update={"integrity": "off"})
+    with progress_listener() as listener:
+        refs = perform_up_to("execution", config.run.model_copy(update={"execution": off}), listener)
+        truths = open_store(config.run.store).read(refs["ground_truth"], ["task_id", "status"]).to_pylist()
+        found = make_variants(config, listener)
+    return found, frozenset(row["task_id"] for row in truths if row["status"] == "pass"), len(truths)
+
+
+def shares(rows: Sequence[Mapping[str, Any]], judgeable: frozenset[str]) -> list[Shares]:
+    """By kind, and of any kind first."""
+    kinds = list(dict.fromkeys(row["perturbation"] for row in rows))
+    found = []
+    for kind in ("any", *kinds):
+        tasks = {row["original_task_id"] for row in rows if kind in ("any", row["perturbation"])}
+        found.append(Shares(kind, len(tasks), len(tasks & judgeable)))
+    return found
+
+
+def report_of(rows: Sequence[Shares], n_tasks: int, n_judgeable: int, found: Perturbed) -> str:
+    """The table, the aim first."""
+    made = {one.kind: one.tasks_made for one in found.yields}
+    cells = []
+    for row in rows:
+        of_judgeable = f"{row.valid_judgeable / n_judgeable:.1%}" if n_judgeable else ""
+        of_kind = f"{made[row.kind]:,}" if row.kind in made else ""
+        cells.append([row.kind, of_kind, f"{row.valid:,}", f"{row.valid / n_tasks:.1%}", of_judgeable])
+    head = ["kind", "tasks of which one was made", "tasks with one that holds", "of all", "of those judgeable"]
+    goal = Goal(rows[0].valid / n_tasks, "share of tasks with a variant that holds", GOAL, at_least=True)
+    said = f"{n_tasks:,} tasks, of which {n_judgeable:,} can be judged here; {len(found.rows):,} variants hold"
+    return f"{said}\n\n{table(head, cells)}\n" + table(["goal", "measured", "asked", "met"], [goal.cells()])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with data/ of the reference data")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the store and the figures")
+    parser.add_argument("--ids", default="", help="tasks, such as 0-19; all where it is not given")
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), help="kinds of variants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--environment", default="bigcodebench")
+    parser.add_argument("--workers", type=int, default=0)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    return arguments
+
+
+if __name__ == "__main__":
+    main()
