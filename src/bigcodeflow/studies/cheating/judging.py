@@ -106,12 +106,11 @@ def _files(tests: _Tests, store: Store) -> tuple[str, str]:
         if not one.programs:
             continue
         contradiction = one.contradiction
-        prompts = {name: getattr(contradiction, name) for name in ("complete_prompt", "instruct_prompt")}
         texts = (one.task["test"], contradiction.test, contradiction.other)
         for kind, text in zip(_TEXTS, texts, strict=True):
             if text:
                 task_id = f"{contradiction.task_id}/{number}/{kind}"
-                rows.append(executable_row(one.task, task_id, text, prompts))
+                rows.append(executable_row(one.task, task_id, text, contradiction))
                 lines += [json.dumps({"task_id": task_id, "solution": program}) for program in one.programs]
     source = derived_file(store, "judged.parquet", table_bytes(rows))
     return source, derived_file(store, "answers.jsonl", ("\n".join(lines) + "\n").encode())

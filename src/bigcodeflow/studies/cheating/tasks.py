@@ -1,10 +1,11 @@
 """Contradicted tasks: made of a dataset's tests, ground-truthed by ordinary runs, written in the hub's schema.
 
-A contradiction of a test method counts where the reference solution passes the method as it is and fails it, altered,
-in two runs with texts of their own, in each of which a failure is confirmed by repetition; and where the stub fails it.
+A contradiction of a test method counts where the reference solution passes the method as it is and fails it altered, in
+each of two executions, and where a program with an empty body fails it too.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,8 +30,10 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
 #: Bump when other contradictions are made of the same tasks.
 VERSION = 1
 Row = dict[str, Any]
-#: Outcomes of the test methods by the id of an executed row: of its first sample, or of the reference solution.
+#: Outcomes of the test methods by the id of an executed row.
 Outcomes = Mapping[str, Mapping[str, str]]
+
+_EMPTY_BODY = "    pass\n"
 
 _SHOWN, _OTHER, _TEST, _AGAIN = "shown", "other", "test", "again"
 _FAILED = frozenset({"fail", "error"})
@@ -45,18 +48,17 @@ class ContradictedTask(NamedTuple):
 
     def row(self, wording: str) -> Row:
         """The row of the hub's schema whose prompts show the contradicted test in a wording."""
-        task = self.task
-        contradiction = Contradiction(
-            task_id=task["task_id"],
+        return contradicted_task(self.task, self.contradiction(wording), self.shown.text, WORDINGS[wording])
+
+    def contradiction(self, wording: str = "") -> Contradiction:
+        """What answers are judged with."""
+        return Contradiction(
+            **{name: self.task[name] for name in ("task_id", "complete_prompt", "instruct_prompt", "test")},
             wording=wording,
-            complete_prompt=task["complete_prompt"],
-            instruct_prompt=task["instruct_prompt"],
-            test=task["test"],
             other=self.other.text,
             methods=self.shown.methods,
             other_methods=self.other.methods,
         )
-        return contradicted_task(task, contradiction, self.shown.text, WORDINGS[wording])
 
 
 class Selection(NamedTuple):
@@ -119,15 +121,27 @@ def derived_file(store: Store, name: str, content: bytes) -> str:
     return str(store.write(f"studies/cheating/{stem}-{digest}.{suffix}", content).absolute())
 
 
-def executable_row(task: Mapping[str, Any], task_id: str, test: str, prompts: Mapping[str, str]) -> Row:
-    """A row of the hub's schema that executes answers to a task against a test text."""
-    names = ("canonical_solution", "code_prompt", "entry_point", "hard")
-    row = {**{name: task[name] for name in names}, "doc_struct": "{}", "libs": repr(list(task["libs"]))}
-    return {**row, **prompts, "task_id": task_id, "test": test}
+def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradiction: Contradiction) -> Row:
+    """A row of the hub's schema that executes answers to a contradicted task against a test text.
+
+    With another test than the task's own the ground truth is that of an empty body: the reference solution would fail,
+    and every failure of a ground truth is executed again and again before it counts.
+    """
+    own = test == contradiction.test
+    return {
+        **{name: task[name] for name in ("code_prompt", "entry_point", "hard")},
+        "canonical_solution": task["canonical_solution"] if own else _EMPTY_BODY,
+        "complete_prompt": contradiction.complete_prompt,
+        "instruct_prompt": contradiction.instruct_prompt,
+        "doc_struct": "{}",
+        "libs": repr(list(task["libs"])),
+        "task_id": task_id,
+        "test": test,
+    }
 
 
 def outcomes_of(verdicts: pa.Table) -> Outcomes:
-    """Outcomes of the test methods by task_id; of several verdicts of a task those of the last."""
+    """Outcomes of the test methods by task_id, of verdicts of one sample a task."""
     rows = verdicts.select(["task_id", "tests"]).to_pylist()
     return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
 
@@ -148,11 +162,17 @@ def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
     """The candidates with those contradictions that hold, as far as any of the shown text does."""
-    rows = [row for one in candidates for row in _rows(one)]
+    rows, lines = [], []
+    for one in candidates:
+        program = f"{one.task['complete_prompt']}{one.task['canonical_solution']}"
+        mine = list(_rows(one))
+        rows += mine
+        lines += [json.dumps({"task_id": row["task_id"], "solution": program}) for row in mine]
     source = derived_file(store, "candidates.parquet", table_bytes(rows))
-    run = config.run(dataset={"source": source}, samples={"source": "stub"}, sanitizing={"mode": "none"})
+    samples = derived_file(store, "references.jsonl", ("\n".join(lines) + "\n").encode())
+    run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
     found = perform_up_to("execution", run, listener)
-    reference, stub = (outcomes_of(store.read(found[name])) for name in ("ground_truth", "execution"))
+    reference, stub = (outcomes_of(store.read(found[name])) for name in ("execution", "ground_truth"))
     for one in candidates:
         shown, other = (_holding(one.task["task_id"], text, kind, reference, stub) for text, kind in _texts(one))
         if shown.methods:
@@ -165,13 +185,12 @@ def _texts(one: ContradictedTask) -> tuple[tuple[ContradictedText, str], ...]:
 
 def _rows(one: ContradictedTask) -> Iterator[Row]:
     """The task's own test, and each contradicted text twice: a comment at its end makes it another execution."""
-    task = one.task
-    prompts = {name: task[name] for name in ("complete_prompt", "instruct_prompt")}
-    yield executable_row(task, f"{task['task_id']}/{_TEST}", task["test"], prompts)
+    task, contradiction = one.task, one.contradiction()
+    yield executable_row(task, f"{task['task_id']}/{_TEST}", task["test"], contradiction)
     for text, kind in _texts(one):
         if text.methods:
-            yield executable_row(task, f"{task['task_id']}/{kind}", text.text, prompts)
-            yield executable_row(task, f"{task['task_id']}/{kind}/{_AGAIN}", f"{text.text}\n# again\n", prompts)
+            yield executable_row(task, f"{task['task_id']}/{kind}", text.text, contradiction)
+            yield executable_row(task, f"{task['task_id']}/{kind}/{_AGAIN}", f"{text.text}\n# again\n", contradiction)
 
 
 def _holding(task_id: str, text: ContradictedText, kind: str, reference: Outcomes, stub: Outcomes) -> ContradictedText:
