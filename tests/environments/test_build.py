@@ -124,7 +124,10 @@ def test_the_key_is_what_is_built() -> None:
 
 def test_what_is_not_there_says_how_to_get_it() -> None:
     """Unknown, unbuilt and unremovable environments are told apart."""
-    with pytest.raises(EnvironmentUnusableError, match="defined are: bigcodebench, readers, starter, trainers-cpu"):
+    with pytest.raises(
+        EnvironmentUnusableError,
+        match="defined are: bigcodebench, bigcodebench-current, readers, starter, trainers-cpu",
+    ):
         load_definition("nothing")
     with pytest.raises(EnvironmentUnusableError, match="is not defined"):
         load_definition("../environments/starter")
@@ -137,9 +140,10 @@ def test_what_is_not_there_says_how_to_get_it() -> None:
 def test_sandboxes_and_engines_are_told_apart() -> None:
     """Solutions never run beside a model, and no model is loaded in the judge's environment."""
     engines = ["transformers", "transformers-cpu", "vllm", "vllm-cpu"]
-    assert definition_names() == ["bigcodebench", "starter"]
+    sandboxes = ["bigcodebench", "bigcodebench-current", "starter"]
+    assert definition_names() == sandboxes
     assert definition_names("engine") == engines
-    assert definition_names(None) == sorted(["bigcodebench", "readers", "starter", "trainers-cpu", *engines])
+    assert definition_names(None) == sorted([*sandboxes, "readers", "trainers-cpu", *engines])
     with pytest.raises(EnvironmentUnusableError, match="'vllm' is no sandbox environment; those are: bigcodebench"):
         find_environment("vllm")
     with pytest.raises(EnvironmentUnusableError, match=r"engine environment 'vllm' is not built.* env build vllm`"):
