@@ -30,10 +30,10 @@ def page() -> str:
 
 
 def commands(command: Any, path: str = "bigcodeflow") -> Iterator[tuple[str, Any]]:
-    """Every command that is no group, with the words that start it."""
+    """Every command that does something by itself, with the words that start it."""
     command = command.load() if hasattr(command, "load") else command
     groups = getattr(command, "commands", None)
-    if groups is None:
+    if groups is None or command.invoke_without_command:
         yield path, command
     for name, below in (groups or {}).items():
         yield from commands(below, f"{path} {name}")

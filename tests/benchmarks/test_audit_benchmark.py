@@ -29,7 +29,8 @@ def test_a_reader_gets_texts_and_an_empty_column(tmp_path: Path) -> None:
     """The file of a finding does not tell what found it."""
     tasks = {"a/1": {"complete_prompt": "def f():\n", "canonical_solution": "    pass", "test": "import unittest"}}
     written([finding(1)], tasks, tmp_path)
-    (row,) = csv.DictReader((tmp_path / "verdicts.csv").open(newline=""))
+    with (tmp_path / "verdicts.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
     assert row["verdict"] == ""
     text = (tmp_path / "01.txt").read_text()
     assert "   2     pass" in text
