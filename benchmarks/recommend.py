@@ -37,7 +37,7 @@ from bigcodeflow.importing import import_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.formatting import numbers
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun, evidence_of_store
-from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn_deviations
+from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn
 from bigcodeflow.studies.recommend.likelihood import Array, Outcomes, design_matrix, normal_grid
 from bigcodeflow.studies.recommend.ranking import Recommender
 
@@ -145,7 +145,7 @@ def _trained(outcomes: Outcomes, held: Array) -> tuple[Fit, Outcomes]:
     kept = outcomes.kept(
         range(len(outcomes.models)), [int(one) for one in np.setdiff1d(range(len(outcomes.task_ids)), held)]
     )
-    return fit_outcomes(kept, learn_deviations(kept)), kept
+    return fit_outcomes(kept, learn(kept)), kept
 
 
 def _predicted(fit: Fit, outcomes: Outcomes, places: Sequence[int], generator: np.random.Generator) -> Array:

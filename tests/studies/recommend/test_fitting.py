@@ -7,7 +7,8 @@ import pytest
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.fitting import Deviations, fit_effects, fit_outcomes, learn_deviations
+from bigcodeflow.studies.recommend.factorizing import lower_factor
+from bigcodeflow.studies.recommend.fitting import Deviations, fit_effects, learn
 from bigcodeflow.studies.recommend.likelihood import Design, Outcomes, design_matrix, evaluate, normal_grid
 from bigcodeflow.studies.recommend.ranking import Recommender
 
@@ -52,6 +53,14 @@ def drawn():
     return Drawn(1, missing=0.1)
 
 
+@pytest.mark.parametrize("size", [1, 47, 48, 130])
+def test_factors_are_those_of_lapack(size):
+    """Of sizes below, at and above a tile's."""
+    drawn = np.random.default_rng(size).normal(size=(size, size))
+    matrix = drawn @ drawn.T + np.eye(size)
+    assert lower_factor(matrix) == pytest.approx(np.linalg.cholesky(matrix), abs=1e-9)
+
+
 def test_the_likelihood_is_that_of_a_fine_sum(drawn):
     """Eleven points around each task's mode give the integral over its difficulty to seven digits."""
     design = Design(drawn.outcomes, LIBRARIES)
@@ -82,7 +91,7 @@ def test_slope_and_curvature_are_derivatives_of_the_likelihood(drawn):
 
 def test_the_fit_stands_at_the_mode(drawn):
     """No step in any direction rises, and the factor is that of the curvature there."""
-    fit = fit_outcomes(drawn.outcomes, TRUTH)
+    fit = fit_effects(Design(drawn.outcomes, LIBRARIES), TRUTH)
     again = fit_effects(fit.design, TRUTH, fit.effects)
     assert again.effects == pytest.approx(fit.effects, abs=1e-3)
     assert again.log_evidence == pytest.approx(fit.log_evidence, abs=1e-3)
@@ -90,7 +99,7 @@ def test_the_fit_stands_at_the_mode(drawn):
 
 def test_deviations_are_learnt_from_outcomes():
     """The mean over eight drawn stores lies near the truth: difficulty and ability well, the others as data allow."""
-    found = np.mean([learn_deviations(Drawn(seed, n_models=8, n_tasks=600).outcomes) for seed in range(8)], axis=0)
+    found = np.mean([learn(Drawn(seed, n_models=8, n_tasks=600).outcomes).deviations for seed in range(8)], axis=0)
     assert found[0] == pytest.approx(TRUTH.difficulty, rel=0.15)
     assert found[1] == pytest.approx(TRUTH.ability, rel=0.3)
     assert found[2] == pytest.approx(TRUTH.library, rel=0.35)

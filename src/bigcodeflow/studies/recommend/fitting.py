@@ -8,10 +8,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.studies.recommend.factorizing import lower_factor
 from bigcodeflow.studies.recommend.likelihood import Array, Design, Evaluated, Outcomes, evaluate
 
 #: A library of fewer tasks has effects of its own only where it is asked for.
-FEWEST_TASKS = 5
+FEWEST_TASKS = 10
 #: Effects that the variances are learnt from, about: those of the libraries with most tasks. Time grows with the cube.
 _EFFECTS_TO_LEARN_FROM = 320
 _FEWEST_LIBRARIES = 8
@@ -157,19 +158,18 @@ def _times(precision: Array, effects: Array) -> Array:
 
 
 def _factor(design: Design, found: Evaluated, precision: Array) -> Array:
-    from scipy.linalg import cholesky
-
     whole = design.curvature(found.curvature)
     n_models = design.n_models
     for column, block in enumerate(precision):
         place = slice(column * n_models, (column + 1) * n_models)
         whole[place, place] += block
-    factor: Array = cholesky(whole, lower=True, check_finite=False, overwrite_a=True)
-    return factor
+    return lower_factor(whole)
 
 
-def learn_deviations(outcomes: Outcomes) -> Deviations:
-    """The standard deviations under which the recorded outcomes are likeliest, of several searches the best.
+def learn(outcomes: Outcomes) -> Fit:
+    """The fit with the deviations under which the outcomes are likeliest, of several searches the best.
+
+    It has effects of the libraries with most tasks alone.
 
     Each search repeats the EM step for variances, the squares' posterior means (Dempster, Laird and Rubin 1977), with
     the normal posterior of the effects, and jumps ahead by extrapolation (SQUAREM's third scheme; Varadhan and Roland
@@ -187,7 +187,7 @@ def learn_deviations(outcomes: Outcomes) -> Deviations:
     found = [fit for start in _STARTS if (fit := _searched(design, start)) is not None]
     if not found:
         raise ArtifactError("recommend: the variances of the recorded outcomes cannot be settled: report this store")
-    return max(found, key=lambda fit: fit.log_evidence).deviations
+    return max(found, key=lambda fit: fit.log_evidence)
 
 
 def _searched(design: Design, start: Deviations) -> Fit | None:
@@ -233,19 +233,30 @@ def _next_deviations(fit: Fit) -> Array:
 
 def _squares(fit: Fit) -> Array:
     """Posterior means of the products of a column's effects, (columns, models, models)."""
-    from scipy.linalg import lapack
+    from scipy.linalg import solve_triangular
 
-    inverse, _ = lapack.dpotri(fit.factor, lower=1)
     n_columns, n_models = fit.effects.shape
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    blocks = inverse.reshape(n_columns, n_models, n_columns, n_models)[np.arange(n_columns), :, np.arange(n_columns), :]
-    found: Array = blocks + fit.effects[:, :, None] * fit.effects[:, None, :]
+    # The covariance is the inverse factor's transpose times itself. LAPACK's dpotri would give all of it, and takes ten
+    # times as long where its threads have to wait for a core.
+    inverse = solve_triangular(fit.factor, np.eye(len(fit.factor)), lower=True, check_finite=False, overwrite_b=True)
+    blocks = inverse.reshape(-1, n_columns, n_models).transpose(1, 2, 0)
+    found: Array = blocks @ blocks.transpose(0, 2, 1) + fit.effects[:, :, None] * fit.effects[:, None, :]
     return found
 
 
-def fit_outcomes(outcomes: Outcomes, deviations: Deviations, asked: Sequence[str] = ()) -> Fit:
-    """The fit with effects of every library of several tasks, and of those that are asked for."""
+def fit_outcomes(outcomes: Outcomes, known: Fit, asked: Sequence[str] = ()) -> Fit:
+    """The fit with effects of every library of several tasks, and of those that are asked for.
+
+    The deviations are those of a known fit to these outcomes, from whose effects Newton's method starts.
+    """
     columns = [
         name for name, n_tasks in outcomes.n_tasks_of.items() if n_tasks >= FEWEST_TASKS or name in frozenset(asked)
     ]
-    return fit_effects(Design(outcomes, columns), deviations)
+    design = Design(outcomes, columns)
+    places = {name: place for place, name in enumerate(known.design.columns, start=1)}
+    start = np.zeros((1 + len(columns), design.n_models))
+    start[0] = known.effects[0]
+    for row, name in enumerate(columns, start=1):
+        if name in places:
+            start[row] = known.effects[places[name]]
+    return fit_effects(design, known.deviations, start)

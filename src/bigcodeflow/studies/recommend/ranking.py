@@ -9,7 +9,7 @@ import numpy as np
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn_deviations
+from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn
 from bigcodeflow.studies.recommend.libraries import shortened
 from bigcodeflow.studies.recommend.likelihood import Array, design_matrix, normal_grid
 
@@ -75,7 +75,7 @@ class Recommender:
     @classmethod
     def of(cls, evidence: Evidence) -> Self:
         """Fit the outcomes, which takes a second or two."""
-        return cls(evidence, fit_outcomes(evidence.outcomes, learn_deviations(evidence.outcomes)))
+        return cls(evidence, fit_outcomes(evidence.outcomes, learn(evidence.outcomes)))
 
     def recommend(self, libraries: Sequence[str]) -> Recommendation:
         """The ranking on the tasks that use any of the libraries.
@@ -96,7 +96,7 @@ class Recommender:
             )
         fit = self.fit
         if not wanted <= set(fit.design.columns):
-            fit = fit_outcomes(outcomes, fit.deviations, libraries)
+            fit = fit_outcomes(outcomes, fit, libraries)
         rates = drawn_rates(fit, [outcomes.libraries[place] for place in places])
         observed = outcomes.shares[:, places]
         return Recommendation(
@@ -121,9 +121,11 @@ def drawn_rates(fit: Fit, tasks: Sequence[frozenset[str]], n_draws: int = _N_DRA
     predictors, rates = _mean_rates(fit.deviations.difficulty)
     effects = fit.draws(n_draws, _SEED)
     weights = counts / counts.sum()
-    by_model = [
-        np.interp(effects[:, :, model] @ rows.T, predictors, rates) @ weights for model in range(effects.shape[2])
-    ]
+    by_model = []
+    for model in range(effects.shape[2]):
+        # Not by matrix products, whose threads wait for one another longer than these sums take.
+        found = np.einsum("dc,pc->dp", effects[:, :, model], rows)
+        by_model.append(np.einsum("dp,p->d", np.interp(found, predictors, rates), weights))
     return np.stack(by_model, axis=1)
 
 

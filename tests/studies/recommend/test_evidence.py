@@ -1,0 +1,135 @@
+"""Which runs of a store count: one of each model, on tasks that link them."""
+
+import json
+
+import duckdb
+import numpy as np
+import pytest
+
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
+from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store
+from tests.studies.recommend.conftest import record
+
+
+def models(store, *selection):
+    return list(evidence_of_store(store.root, Selection(*selection)).outcomes.models)
+
+
+def test_shares_costs_and_libraries_are_read(recorded):
+    """A task with several samples counts as its share; cost and time are means and medians of answers."""
+    usage = {"cost_usd": 0.25, "latency_seconds": 3.0}
+    record(recorded, "a", "1011", usage=usage, n_samples=2)
+    record(recorded, "b", "0x11")
+    found = evidence_of_store(recorded.root)
+    assert found.outcomes.models == ["a", "b"]
+    assert found.outcomes.task_ids == ["Demo/0", "Demo/1", "Demo/2", "Demo/3"]
+    assert found.outcomes.libraries[:2] == [frozenset({"pandas"}), frozenset({"numpy"})]
+    np.testing.assert_array_equal(found.outcomes.shares, [[1, 0, 1, 1], [0, np.nan, 1, 1]])
+    assert [(run.cost_usd, run.latency_seconds) for run in found.runs] == [(0.25, 3.0), (None, None)]
+    assert found.notes == ()
+
+
+def test_a_model_stands_once(recorded):
+    """In its run with most tasks, of several the latest; the form of its name does not matter."""
+    record(recorded, "org--a--main", "1111", run="long")
+    last = record(recorded, "org--a", "0000", run="long again")
+    record(recorded, "org--a", "00", run="short")
+    record(recorded, "b", "1111")
+    found = evidence_of_store(recorded.root)
+    assert [run.model for run in found.runs] == ["b", "org/a"]
+    assert found.runs[1].record == last
+
+
+def test_controls_and_mismatched_and_contradicted_runs_do_not_count(recorded):
+    """The latter are named."""
+    for name in ("a", "b"):
+        record(recorded, name, "10")
+    record(recorded, "oracle", "11", source="oracle")
+    wrong = record(recorded, "wrong", "11")
+    shown = record(recorded, "shown", "11")
+    path = rebuild_catalog(recorded.root)
+    with duckdb.connect(path) as connection:
+        connection.execute("UPDATE runs SET split_mismatch = true WHERE record = ?", [wrong])
+        connection.execute("UPDATE runs SET contradicted = true WHERE record = ?", [shown])
+    found = evidence_of_store(recorded.root)
+    assert list(found.outcomes.models) == ["a", "b"]
+    assert [name in note for name, note in zip((wrong, shown), found.notes, strict=True)] == [True, True]
+
+
+def test_tasks_whose_own_solution_failed_do_not_count(recorded):
+    """For that run; an infra_error is no outcome either."""
+    record(recorded, "a", "110", unjudgeable={0})
+    record(recorded, "b", "1x1")
+    np.testing.assert_array_equal(evidence_of_store(recorded.root).outcomes.shares, [[np.nan, 1, 0], [1, np.nan, 1]])
+
+
+def test_only_runs_that_tasks_link_are_ranked(recorded):
+    """Directly or by way of others; the others are named."""
+    record(recorded, "a", "11xxxx")
+    record(recorded, "b", "x11xxx")
+    record(recorded, "c", "xx11xx")
+    record(recorded, "far", "xxxxx1")
+    found = evidence_of_store(recorded.root)
+    assert list(found.outcomes.models) == ["a", "b", "c"]
+    assert found.outcomes.task_ids == [f"Demo/{number}" for number in range(4)]
+    assert "share no tasks with the others: far" in found.notes[0]
+
+
+def test_split_and_subset_choose(recorded):
+    """Without a word the split of most models counts; 'hard' takes the hard tasks of all runs."""
+    for name in ("a", "b"):
+        record(recorded, name, "1010", split="instruct")
+    record(recorded, "a", "1111")
+    record(recorded, "c", "1111")
+    record(recorded, "d", "1111")
+    assert models(recorded) == ["a", "c", "d"]
+    assert models(recorded, "instruct") == ["a", "b"]
+    assert evidence_of_store(recorded.root, Selection("", "hard")).outcomes.task_ids == ["Demo/0", "Demo/3"]
+    with pytest.raises(ConfigError, match="name complete or instruct"):
+        models(recorded, "both")
+
+
+def test_the_order_of_runs_does_not_matter(tmp_path):
+    """The same runs, recorded in another order, are the same evidence."""
+    from tests.report.conftest import RecordedStore
+
+    found = []
+    for folder, names in (("one", "abc"), ("two", "cba")):
+        (tmp_path / folder).mkdir()
+        store = RecordedStore(tmp_path / folder)
+        for name in names:
+            record(store, name, {"a": "1010", "b": "0110", "c": "111"}[name])
+        found.append(evidence_of_store(store.root).outcomes)
+    assert found[0].models == found[1].models
+    np.testing.assert_array_equal(found[0].shares, found[1].shares)
+
+
+def test_fewer_than_two_models_are_one_line(recorded, tmp_path):
+    """So are a store that is not there and an empty one; each says what to do."""
+    with pytest.raises(ArtifactError, match="there is no store"):
+        evidence_of_store(tmp_path / "nothing")
+    for expected in (0, 1):
+        with pytest.raises(
+            ArtifactError, match=f"two models or more on common tasks, and there are {expected}"
+        ) as raised:
+            evidence_of_store(recorded.root)
+        assert "\n" not in str(raised.value)
+        record(recorded, "a", "11")
+
+
+def test_the_catalog_is_built_where_it_is_behind(recorded):
+    """A run that was copied into the store counts at once; a catalog that tells of all runs is not built again."""
+    record(recorded, "a", "11")
+    record(recorded, "b", "10")
+    path = recorded.root / CATALOG_NAME
+    assert not path.exists()
+    assert models(recorded) == ["a", "b"]
+    built = path.stat().st_mtime_ns
+    assert models(recorded) == ["a", "b"]
+    assert path.stat().st_mtime_ns == built
+    record(recorded, "c", "10")
+    assert models(recorded) == ["a", "b", "c"]
+    path.write_bytes(b"no database")
+    assert models(recorded) == ["a", "b", "c"]
+    assert json.loads((recorded.root / "runs" / f"{evidence_of_store(recorded.root).runs[0].record}.json").read_text())
