@@ -21,6 +21,7 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_failures
 from bigcodeflow.results.formatting import interval, overall, percent
+from bigcodeflow.results.verified import verified_scores, verified_table
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import sections_about
 from tasks.explorer_links import explorer_link, linked, run_path
@@ -49,6 +50,8 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
         described = linked(f"Why samples of {title} did not pass", config.store, path)
         create_table_artifact(failures, key="failures", description=described)
     page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report, explorer=link)
+    verified = verified_table(verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution)))
+    page += f"\n{verified.to_markdown(level=2)}\n" if verified.rows else ""
     create_markdown_artifact(page, key="result", description=linked(f"Result of {title}", config.store, path))
     for row in score_rows(metrics):
         interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
