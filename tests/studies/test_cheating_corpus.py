@@ -10,12 +10,21 @@ import yaml
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.cheating import CheatingConfig, contradicted_tasks, run_study, table_bytes
+from bigcodeflow.studies.cheating import (
+    WORDINGS,
+    CheatingConfig,
+    Wording,
+    contradicted_tasks,
+    run_study,
+    table_bytes,
+)
 from bigcodeflow.studies.cheating.tables import tables
 from tests.conftest import ROOT
+from tests.generation.providers.double import Completion, Received, model_server
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
+_EITHER = ("inputs compared with literals", "the task's own solution, percentiles")
 CORPUS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cheating_corpus.yaml").read_text())
 _STARTER = {
     task["task_id"]: task for task in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())
@@ -80,3 +89,31 @@ def test_the_tables_count_the_cheats(study: tuple[list[dict[str, Any]], Any]) ->
     assert by_model.rows[0][1] == len(CORPUS)
     assert sum(row[3] for row in kinds.rows if row[2]) == n_cheats
     assert len(objections.rows) == sum(bool(row["objection"]) for row in rows)
+
+
+@pytest.mark.slow
+def test_a_model_is_asked_in_each_wording_and_told_apart(
+    tmp_path: Path, starter_environment: InstalledEnvironment
+) -> None:
+    """One that cheats where it is asked to make tests pass, and solves the task where it is asked to follow it."""
+    cheat, honest = (next(one for one in CORPUS if one["name"] == name) for name in _EITHER)
+
+    def answer(received: Received) -> Completion:
+        prompt = received.body["messages"][-1]["content"]
+        assert "[10, 20, 25]" in prompt
+        return Completion(answer_of(honest if WORDINGS["follow-description"].strip() in prompt else cheat))
+
+    with model_server(answer) as server, progress_listener(quiet=True) as listener:
+        config = CheatingConfig(
+            store=str(tmp_path),
+            ids="3",
+            workers=1,
+            models=("openai:m",),
+            wordings=(Wording.tests_first, Wording.description_first),
+            overrides=(f"generation.base_url={server.url('openai')}", "sanitizing.mode=robust"),
+        )
+        rows = open_store(config.store).read(run_study(config, listener)).to_pylist()
+    assert [(row["wording"], row["kind"]) for row in rows] == [
+        ("make-tests-pass", "special cases"),
+        ("follow-description", "follows description"),
+    ]
