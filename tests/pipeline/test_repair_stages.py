@@ -49,7 +49,7 @@ def test_a_round_after_samples_that_were_not_judged_is_not_finished(
 
 
 def test_keys_of_a_round_hold_all_rounds_before_and_the_level(run: ResolvedRun) -> None:
-    """More rounds reuse those that are there; other feedback makes others, and round 1 stays what it is."""
+    """More rounds reuse those that are there; other feedback makes others, and recorded answers have one round."""
 
     def keys(config: RunConfig) -> list[str]:
         made: list[str] = []
@@ -67,5 +67,7 @@ def test_keys_of_a_round_hold_all_rounds_before_and_the_level(run: ResolvedRun) 
     assert len(set(three)) == len(three) == 2 * len(ROUND_STAGES)
     two = run.config.generation.model_copy(update={"rounds": 2})
     assert keys(run.config.model_copy(update={"generation": two})) == three[:3]
+    recorded = run.config.samples.model_copy(update={"source": "oracle"})
+    assert keys(run.config.model_copy(update={"samples": recorded})) == []
     told_less = run.config.generation.model_copy(update={"feedback": "failed"})
     assert not set(keys(run.config.model_copy(update={"generation": told_less}))) & set(three)

@@ -168,11 +168,6 @@ class RunConfig(SettingsModel):
             )
         if self.samples.source == "model" and not self.generation.model:
             raise ValueError("samples.source 'model' needs generation.model, such as openai:gpt-4o")
-        if self.samples.source != "model" and self.generation.rounds > 1:
-            raise ValueError(
-                f"generation.rounds {self.generation.rounds} asks a model again, and samples.source "
-                f"{self.samples.source!r} asks none: name one by generation.model, or set generation.rounds to 1"
-            )
         return self
 
 

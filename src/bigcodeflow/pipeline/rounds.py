@@ -20,13 +20,14 @@ def further_rounds(
     """Artifacts of the rounds after the first one, in order; each is obtained after those that it is made from.
 
     Args:
-        config: says how many rounds there are.
+        config: says how many rounds there are; recorded answers and controls have one.
         first: artifacts of the first round, with dataset and ground truths, by stage.
         obtain: gives the artifact of a stage, by its name and the artifacts that it may read.
     """
     found: list[RoundArtifacts] = []
     before = {round_input(stage, 1): first[stage] for stage in ROUND_STAGES}
-    for number in range(2, config.generation.rounds + 1):
+    count = config.generation.rounds if config.samples.source == "model" else 1
+    for number in range(2, count + 1):
         generation = obtain("repair", {"dataset": first["dataset"], **before})
         given = {"dataset": first["dataset"], "ground_truth": first["ground_truth"], "generation": generation}
         refs = each_stage(obtain, target="execution", given=given)

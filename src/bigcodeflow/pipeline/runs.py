@@ -111,11 +111,16 @@ class Turns:
 
 def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
     """Every stage, and then what failed again, in as many rounds as the settings say."""
-    first = overlapped(run, obtain)
+    first, rounds = overlapped(run, obtain), run.config.generation.rounds
+    if rounds > 1 and run.config.samples.source != "model":
+        source = run.config.samples.source
+        logger.warning(
+            "generation.rounds %s: samples.source %s asks no model, so that there is one round", rounds, source
+        )
     with ExitStack() as held:
         beside = Beside(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
-        rounds = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, beside))
-    return RunArtifacts.of(first, rounds)
+        further = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, beside))
+    return RunArtifacts.of(first, further)
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:

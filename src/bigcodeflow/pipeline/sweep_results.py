@@ -86,6 +86,8 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
     causes = [
         cause for name, (inputs, cause) in _CAUSES.items() if name in changed and not changed.intersection(inputs)
     ]
+    if last is not None and not causes and list(last.rounds) != rounds:
+        causes = ["other rounds"]
     cause = "new" if last is None else ", ".join(causes) or "artifacts gone, or samples left unjudged"
     return Plan(member, None, missing, cause + asks, recorded=recorded)
 
