@@ -91,6 +91,15 @@ def test_artifacts_that_no_run_needs_go_when_they_are_old_enough(store: Store) -
     assert named(removable(settings(store), NOW)) == [("artifact", "a" * 64)]
 
 
+def test_artifacts_of_further_rounds_stay_with_their_run(store: Store) -> None:
+    """They are no stage of the score, but asked for all the same."""
+    first, *_ = whole_run(store, "mended", 400)
+    artifact(store, "execution", "a" * 64, days=400)
+    artifact(store, "execution", "b" * 64, days=400)
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"rounds": [{"execution": "a" * 64}]}))
+    assert named(removable(settings(store), NOW)) == [("artifact", "b" * 64)]
+
+
 def test_unfinished_work_stays_while_it_is_added_to(store: Store) -> None:
     """The newest file in it tells whether somebody still works there."""
     left, alive = store.workspace("execution", "left"), store.workspace("execution", "alive")
