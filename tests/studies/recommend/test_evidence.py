@@ -8,7 +8,8 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
-from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store
+from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store, strongest
+from bigcodeflow.studies.recommend.likelihood import Outcomes
 from tests.studies.recommend.conftest import record
 
 
@@ -74,6 +75,14 @@ def test_only_runs_that_tasks_link_are_ranked(recorded):
     assert list(found.outcomes.models) == ["a", "b", "c"]
     assert found.outcomes.task_ids == [f"Demo/{number}" for number in range(4)]
     assert "share no tasks with the others: far" in found.notes[0]
+
+
+def test_of_very_many_models_those_that_pass_most_are_taken():
+    """By their shares of the tasks that they were judged on, in the order in which they stood."""
+    shares = np.array([[1, 0, np.nan], [1, np.nan, np.nan], [0, 0, 0], [0, 1, 1]])
+    outcomes = Outcomes(list("abcd"), list("xyz"), shares, [frozenset()] * 3)
+    assert strongest(outcomes, [0, 1, 2, 3], 2) == ([1, 3], [0, 2])
+    assert strongest(outcomes, [0, 2], 2) == ([0, 2], [])
 
 
 def test_split_and_subset_choose(recorded):

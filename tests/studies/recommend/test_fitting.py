@@ -98,8 +98,8 @@ def test_the_fit_stands_at_the_mode(drawn):
 
 
 def test_deviations_are_learnt_from_outcomes():
-    """The mean over eight drawn stores lies near the truth: difficulty and ability well, the others as data allow."""
-    found = np.mean([learn(Drawn(seed, n_models=8, n_tasks=600).outcomes).deviations for seed in range(8)], axis=0)
+    """The mean over five drawn stores lies near the truth: difficulty and ability well, the others as data allow."""
+    found = np.mean([learn(Drawn(seed, n_models=8, n_tasks=600).outcomes).deviations for seed in range(5)], axis=0)
     assert found[0] == pytest.approx(TRUTH.difficulty, rel=0.15)
     assert found[1] == pytest.approx(TRUTH.ability, rel=0.3)
     assert found[2] == pytest.approx(TRUTH.library, rel=0.35)
@@ -107,19 +107,19 @@ def test_deviations_are_learnt_from_outcomes():
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    """Over twelve drawn stores, six models and ten libraries: 95 % within 3.5 points, 3 standard errors of clusters."""
+    """Over ten drawn stores, six models and three libraries: 95 % within 5 points, 3 standard errors of clusters."""
     held, stated, hits = [], [], []
-    for seed in range(12):
+    for seed in range(10):
         drawn = Drawn(seed)
         found = recommender(drawn.outcomes)
-        for library in LIBRARIES:
+        for library in LIBRARIES[::4]:
             truth = dict(zip(drawn.outcomes.models, drawn.rates(library), strict=True))
             ranked = found.recommend([library]).models
             held += [one.interval.low <= truth[one.run.model] <= one.interval.high for one in ranked]
             stated.append(ranked[0].best)
             hits.append(truth[ranked[0].run.model] == max(truth.values()))
-    assert np.mean(held) == pytest.approx(0.95, abs=0.035)
-    assert np.mean(hits) == pytest.approx(np.mean(stated), abs=0.12)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.05)
+    assert np.mean(hits) == pytest.approx(np.mean(stated), abs=0.2)
 
 
 def test_five_tasks_do_not_decide():

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FEWEST_MODELS = 2
+#: The fit's time grows with the cube of their number: five seconds of CPU for fifty.
+_MOST_MODELS = 60
 #: Marks of runs whose numbers are no scores of their board.
 _NO_SCORES = {
     "split_mismatch": "their models were asked the prompts of another split",
@@ -103,7 +105,8 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
 
     A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
     contradicted tasks or whose model was asked the prompts of another split, nor a task for a run in which its own
-    solution failed. Of runs that share no tasks, not even by way of others, only the largest group can be ranked.
+    solution failed. Of runs that share no tasks, not even by way of others, only the largest group can be ranked; of
+    very many models those that pass most.
 
     Raises:
         ArtifactError: fewer than two models are left.
@@ -129,10 +132,24 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
             f"recommend: needs runs of two models or more on common tasks, and there are {len(linked)}"
             f"{f' of {wanted}' if wanted else ''}: run or import other models, or name another split or subset"
         )
+    linked, weakest = strongest(outcomes, linked, _MOST_MODELS)
+    if weakest:
+        names = shortened([outcomes.models[place] for place in weakest])
+        notes.append(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks: {names}.")
     judged = np.flatnonzero(np.isfinite(outcomes.shares[linked]).any(axis=0))
     by_model = {run.model: run for run in map(_model_run, chosen)}
     kept = outcomes.kept(linked, list(judged))
     return Evidence([by_model[model] for model in kept.models], kept, split, tuple(notes))
+
+
+def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
+    """Of the models at these places at most so many, those that pass the largest shares of their tasks; and the others.
+
+    Both in the order of the places.
+    """
+    shares = np.nanmean(outcomes.shares[list(places)], axis=1)
+    kept = {places[one] for one in np.argsort(-shares, kind="stable")[:most]}
+    return [place for place in places if place in kept], [place for place in places if place not in kept]
 
 
 def _left_out(found: Sequence[Row]) -> Iterator[str]:

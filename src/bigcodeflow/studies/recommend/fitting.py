@@ -24,7 +24,7 @@ _MOST_STEPS = 60
 _SHORTEST = 1e-6
 #: Of the search for variances: the change of a standard deviation's logarithm that ends it, and how long it may take.
 _SETTLED = 0.01
-_MOST_ROUNDS = 40
+_MOST_ROUNDS = 100
 _LONGEST_JUMP = 6.0
 
 

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Points of the quadrature over a task's difficulty, and steps of Newton's method towards the middle of its points.
+#: Points of the quadrature over a task's difficulty.
 _N_POINTS = 11
-_N_STEPS = 6
-#: Logits that such a step is at most.
-_LONGEST_STEP = 2.0
+#: Of Newton's method towards the middle of these points: steps, and logits that one is at most; a shorter one ends it.
+_MOST_STEPS, _LONGEST_STEP, _SHORTEST_STEP = 30, 3.0, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +153,13 @@ def _quadrature(design: Design, predictors: Array, deviation: float) -> tuple[Ar
 
     middle = np.zeros(len(predictors))
     shares, judged = design.shares.T, design.is_judged.T
-    for _ in range(_N_STEPS):
+    for _ in range(_MOST_STEPS):
         passed = expit(predictors + middle[:, None]) * judged
         bend = (passed * (1 - passed)).sum(axis=1) + deviation**-2
         step = ((shares - passed).sum(axis=1) - middle / deviation**2) / bend
         middle += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        if abs(step).max(initial=0.0) < _SHORTEST_STEP:
+            break
     # A mode that the steps have not quite reached costs accuracy only.
     width = np.sqrt(2 / bend)[:, None]
     nodes, weights = np.polynomial.hermite.hermgauss(_N_POINTS)
