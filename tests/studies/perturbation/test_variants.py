@@ -10,9 +10,10 @@ import pytest
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.datasets import load_tasks, resolve
+from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
 from bigcodeflow.studies.perturbation.edits import UnsafeError
-from bigcodeflow.studies.perturbation.literals import other_data, other_literals
+from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 from bigcodeflow.studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of
 
@@ -128,5 +129,9 @@ def test_data_of_a_test_changes_into_words_that_read_alike() -> None:
     assert first == second
     assert len(first) == 5
     assert first[0].isupper()
+    numbers = _task("return 3 * row", "self.assertEqual(task_func(4 * 12.50), 3 * 4 * 12.50)")
+    changed = other_data(numbers, random.Random(1))
+    assert changed.test.count("12.5") == 2
+    assert "12.50" not in changed.test
     with pytest.raises(UnsafeError):
         other_data(_task("return 'Mango'", "self.assertEqual(task_func(1), 'Mango')"), random.Random(1))

@@ -1,4 +1,4 @@
-"""Variants with other literals: those that prompt and program share, and those that are data of the tests alone."""
+"""Variants with other literals, where prompt and program share them."""
 
 import ast
 import random
@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, Visitor, edited, tree_of
+from bigcodeflow.studies.perturbation.edits import UnsafeError
 from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
-_DATA_WORD = re.compile(r"[A-Z]?[a-z]{3,}")
 _NUMBER = re.compile(r"[1-9]\d+")
 _SHORTEST = 3
 #: Texts by which libraries are told what to do; as literals of a task they are no free choice.
-_OPTIONS = frozenset(
+OPTIONS = frozenset(
     """
     all any append asc ascii auto axes bar barh black blue bool both bottom box center coerce columns count cross
     dark data date datetime days desc drop equal exact false file fill first float frame full get gray green grey
@@ -26,11 +25,6 @@ _OPTIONS = frozenset(
     """.split()  # noqa: SIM905 - a list would have a line a word
 )
 _SUFFIXES = ("value", "item", "entry", "field", "part", "info", "mark", "unit")
-_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvwz"
-#: Texts with these are paths, addresses or escapes.
-_PATH = re.compile(r"[\\/]")
-#: Arguments of assertions before their message, where there are not two.
-_COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
 #: Share of what can be changed that a variant changes, in turn: the less, the likelier expected results stay.
 _SHARES = (1.0, 0.5, 0.25)
 
@@ -46,13 +40,13 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     """
     every_text = texts.every_text()
     found = dict[str, str]()
-    for old in _some(_shared_strings(texts), chance):
+    for old in some(_shared_strings(texts), chance):
         suffix = chance.choice(_SUFFIXES)
         new = f"{old} {suffix.title() if old[0].isupper() else suffix}" if " " in old else f"{old}_{suffix}"
         if new not in every_text:
             found[old] = new
     if not _shows_results(texts.complete_prompt):
-        for old in _some(_shared_numbers(texts), chance):
+        for old in some(_shared_numbers(texts), chance):
             new = str(int(old) + chance.randint(1, 9))
             if not re.search(rf"(?<![\w.]){new}(?!\w|\.\d)", every_text):
                 found[old] = new
@@ -66,41 +60,7 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     return replace(texts, **changed)
 
 
-def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with other words in the data of its tests, which neither prompt nor solution has.
-
-    A word becomes one of as many letters, vowels for vowels, capitals for capitals, wherever the test has it.
-
-    Raises:
-        UnsafeError: the test has no such word.
-    """
-    tree, source = tree_of(texts.test), Source(texts.test)
-    finder = _Strings(source)
-    finder.visit(tree)
-    described = (texts.complete_prompt + texts.instruct_prompt + texts.canonical_solution).lower()
-    names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
-    words = {match[0] for _, text in finder.found for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
-    free = sorted(
-        one
-        for one in words
-        if _DATA_WORD.fullmatch(one)
-        and one.lower() not in _OPTIONS
-        and one not in names
-        and not re.search(rf"(?<![a-z]){one.lower()}(?![a-z])", described)
-    )
-    chosen = {one: _like(one, chance, texts.test) for one in _some(free, chance)}
-    if not chosen:
-        raise UnsafeError("no word is data of the test alone")
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(chosen, key=len, reverse=True))})(?!\w)")
-    edits = [
-        Edit(start, start + len(text), pattern.sub(lambda match: chosen[match[0]], text))
-        for start, text in finder.found
-        if pattern.search(text)
-    ]
-    return replace(texts, test=edited(texts.test, edits))
-
-
-def _some(options: Sequence[str], chance: random.Random) -> list[str]:
+def some(options: Sequence[str], chance: random.Random) -> list[str]:
     """A part of the options, at least one of them."""
     share = chance.choice(_SHARES)
     return chance.sample(options, max(1, round(share * len(options)))) if options else []
@@ -119,7 +79,7 @@ def _shared_strings(texts: TaskTexts) -> list[str]:
         quoted = len(re.findall(rf"(?<![\w\\])(['\"`]){pattern}\1", texts.every_text()))
         quoted += len(re.findall(rf"\\\"{pattern}\\\"", texts.doc_struct))
         described = all(re.search(rf"['\"`]{pattern}['\"`]", prompt) for prompt in prompts)
-        if len(one) >= _SHORTEST and one.lower() not in _OPTIONS and described and quoted == everywhere:
+        if len(one) >= _SHORTEST and one.lower() not in OPTIONS and described and quoted == everywhere:
             found.append(one)
     return found
 
@@ -143,50 +103,3 @@ def _shows_results(prompt: str) -> bool:
         before.startswith((">>>", "...")) and line and not line.startswith((">>>", "...", '"""', "'''"))
         for before, line in pairwise(lines)
     )
-
-
-class _Strings(Visitor):
-    """The texts of string literals that are data, with their places; no docstrings, and no names for a mock."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self.found: list[tuple[int, str]] = []
-
-    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
-        if not isinstance(node.value, ast.Constant):
-            self.generic_visit(node)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
-        """What an f-string says around its expressions stays."""
-
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
-        called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
-        data, compared = node.args, _COMPARED.get(called, 2)
-        if "patch" in ast.unparse(node.func):
-            data = node.args[1:]
-        elif called.startswith("assert"):  # what an assertion says when it fails is no data
-            data = [*node.args[:compared], *(one for one in node.args[compared:] if not _is_text(one))]
-        for child in (node.func, *data, *(keyword.value for keyword in node.keywords if keyword.arg != "msg")):
-            self.visit(child)
-
-    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
-        if isinstance(node.value, str):
-            segment = self.source.segment(node)
-            if not _PATH.search(segment):
-                self.found.append((self.source.start(node), segment))
-
-
-def _is_text(node: ast.expr) -> bool:
-    """Whether an argument is a message; one that is put together with + is one too."""
-    if isinstance(node, ast.BinOp):
-        return _is_text(node.left)
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def _like(old: str, chance: random.Random, text: str) -> str:
-    """Another word that reads alike and that the text does not have."""
-    while True:
-        letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
-        new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))
-        if new != old and new.lower() not in text.lower():
-            return new

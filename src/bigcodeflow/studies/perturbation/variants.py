@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
+from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
 from bigcodeflow.studies.perturbation.edits import UnsafeError
-from bigcodeflow.studies.perturbation.literals import other_data, other_literals
+from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 

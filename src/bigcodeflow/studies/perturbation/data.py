@@ -1,0 +1,148 @@
+"""Variants with other data in their tests: words and numbers that neither prompt nor solution has."""
+
+import ast
+import random
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, Visitor, edited, tree_of
+from bigcodeflow.studies.perturbation.literals import OPTIONS, some
+from bigcodeflow.studies.perturbation.task_texts import TaskTexts
+
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}")
+_NUMBER = re.compile(r"[1-9]\d+|\d+\.\d+")
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvwz"
+#: Texts with these are paths, addresses or escapes.
+_PATH = re.compile(r"[\\/]")
+#: Arguments that say how something is compared or what is said of it.
+_NO_DATA = frozenset({"msg", "delta", "places", "rtol", "atol", "tol", "decimal", "err_msg", "timeout"})
+#: Arguments of assertions before their message, where there are not two.
+_COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
+
+
+def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
+    """The task with other words in the data of its tests, or with other numbers where they have no such words.
+
+    A word becomes one of as many letters, vowels for vowels, capitals for capitals; a number one that is little larger.
+    Each is replaced wherever the test has it as data. Expected results that follow from it are then wrong, which
+    executing the reference solution tells.
+
+    Raises:
+        UnsafeError: the test has no word and no number of its own.
+    """
+    tree, source = tree_of(texts.test), Source(texts.test)
+    finder = _Data(source, texts.entry_point)
+    finder.visit(tree)
+    described = texts.complete_prompt + texts.instruct_prompt + texts.canonical_solution
+    if words := some(_free_words(finder, tree, described.lower()), chance):
+        chosen = {one: _like(one, chance, texts.test) for one in words}
+        return replace(texts, test=edited(texts.test, _replaced(finder.texts, chosen)))
+    if numbers := some(_free_numbers(finder, described), chance):
+        chosen = {one: _larger(one, chance) for one in numbers}
+        return replace(texts, test=edited(texts.test, _replaced(finder.numbers, chosen)))
+    raise UnsafeError("no word and no number is data of the test alone")
+
+
+def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
+    """Words of the test's texts that prompt and solution do not have, in whatever case."""
+    names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
+    words = {match[0] for text in finder.texts.values() for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
+    return sorted(
+        one
+        for one in words
+        if _WORD.fullmatch(one)
+        and one.lower() not in OPTIONS
+        and one not in names
+        and not re.search(rf"(?<![a-z]){one.lower()}(?![a-z])", described)
+    )
+
+
+def _free_numbers(finder: "_Data", described: str) -> list[str]:
+    """Numbers of two digits and more, or with a fraction, that are inputs and that prompt and solution do not have."""
+    numbers = {text for text in finder.inputs if _NUMBER.fullmatch(text)}
+    return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
+
+
+def _replaced(places: Mapping[int, str], chosen: Mapping[str, str]) -> list[Edit]:
+    words = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
+    pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
+    return [
+        Edit(start, start + len(text), pattern.sub(lambda match: chosen[match[0]], text))
+        for start, text in places.items()
+        if pattern.search(text)
+    ]
+
+
+class _Data(Visitor):
+    """Literals that are data, with their places; no docstrings, no messages, and no names for a mock."""
+
+    def __init__(self, source: Source, entry_point: str) -> None:
+        super().__init__(source)
+        self._entry_point, self._expected = entry_point, False
+        self.texts: dict[int, str] = {}
+        """String literals as they are written, by the place where they begin."""
+        self.numbers: dict[int, str] = {}
+        self.inputs: set[str] = set()
+        """Numbers that stand somewhere else than in what is expected."""
+
+    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
+        """What an f-string says around its expressions stays."""
+
+    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+        called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+        data, compared = node.args, _COMPARED.get(called, 2)
+        if "patch" in ast.unparse(node.func):
+            data = node.args[1:]
+        elif called.startswith("assert"):  # what an assertion says when it fails is no data
+            data = [*node.args[:compared], *(one for one in node.args[compared:] if not _is_text(one))]
+        named = (keyword.value for keyword in node.keywords if keyword.arg not in _NO_DATA)
+        expected = called != self._entry_point and (self._expected or called.startswith("assert"))
+        self._visit_all((node.func, *data, *named), expected=expected)
+
+    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        names = (str(getattr(target, "id", "")) for target in node.targets)
+        self._visit_all([node.value], expected=self._expected or any("expect" in name for name in names))
+
+    def _visit_all(self, nodes: Iterable[ast.AST], *, expected: bool) -> None:
+        outer, self._expected = self._expected, expected
+        for node in nodes:
+            self.visit(node)
+        self._expected = outer
+
+    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
+        segment = self.source.segment(node)
+        if isinstance(node.value, str) and not _PATH.search(segment):
+            self.texts[self.source.start(node)] = segment
+        elif type(node.value) in (int, float):
+            self.numbers[self.source.start(node)] = segment
+            self.inputs |= set() if self._expected else {segment}
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an argument is a message; one that is put together with + is one too."""
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left)
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _like(old: str, chance: random.Random, text: str) -> str:
+    """Another word that reads alike and that the text does not have."""
+    while True:
+        letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
+        new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))
+        if new != old and new.lower() not in text.lower():
+            return new
+
+
+def _larger(old: str, chance: random.Random) -> str:
+    """A number that is a little larger, with as many digits after its point."""
+    whole, point, fraction = old.partition(".")
+    if not point:
+        return str(int(old) + chance.randint(1, 9))
+    digits = str(int(whole + fraction) + chance.randint(1, 9)).rjust(len(fraction) + 1, "0")
+    return f"{digits[: -len(fraction)]}.{digits[-len(fraction) :]}"
