@@ -16,6 +16,8 @@ STAGE_FOLDERS: Mapping[str, str] = {
 }
 #: Begins the ids of tasks whose shown tests contradict their descriptions: no score over such tasks counts.
 CONTRADICTED_PREFIX = "Contradicted/"
+#: Stands in the id of a task's variant behind that of the task: no score over variants counts.
+VARIANT_SEPARATOR = "~"
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.catalog.building import CATALOG_NAME
 from bigcodeflow.results.catalog.description import quoted
-from bigcodeflow.results.formatting import CONTRADICTED_TESTS, board_title, named_model, title_of
+from bigcodeflow.results.formatting import CONTRADICTED_TESTS, TASK_VARIANTS, board_title, named_model, title_of
 from bigcodeflow.results.models import Row, pattern_of, rows_from, sql_of
 from bigcodeflow.results.runs import CONTROLS, RecordedRun, recorded_run
 from bigcodeflow.store import open_store
@@ -37,6 +37,7 @@ class ListedRun:
     subset: str | None
     split_mismatch: bool | None
     contradicted: bool
+    task_variants: bool
     started_at: datetime
     finished_at: datetime | None
     dataset_key: str | None
@@ -84,16 +85,16 @@ class ListedRun:
     @property
     def board(self) -> str:
         """Subset and split: only scores of one board can be ranked."""
-        return board_title(self.subset or "", self.split or "", self._contradicted)
+        return board_title(self.subset or "", self.split or "", self._kind_of_tasks)
 
     @property
     def title(self) -> str:
         """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
-        return title_of(self.control or self.model, self.subset or "", self.split or "", self._contradicted)
+        return title_of(self.control or self.model, self.subset or "", self.split or "", self._kind_of_tasks)
 
     @property
-    def _contradicted(self) -> str:
-        return CONTRADICTED_TESTS if self.contradicted else ""
+    def _kind_of_tasks(self) -> str:
+        return CONTRADICTED_TESTS if self.contradicted else TASK_VARIANTS if self.task_variants else ""
 
     @property
     def own_name(self) -> str:

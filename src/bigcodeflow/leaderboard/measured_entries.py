@@ -53,8 +53,8 @@ def measured_entries(
 ) -> MeasuredEntries:
     """Entries of a store's runs, and those runs that are refused although they are the latest of their kind.
 
-    A refused run does not hide an earlier one that can be published. Controls, and runs over contradicted tasks, are no
-    entries and are not refused.
+    A refused run does not hide an earlier one that can be published. Controls, and runs over contradicted tasks or
+    variants of tasks, are no entries and are not refused.
 
     Args:
         store_root: the store.
@@ -68,7 +68,7 @@ def measured_entries(
     refusals: dict[tuple[str, ...], str] = {}
     for run in reversed(recorded_runs(store_root)):
         kind = (*map(str, named_model(run.model)), setting_of(run).key, run.split, run.subset)
-        if run.control or run.contradicted_tasks or kind in entries:
+        if run.control or run.contradicted_tasks or run.task_variants or kind in entries:
             continue
         try:
             entries[kind] = entry_of(run, allow=allow)
@@ -222,6 +222,9 @@ def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
         yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
     if run.contradicted_tasks:
         problem = f"{run.contradicted_tasks:,} of its tasks show tests that contradict them"
+        yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
+    if run.task_variants:
+        problem = f"{run.task_variants:,} of its tasks are variants of the benchmark's"
         yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
     if mismatch := split_mismatch(run):
         # Its score is that of answers to other prompts, and nothing allows it.

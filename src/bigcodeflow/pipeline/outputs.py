@@ -16,7 +16,7 @@ from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, R
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, VARIANT_SEPARATOR
 from bigcodeflow.core.settings import as_name, flattened
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
@@ -212,6 +212,8 @@ def write_outputs(
     content = _record(config, artifacts, started_at, evaluated_at)
     if contradicted := sum(str(task_id).startswith(CONTRADICTED_PREFIX) for task_id in task_ids):
         content["contradicted_tasks"] = contradicted
+    if variants := sum(VARIANT_SEPARATOR in str(task_id) for task_id in task_ids):
+        content["task_variants"] = variants
     # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
     files: list[Path] = []

@@ -29,6 +29,8 @@ _SEVERAL_SAMPLES = {
 
 #: Of boards and titles of runs whose tasks show tests that contradict them.
 CONTRADICTED_TESTS = "contradicted tests"
+#: The same of runs on variants of tasks.
+TASK_VARIANTS = "variants of tasks"
 
 
 class Model(NamedTuple):

@@ -16,7 +16,15 @@ from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
-from bigcodeflow.results.formatting import CONTRADICTED_TESTS, board_title, disambiguated, fits, named_model, title_of
+from bigcodeflow.results.formatting import (
+    CONTRADICTED_TESTS,
+    TASK_VARIANTS,
+    board_title,
+    disambiguated,
+    fits,
+    named_model,
+    title_of,
+)
 from bigcodeflow.store import Store, open_store
 
 _FOLDER = "runs"
@@ -52,6 +60,8 @@ class RecordedRun(BaseModel):
     """Ids of its tasks that were known not to judge reliably when it was scored."""
     contradicted_tasks: int = 0
     """Number of its tasks whose shown tests contradict their descriptions: where there is one, no score counts."""
+    task_variants: int = 0
+    """Number of its tasks that are variants of other ones, see `studies.perturbation`: no score counts either."""
     imported: dict[str, Any] = {}
     """What an imported run was made of; empty for runs of this pipeline. What is not known of its evaluation is null in
     its configuration."""
@@ -74,7 +84,7 @@ class RecordedRun(BaseModel):
     @property
     def board(self) -> str:
         """Subset and split: only scores of one board can be ranked."""
-        return board_title(self.subset, self.split, self._contradicted)
+        return board_title(self.subset, self.split, self._kind_of_tasks)
 
     @property
     def control(self) -> str:
@@ -85,11 +95,11 @@ class RecordedRun(BaseModel):
     @property
     def title(self) -> str:
         """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
-        return title_of(self.control or self.model, self.subset, self.split, self._contradicted)
+        return title_of(self.control or self.model, self.subset, self.split, self._kind_of_tasks)
 
     @property
-    def _contradicted(self) -> str:
-        return CONTRADICTED_TESTS if self.contradicted_tasks else ""
+    def _kind_of_tasks(self) -> str:
+        return CONTRADICTED_TESTS if self.contradicted_tasks else TASK_VARIANTS if self.task_variants else ""
 
     @property
     def parameters(self) -> Mapping[str, Any]:

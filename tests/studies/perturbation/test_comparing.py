@@ -10,6 +10,7 @@ from bigcodeflow.config import RunConfig, SamplesConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.core.table import Cell
+from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
@@ -80,3 +81,14 @@ def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
     assert (changed.name, changed.out, changed.dataset.ids) == ("mine-perturbed", "results/mine-perturbed", "")
     with pytest.raises(ConfigError, match=r"samples.source 'answers.jsonl' answers the original tasks alone"):
         require_answers(run.model_copy(update={"samples": SamplesConfig(source="answers.jsonl")}))
+
+
+def test_a_run_on_variants_is_named_so(tmp_path: Path) -> None:
+    """Its score is none of the board of its subset and split."""
+    record = {
+        "run": "changed", "model": "a-model", "started_at": "2026-11-21T10:00:00Z", "record": "r", "task_variants": 3,
+        "store": open_store(tmp_path), "config": {"dataset": {"split": "complete", "subset": "full"}},
+    }  # fmt: skip
+    run = RecordedRun.model_validate(record)
+    assert run.title == "a-model · full · complete · variants of tasks"
+    assert run.board == "full · complete · variants of tasks"

@@ -53,6 +53,7 @@ RUNS = _schema(
     _SUBSET,
     ("split_mismatch", pa.bool_(), "the model was asked prompts of another split: no score counts; null: not known"),
     ("contradicted", pa.bool_(), "its tasks show tests that contradict their descriptions: no score counts"),
+    ("task_variants", pa.bool_(), "its tasks are variants of other tasks, see docs/perturbation.md: no score counts"),
     ("started_at", _TIME, "UTC"),
     ("finished_at", _TIME, "UTC"),
     ("config", _TEXT, "the run's whole configuration as JSON text"),

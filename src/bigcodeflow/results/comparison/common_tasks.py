@@ -172,6 +172,8 @@ def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
 def _own_notes(run: ComparedRun) -> Iterator[str]:
     if run.recorded.contradicted_tasks:
         yield f"Warning: {run.label}: its tasks show tests that contradict them; its numbers are no scores."
+    if run.recorded.task_variants:
+        yield f"Warning: {run.label}: its tasks are variants of others; its numbers are no scores of the benchmark."
     if mismatch := split_mismatch(run.recorded):
         yield f"Warning: {run.label}: {mismatch}; its numbers are not those of its split: run it again."
     if lost := sum(task.n_given - task.n_judged for task in run.tasks.values()):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import VARIANT_SEPARATOR
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
 from bigcodeflow.studies.perturbation.data import other_data
@@ -28,8 +29,6 @@ _UNSURE = frozenset({"literals", "data"})
 _SPARE = 3
 #: How often another draw is made where one gives a variant that is there already.
 _DRAWS = 4
-#: What stands between the id of a task and the name of its variant.
-SEPARATOR = "~"
 
 
 class Variant(NamedTuple):
@@ -46,7 +45,7 @@ class Variant(NamedTuple):
 
 def original_of(task_id: str) -> tuple[str, str]:
     """The id of the task that a variant was made of, and its kind; the kind of an original is empty."""
-    original, _, name = task_id.partition(SEPARATOR)
+    original, _, name = task_id.partition(VARIANT_SEPARATOR)
     return original, name.rpartition(".")[0]
 
 
@@ -88,7 +87,9 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
         if (text := changed.every_text()) in seen:
             continue
         seen.add(text)
-        yield Variant(f"{original.task_id}{SEPARATOR}{kind}.{len(seen)}", original.task_id, kind, len(seen), changed)
+        yield Variant(
+            f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", original.task_id, kind, len(seen), changed
+        )
         if len(seen) == wanted:
             return
 

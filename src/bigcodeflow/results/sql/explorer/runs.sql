@@ -3,7 +3,8 @@ with
 
 records as (
     select
-        record, run, model, split, subset, split_mismatch, contradicted, started_at, finished_at, dataset_key, generation_key,
+        record, run, model, split, subset, split_mismatch, contradicted, task_variants, started_at,
+        finished_at, dataset_key, generation_key,
         ground_truth_key, execution_key, aggregation_key,
         json_extract_string(config, '$.execution.environment') as environment,
         json_extract_string(config, '$.samples.source') as source
