@@ -88,6 +88,16 @@ def test_short_values_and_messages_of_libraries_stay() -> None:
     assert "AssertionError: 8 != 9" in told(verdict_of(trace_of("AssertionError: 8 != 9")))[0]
 
 
+def test_tests_that_fail_alike_share_a_trace() -> None:
+    """Ten times the same line says no more than once."""
+    verdict = verdict_of(NAME_ERROR)
+    trace = NAME_ERROR.replace("test_counts_words", "test_counts_by_letter")
+    verdict["tests"][1] |= {"outcome": "error", "trace": trace}
+    text, _ = told(verdict)
+    assert "test_counts_words (likewise test_counts_by_letter):\nTraceback" in text
+    assert text.count("NameError") == 1
+
+
 def test_frames_of_the_tests_own_helpers_and_of_unittest_are_left_out() -> None:
     """A helper's name is the test's text, and how an assertion is made says nothing of the answer."""
     helper = f'  File "__test__.py", line {LINES + 9}, in expected_letters'

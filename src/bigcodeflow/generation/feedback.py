@@ -6,7 +6,7 @@ text that quotes it all the same is not sent: the next lower level takes its pla
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from bigcodeflow.core.tracebacks import CHAINED, HEAD
@@ -85,10 +85,25 @@ def _parts(verdict: Mapping[str, Any], program: str, hidden: HiddenText, level: 
     yield " ".join(filter(None, (_FAILED, end, names)))
     if level == "traceback":
         functions = _FIXTURES | {one["name"] for one in verdict["tests"]}
-        traces = [("", verdict["module_trace"]), *((one["name"], one["trace"]) for one in failed)]
-        for name, trace in [one for one in traces if one[1]][:_MOST_TRACES]:
-            shown = _shown(trace, program, functions, hidden)
-            yield f"{name}:\n{shown}" if name else shown
+        if verdict["module_trace"]:
+            yield _shown(verdict["module_trace"], program, functions, hidden)
+        yield from _traces((one["name"], _shown(one["trace"], program, functions, hidden)) for one in failed)
+
+
+def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
+    """Traces by test; tests that fail alike share one."""
+    names: dict[str, list[str]] = {}
+    traces: dict[str, str] = {}
+    for name, trace in shown:
+        alike = trace.replace(name, "")
+        if trace and (alike in names or len(names) < _MOST_TRACES):
+            names.setdefault(alike, []).append(name)
+            traces.setdefault(alike, trace)
+    found = []
+    for alike, (first, *others) in names.items():
+        also = f" (likewise {', '.join(others)})" if others else ""
+        found.append(f"{first}{also}:\n{traces[alike]}")
+    return found
 
 
 def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenText) -> str:
