@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bigcodeflow.core.display_text import csv_cell
 from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.formatting import percent, percent_range
@@ -95,7 +96,8 @@ def written(findings: Sequence[Row], tasks: Mapping[str, Row], folder: Path) -> 
         writer = csv.DictWriter(file, _COLUMNS, extrasaction="ignore")
         writer.writeheader()
         for number, row in enumerate(findings, start=1):
-            writer.writerow({**row, "number": number, "verdict": "", "remark": ""})
+            cells = {name: csv_cell(str(value)) for name, value in row.items()}
+            writer.writerow({**cells, "number": number, "verdict": "", "remark": ""})
             task = tasks.get(row["task_id"], {})
             program = str(task.get("complete_prompt", "")) + str(task.get("canonical_solution", ""))
             parts = [f"{name}: {row[name]}" for name in ("task_id", "kind", "line", "before", "after", "text")]

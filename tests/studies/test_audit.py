@@ -1,17 +1,21 @@
 """The audit: what survivors are evidence of, what recorded runs dispute, and one audit of starter tasks from end to end."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import AUDIT, table_of
+from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.disputed import findings, shared_failures
 from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
+from bigcodeflow.studies.audit.one_task import OneTask, shown
 from bigcodeflow.studies.audit.recording import (
     NO_EFFECT,
     NOT_CALLED,
@@ -61,6 +65,11 @@ def test_evidence_shows_where_results_differ() -> None:
     """Long results are shown around the first difference."""
     text = effect_of((2, 2), (recording("a" * 500 + "x"), recording("a" * 500 + "x")), recording("a" * 500 + "y")).text
     assert text.endswith("aaaaay instead of …aaaaaaaaaaaaaaax")
+    cut = (
+        Recording(("1",), ("a" * 100,), frozenset(), is_loaded=True),
+        Recording(("2",), ("a" * 100,), frozenset(), is_loaded=True),
+    )
+    assert "begins alike: aaaa" in effect_of((2, 2), (cut[0], cut[0]), cut[1]).text
 
 
 def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
@@ -146,18 +155,50 @@ def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
         findings("results/store", [])
 
 
+def own_task(number: int, test: str) -> dict[str, str]:
+    setup = "import json\ndef task_func(x):\n"
+    return {
+        "task_id": f"Mine/{number}",
+        "complete_prompt": f'{setup}    """Double it."""\n',
+        "instruct_prompt": "Double it.",
+        "canonical_solution": "    return 2 * x\n",
+        "code_prompt": setup,
+        "test": f"import unittest\nclass TestCases(unittest.TestCase):\n    def test_it(self):\n{test}",
+        "entry_point": "task_func",
+        "doc_struct": "{}",
+        "libs": "['json']",
+    }
+
+
 @pytest.mark.usefixtures("starter_environment")
-def test_an_audit_of_starter_tasks_finds_what_their_tests_do_not_check(bigcodeflow: Command) -> None:
-    """The command shows figures and findings, is reused the second time, and shows one task with its program."""
-    arguments = ("audit", "--environment", "starter", "--ids", "1", "--mutants", "8", "--store", "store")
-    options = ("--no-contradictions", "--set", "execution.workers=1")
-    first = bigcodeflow(*arguments, *options)
+def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Of a sound test nothing; a test that never asserts, and one that looks at truth alone, are found, with commands.
+
+    The second audit executes nothing.
+    """
+    tasks = [
+        own_task(0, "        self.assertEqual(task_func(3), 6)\n"),
+        own_task(1, "        for one in []:\n            self.assertEqual(task_func(one), 2)\n"),
+        own_task(2, "        self.assertTrue(task_func(1), 2)\n"),
+    ]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    audit = ("audit", "--environment", "starter", "--dataset", "mine.jsonl", "--workers", "1", "--store", "store")
+    first = bigcodeflow(*audit)
     assert "Mutation score: " in first.stdout
-    assert "adjacency[place[source]" in first.stdout or "Starter/1" in first.stdout
-    assert "(from cache)" in bigcodeflow(*arguments, *options).stderr
-    shown = bigcodeflow("audit", "show", "1", "--store", "store", "--code").stdout
-    assert "bigcodeflow audit --environment starter --dataset starter --ids Starter/1" in shown
-    assert "# program" in shown
-    missing = bigcodeflow("audit", "show", "99", "--store", "store", check=False)
-    assert missing.returncode == 1
-    assert "no audit has found anything about '99'" in missing.stderr
+    again = bigcodeflow(*audit)
+    assert again.stdout == first.stdout
+    assert "executed" not in again.stderr
+    found = bigcodeflow("audit", "show", "1", "--store", "store", "--code").stdout
+    assert "the test never calls the function" in found
+    assert "the reference does not fail test_it although line 5 of the test is contradicted" in found
+    assert "bigcodeflow audit --environment starter --dataset mine.jsonl --ids Mine/1" in found
+    assert "# program" in found
+    store = open_store(tmp_path / "store")
+    assert "gives 3 instead of 2" in page(shown(store, "Mine/2"))
+    assert "too weak" not in page(shown(store, "0"))
+    with pytest.raises(ArtifactError, match="no audit has found anything about '99'"):
+        shown(store, "99")
+
+
+def page(found: OneTask) -> str:
+    return "".join(table.to_markdown() for table in found.tables)

@@ -3,7 +3,7 @@
 
 
 def _recorded_calls(function: object, trace_from: int, delay: float, most: int = 200) -> object:
-    """The function, which then prints a digest of each result, and the lines that ran where they are traced.
+    """The function, which then prints a digest of each result, and lines that ran first, where they are traced.
 
     A delay makes results that depend on the time of day differ.
     """
@@ -13,7 +13,7 @@ def _recorded_calls(function: object, trace_from: int, delay: float, most: int =
     import sys
     import time
 
-    out, number, lines = sys.__stdout__, [0], set()
+    out, number, lines, seen = sys.__stdout__, [0], set(), set()
     own_file, shift = function.__code__.co_filename, function.__code__.co_firstlineno - abs(trace_from)
 
     def traced(frame: object, _event: str, _argument: object) -> object:
@@ -29,7 +29,9 @@ def _recorded_calls(function: object, trace_from: int, delay: float, most: int =
         number[0] += 1
         if number[0] <= most:
             digest = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-            told(number[0], digest, text[: 600 if number[0] <= most // 10 else 100], sorted(lines))
+            length = 3000 if number[0] <= 5 else 100  # of the output its end alone is kept
+            told(number[0], digest, text[:length], sorted(lines - seen))
+            seen.update(lines)
 
     @functools.wraps(function)
     def recorded(*args: object, **kwargs: object) -> object:

@@ -113,7 +113,10 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:
     """Both texts from shortly before the place where they differ."""
-    same = next((place for place, pair in enumerate(zip(other, text, strict=False)) if pair[0] != pair[1]), 0)
+    places = (place for place, pair in enumerate(zip(other, text, strict=False)) if pair[0] != pair[1])
+    same = next(places, min(len(other), len(text)))
+    if other[same : same + 1] == text[same : same + 1]:  # both were cut before they differ
+        return f"another result, which begins alike: {text[:width]}…"
     start = max(0, same - 15)
     dots = "…" if start else ""
     return f"{dots}{other[start : start + width]} instead of {dots}{text[start : start + width]}"

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -71,7 +72,9 @@ class _Audit:
         found = self._store.find("audit", key)
         if found:
             return found
-        title = f"{len(self._tasks):,} tasks of {self._settings.dataset.source}, {self._config.environment}"
+        # The folders of the machine are nobody's business.
+        source = Path(self._settings.dataset.source).name
+        title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
         return publish_study(self._store, "audit", key, rows, title=title, settings=settings, inputs=self._inputs)
 
     @cached_property
@@ -109,10 +112,7 @@ class _Audit:
             (row["task_id"], row["sample_index"]): row["status"]
             for row in verdicts.select(["task_id", "sample_index", "status"]).to_pylist()
         }
-        outcomes = {
-            task_id: [(one, statuses[task_id, number]) for number, one in enumerate(mutants.chosen, start=1)]
-            for task_id, mutants in made.items()
-        }
+        outcomes = {task_id: _outcomes(task_id, mutants.chosen, statuses) for task_id, mutants in made.items()}
         lived = {
             task_id: [one for one, status in pairs if status == "pass" and not one.apart]
             for task_id, pairs in outcomes.items()
@@ -155,6 +155,15 @@ class _Audit:
         known = {task["task_id"] for task in self._tasks}
         found = disputed.findings(self._config.store, self._config.runs) if self._config.runs else []
         return [one for one in found if one.task_id in known]
+
+
+def _outcomes(
+    task_id: str, mutants: Sequence[Mutant], statuses: Mapping[tuple[str, int], str]
+) -> list[tuple[Mutant, str]]:
+    """Each mutant with its status; where the reference failed beside them, what they did tells nothing."""
+    if statuses[task_id, 0] != "pass":
+        return [(one, "infra_error") for one in mutants]
+    return [(one, statuses[task_id, number]) for number, one in enumerate(mutants, start=1)]
 
 
 def reference(task: Task) -> str:
