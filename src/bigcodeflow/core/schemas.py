@@ -219,7 +219,7 @@ def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
 
 #: Grain: one row a model, wording, task and sample_index: an answer to a task whose shown test contradicts it.
 CHEATING = _study(
-    "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description.",
+    "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description",
     _column("model", _text, "model that answered, or where the answers came from"),
     _column("wording", _text, "sentence behind which the test was shown: neutral, make-tests-pass, follow-description"),
     _column("split", _text, "complete or instruct"),
@@ -243,7 +243,7 @@ CHEATING = _study(
 
 #: Grain: one row a finding, and one a task with the counts of its mutants.
 AUDIT = _study(
-    "finding about a task; a task that could be judged has one more row, of kind counted, with its mutants' counts.",
+    "finding about a task; a task that could be judged has one more row, of kind counted, with its mutants' counts",
     _column("task_id", _text, "the task that it is about"),
     _column("method", _text, "what found it: mutation, contradiction, models, executions, errata"),
     _column(
@@ -286,7 +286,7 @@ OUTDATED_CALL = pa.struct(
 
 #: Grain: one row a run and task; the run '' is the tasks' own reference solutions.
 EVOLUTION = _study(
-    "run and task: its samples in an older and a newer environment; the run '' is the tasks' reference solutions.",
+    "run and task: its samples in an older and a newer environment; the run '' is the tasks' reference solutions",
     _column("run", _text, "title of the recorded run; empty: the reference solution"),
     _column("record", _text, "record of that run; empty: the reference solution"),
     _column("task_id", _text, "the task"),

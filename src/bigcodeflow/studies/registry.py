@@ -37,6 +37,11 @@ STUDIES: Mapping[str, Study] = {
         "How many answers pass shown tests that contradict the task's description, of what kind, and what shows it.",
         "cheating.tables",
     ),
+    "contamination": Study(
+        "Contamination",
+        "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
+        "contamination.tables",
+    ),
     "evolution": Study(
         "Evolution",
         "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there.",
@@ -46,11 +51,6 @@ STUDIES: Mapping[str, Study] = {
         "Perturbation",
         "How much less a model scores on variants of the tasks that mean the same: knowledge of the text itself.",
         "perturbation.tables",
-    ),
-    "contamination": Study(
-        "Contamination",
-        "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
-        "contamination.tables",
     ),
     "rounds": Study(
         "Repair rounds",

@@ -1,0 +1,92 @@
+"""Results of studies: found in the store, in the catalog, on the explorer's pages and in a report's sections."""
+
+import duckdb
+import pytest
+
+from bigcodeflow.core import schemas
+from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.results.catalog.description import describe_catalog
+from bigcodeflow.store import open_store
+from bigcodeflow.studies import STUDIES, publish_study, recorded_studies, sections_about
+from tests.explorer.conftest import exploring
+
+KEYS = ("a" * 64, "b" * 64)
+
+
+class StoreFolder:
+    """What the explorer's double of a store needs."""
+
+    def __init__(self, root):
+        self.root = root
+
+
+def matched(task_id, share):
+    """A row of the study of contamination, with what each column holds at least."""
+    empty = {"bool": False, "int32": 0, "int64": 0, "double": 0.0}
+    row = {
+        column.name: None if column.nullable else empty.get(str(column.type), "")
+        for column in schemas.STUDIES["contamination"]
+    }
+    return row | {"task_id": task_id, "ngram_share": share, "fuzzy_score": share}
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with two results of one study and title, the later one without rows."""
+    found = open_store(tmp_path / "store")
+    for key, rows in zip(KEYS, ([matched("BigCodeBench/0", 0.5)], []), strict=True):
+        publish_study(found, "contamination", key, rows, title="a corpus", models=["model-a"], settings={})
+    return found
+
+
+def test_every_study_has_a_table_a_title_and_pages_without_rows():
+    """The registry and the schemas name the same studies, and each makes tables of a result without rows."""
+    assert sorted(STUDIES) == sorted(schemas.STUDIES)
+    for name, study in STUDIES.items():
+        assert study.title
+        assert study.description.endswith(".")
+        assert all(table.columns for table in study.tables(schemas.STUDIES[name].empty_table()))
+
+
+def test_results_are_found_with_their_titles(store):
+    """Each result is listed with what it was published as."""
+    found = recorded_studies(store)
+    assert {record.ref.key for record in found} == set(KEYS)
+    assert {(record.ref.stage, record.title, record.models) for record in found} == {
+        ("contamination", "a corpus", ("model-a",))
+    }
+
+
+def test_the_catalog_shows_rows_and_leaves_out_damaged_files(store):
+    """A view has each result's rows with its key; a damaged file is named and hides no other."""
+    path = rebuild_catalog(store.location)
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute("SELECT artifact, task_id FROM contamination").fetchall() == [
+            (KEYS[0], "BigCodeBench/0")
+        ]
+    store.part("contamination", KEYS[1]).write_bytes(b"PAR1 is not enough")
+    path = rebuild_catalog(store.location)
+    views, left_out = describe_catalog(path)
+    assert [(one.record, one.artifact, one.key) for one in left_out] == [(None, "contamination", KEYS[1])]
+    [view] = [view for view in views if view.name == "contamination"]
+    assert view.grain.startswith("Grain: one row an artifact and task")
+    assert all(column.meaning for column in view.columns)
+
+
+def test_the_explorer_lists_results_and_shows_one(store, tmp_path):
+    """The list leads to each result's page; a key that nothing has is told to be none."""
+    with exploring(StoreFolder(store.root), tmp_path / "cache", build=False) as explored:
+        listed = explored.get("/studies")
+        assert f"/studies/contamination/{KEYS[0]}" in listed
+        assert "a corpus" in listed
+        assert "BigCodeBench/0" in explored.get(f"/studies/contamination/{KEYS[0]}")
+        explored.get(f"/studies/contamination/{KEYS[1]}")
+        assert "/studies" in explored.get("/studies/contamination/none", 404)
+
+
+def test_a_report_has_the_latest_result_about_its_models(store):
+    """Of results of one study and title the latest counts; of other models none."""
+    names = {section.name for section in sections_about(store, {"model-a"})}
+    assert names
+    assert len({name.split("-")[1] for name in names}) == 1
+    assert sections_about(store, {"model-b"}) == []
