@@ -27,6 +27,7 @@ _MOST_MODELS = 60
 _NO_SCORES = {
     "split_mismatch": "their models were asked the prompts of another split",
     "contradicted": "their tasks show tests that contradict them",
+    "task_variants": "their tasks are variants of others",
 }
 
 
@@ -91,9 +92,9 @@ def _is_current(path: Path, store: Store) -> bool:
 
     try:
         with duckdb.connect(path, read_only=True) as connection:
-            # A catalog of an earlier version lacks the second column.
+            # A catalog of an earlier version lacks the last column.
             told = connection.execute(
-                "SELECT record FROM (SELECT record, contradicted FROM runs) UNION SELECT record FROM left_out"
+                "SELECT record FROM (SELECT record, task_variants FROM runs) UNION SELECT record FROM left_out"
             ).fetchall()
     except duckdb.Error:  # absent, or of another version
         return False
@@ -104,9 +105,9 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
     """The evidence in a store's catalog, which the connection uses.
 
     A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
-    contradicted tasks or whose model was asked the prompts of another split, nor a task for a run in which its own
-    solution failed. Of runs that share no tasks, not even by way of others, only the largest group can be ranked; of
-    very many models those that pass most.
+    contradicted tasks, over variants of tasks, or whose model was asked the prompts of another split, nor a task for a
+    run in which its own solution failed. Of runs that share no tasks, not even by way of others, only the largest group
+    can be ranked; of very many models those that pass most.
 
     Raises:
         ArtifactError: fewer than two models are left.
@@ -117,7 +118,7 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selec
             f"split {selection.split!r}, subset {selection.subset!r}: name complete or instruct, and full or hard"
         )
     found = [row for row in rows_of(connection, "recommend/runs") if row["source"] not in CONTROLS]
-    sound = [row for row in found if not row["split_mismatch"] and not row["contradicted"]]
+    sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
     split = selection.split or _split_of_most(sound)
     chosen = _one_of_each([row for row in sound if row["split"] == split])
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
