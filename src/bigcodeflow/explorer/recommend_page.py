@@ -25,7 +25,6 @@ def recommend_page(visit: Visit) -> Page:
     context: dict[str, Any] = {
         "given": {"libraries": text, "split": split, "subset": subset},
         "splits": _SPLITS,
-        "subsets": _SUBSETS,
         "offered": [],
         "found": None,
         "problem": "",
