@@ -40,6 +40,9 @@ class Selection(NamedTuple):
     """'hard' takes the tasks of BigCodeBench-Hard; else all count."""
 
 
+_ALL = Selection()
+
+
 class ModelRun(NamedTuple):
     """The run that stands for a model."""
 
@@ -62,7 +65,7 @@ class Evidence:
     """Sentences: which runs do not count, and why."""
 
 
-def evidence_of_store(location: Path | str, selection: Selection = Selection()) -> Evidence:  # noqa: B008
+def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evidence:
     """The evidence of a store, whose catalog is built anew where it lacks a run.
 
     Raises:
@@ -101,7 +104,7 @@ def _is_current(path: Path, store: Store) -> bool:
     return {record for (record,) in told if record} == {file.stem for file in store.files("runs")}
 
 
-def read_evidence(connection: "DuckDBPyConnection", selection: Selection = Selection()) -> Evidence:  # noqa: B008
+def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL) -> Evidence:
     """The evidence in a store's catalog, which the connection uses.
 
     A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
