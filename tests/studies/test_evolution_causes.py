@@ -349,3 +349,12 @@ def test_no_text_of_a_program_ends_the_study(message: str, line: int, of_module:
     assert cause.cause in CAUSES
     assert "\n" not in cause.evidence
     assert deciding_cause([cause]) is cause
+
+
+def test_another_value_is_blamed_on_what_is_particular_to_the_task() -> None:
+    """NumPy in a test compares what others compute; of the imports, those that few tasks have come first."""
+    test = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(np.all(x))\n"
+    texts = Texts(SETUP, f"{SETUP}\n    pass\n{SOLUTION}", test)
+    trace = traceback("AssertionError: False is not true", frame(texts.first_of_test + 3, "test_it"))
+    [found] = causes_of(verdict(trace), texts)
+    assert (found.library, found.basis) == ("sklearn", "imports")
