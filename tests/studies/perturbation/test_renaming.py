@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.studies.perturbation.edits import Source, UnsafeError, edited, fields_of, tree_of
-from bigcodeflow.studies.perturbation.prose import renamed_prose
+from bigcodeflow.studies.perturbation.prose import Literals, renamed_prose
 from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
 from bigcodeflow.studies.perturbation.scopes import function_of, keyword_edits, parameter_edits
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
@@ -168,7 +168,7 @@ def test_prose_keeps_words_that_are_no_parameter() -> None:
     row_count (int): Number of rows.
 
     Returns:
-    data: all of it, "max_size is wrong" where {max_size} is exceeded
+    data: all of it, "max_size is wrong" where {max_size} is exceeded, 'row_count is 0'
     >>> task_func(data=[1],
     ...           row_count=2)
     data
@@ -178,10 +178,10 @@ def test_prose_keeps_words_that_are_no_parameter() -> None:
     def code(lines: str) -> str:
         return edited(lines, keyword_edits(Source(lines), tree_of(lines), "task_func", names))
 
-    changed = renamed_prose(text, names, code, frozenset({"max_size"}))
+    changed = renamed_prose(text, names, code, Literals(frozenset({"max_size"}), frozenset({"max_size", "row_count"})))
     assert "Reads data by `D` in a R loop." in changed
     assert "- D (list): The data to read.\n    R (int): Number of rows." in changed
-    assert 'data: all of it, "max_size is wrong" where {M} is exceeded' in changed
+    assert "data: all of it, \"max_size is wrong\" where {M} is exceeded, 'row_count is 0'" in changed
     assert ">>> task_func(D=[1],\n    ...           R=2)\n    data" in changed
 
 

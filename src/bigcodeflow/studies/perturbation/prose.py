@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
+from typing import NamedTuple
 
 from bigcodeflow.studies.perturbation.edits import UnsafeError
 
@@ -15,7 +16,18 @@ HEADING = re.compile(
 _PARAMETERS = frozenset({"Parameter", "Parameters", "Args", "Arguments"})
 _EXAMPLE = re.compile(r"([ \t]*)(>>>|\.\.\.)( |$)(.*)", re.DOTALL)
 
+_QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
+
 Renamed = Callable[[str], str]
+
+
+class Literals(NamedTuple):
+    """What string literals of solution and test say, and a docstring may have to say too."""
+
+    whole: frozenset[str]
+    """Such as keys and names of columns."""
+    words: frozenset[str]
+    """Those of messages too."""
 
 
 def is_distinctive(name: str) -> bool:
@@ -28,13 +40,13 @@ def word(name: str) -> str:
     return rf"(?<![\w.]){re.escape(name)}(?!\w)"
 
 
-def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, quoted: frozenset[str]) -> str:
+def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Literals) -> str:
     """A docstring or prompt in which parameters have new names; other words that are spelled alike stay.
 
     Args:
         names: new name by old name.
         code: renames in a piece of code, such as the lines of an example.
-        quoted: words of string literals of solution and test, which messages and keys must go on to have.
+        literals: what messages and keys must go on to say.
     """
     lines, section = list[str](), ""
     for is_example, group in groupby(text.split("\n"), key=lambda line: bool(_EXAMPLE.fullmatch(line))):
@@ -44,18 +56,21 @@ def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, quoted: fr
         for line in group:
             if match := HEADING.fullmatch(line):
                 section = match["heading"]
-            lines.append(_renamed_line(line, names, quoted, listed=section in _PARAMETERS))
+            lines.append(_renamed_line(line, names, literals, listed=section in _PARAMETERS))
     return "\n".join(lines)
 
 
-def _renamed_line(line: str, names: Mapping[str, str], quoted: frozenset[str], *, listed: bool) -> str:
+def _renamed_line(line: str, names: Mapping[str, str], literals: Literals, *, listed: bool) -> str:
     for name, new_name in names.items():
         plain = re.escape(name)
         clear = [rf"`{plain}`", rf"\{{{plain}(?=[}}.\[!:])", rf"(?<![\w.]){plain}(?= ?\([\w\[\], .|]+\)\s*:)"]
         if listed:
             clear.append(rf"^\s*(?:[-*]\s*)?{plain}(?=\s*[(:]|\s+-)")
-        if is_distinctive(name) and name not in quoted:
+        if is_distinctive(name) and name not in literals.words:
             clear = [word(name)]
+        elif is_distinctive(name) and name not in literals.whole:  # a message names it, which a docstring quotes
+            parts = _QUOTED.split(line)
+            line = "".join(re.sub(word(name), new_name, part) if not n % 2 else part for n, part in enumerate(parts))
         line = _replaced(line, "|".join(clear), name, new_name)
     return line
 
@@ -91,9 +106,9 @@ def _statements(lines: list[str]) -> Iterator[list[str]]:
     yield statement
 
 
-def quoted_words(*trees: ast.AST) -> frozenset[str]:
-    """The words of all string literals, docstrings left out."""
-    found = set[str]()
+def literals_of(*trees: ast.AST) -> Literals:
+    """The string literals of programs, docstrings left out."""
+    whole, words = set[str](), set[str]()
     for tree in trees:
         docstrings = {
             id(node.body[0].value)
@@ -102,5 +117,6 @@ def quoted_words(*trees: ast.AST) -> frozenset[str]:
         }
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-                found.update(re.findall(r"\w+", node.value))
-    return frozenset(found)
+                whole.add(node.value)
+                words.update(re.findall(r"\w+", node.value))
+    return Literals(frozenset(whole), frozenset(words))

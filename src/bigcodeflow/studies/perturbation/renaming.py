@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, edited, tree_of
-from bigcodeflow.studies.perturbation.prose import is_distinctive, quoted_words, renamed_prose, word
+from bigcodeflow.studies.perturbation.prose import is_distinctive, literals_of, renamed_prose, word
 from bigcodeflow.studies.perturbation.scopes import keyword_edits, parameter_edits, parameters_of
 from bigcodeflow.studies.perturbation.task_texts import (
     TEXTS,
@@ -49,14 +49,14 @@ def renamed_parameters(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     names = _new_names(texts, chance)
     if not names:
         raise UnsafeError("no parameter can be renamed")
-    quoted = quoted_words(texts.program.tree, tree_of(texts.test))
+    literals = literals_of(texts.program.tree, tree_of(texts.test))
 
     def code(text: str) -> str:
         tree, source = tree_of(text), Source(text)
         return edited(text, keyword_edits(source, tree, texts.entry_point, names))
 
     def prose(text: str) -> str:
-        return renamed_prose(text, names, code, quoted)
+        return renamed_prose(text, names, code, literals)
 
     begin, end = texts.program.docstring
     edits = [Edit(begin, end, prose(texts.program.text[begin:end])), *_program_edits(texts.program, texts, names)]
