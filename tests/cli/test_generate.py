@@ -141,3 +141,11 @@ def test_each_split_is_scored_by_its_own_answers(
         found = [json.loads(path.read_text())["pass@1"] for path in (tmp_path / split).glob("*_pass_at_k.json")]
         assert found
         assert set(found) == {value}
+
+
+def test_rounds_are_refused_where_nothing_is_executed(bigcodeflow: Command) -> None:
+    """Without verdicts nobody knows which samples to ask for again: one line says where they are."""
+    refused = bigcodeflow("generate", "--model", "openai:m", "--set", "generation.rounds=3", check=False)
+    assert refused.returncode != 0
+    assert "generation.rounds 3: further rounds need verdicts" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -8,6 +8,7 @@ import pytest
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.schemas import TASKS, table_of
+from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.repair import ROUND_STAGES, round_input
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun
 from bigcodeflow.pipeline.rounds import further_rounds
@@ -46,6 +47,14 @@ def test_a_round_after_samples_that_were_not_judged_is_not_finished(
         ref = store.publish(stage.folder, stage.key, table, settings=stage.settings, statistics=counts)
         assert (finished_artifact(stage, store) is None) == bool(infra_errors)
         given = {"dataset": first["dataset"], table_of_stage: ref}
+
+
+def test_a_plan_names_the_stages_of_every_round(run: ResolvedRun) -> None:
+    """So that a run whose first round is in the store is not taken for finished."""
+    artifacts, missing = planned_run(run)
+    assert missing[-6:] == ("repair", "sanitizing", "execution") * 2
+    assert len(missing) == len(artifacts.by_stage) + 6
+    assert len({key for one in artifacts.rounds for key in one.keys.values()}) == 6
 
 
 def test_keys_of_a_round_hold_all_rounds_before_and_the_level(run: ResolvedRun) -> None:

@@ -93,6 +93,7 @@ def _check_records(run: RunConfig, artifacts: RunArtifacts) -> None:
     assert recorded.keys["execution"] == artifacts.execution.key
     [study] = recorded_studies(open_store(run.store))
     assert study.models == (recorded.model,)
+    assert study.title == "mending · full · complete, 3 rounds, feedback traceback"
     titles = [table.title for table in study.tables(open_store(run.store))]
     assert titles == ["Scores by round", "Cost by round", "Feedback by level", "Samples that a further round repaired"]
 

@@ -22,7 +22,7 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     first = RoundArtifacts(artifacts.generation, artifacts.sanitizing, artifacts.execution)
     rounds = (first, *artifacts.rounds)
     inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
-    title = run_title(config)
+    title = f"{run_title(config)}, {len(rounds)} rounds, feedback {config.generation.feedback}"
     # By content: a round with samples that could not be judged is made again under the same key.
     identity = {"title": title, "content": [ref.sha256 for ref in inputs]}
     key = artifact_key("rounds", VERSION, identity, [ref.key for ref in inputs])
