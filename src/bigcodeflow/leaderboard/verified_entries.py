@@ -32,7 +32,11 @@ class VerifiedRank(NamedTuple):
 
 def verified_ranks(store_root: Path | str, entries: Iterable[LeaderboardEntry]) -> list[VerifiedRank]:
     """Ranks of the measured entries of one board, the best on the verified tasks first."""
-    scored = [(entry, _verified(store_root, entry)) for entry in entries if entry.origin == "ours"]
+    return ranked([(entry, _verified(store_root, entry)) for entry in entries if entry.origin == "ours"])
+
+
+def ranked(scored: Sequence[tuple[LeaderboardEntry, Estimate]]) -> list[VerifiedRank]:
+    """Ranks of entries with their scores on the verified tasks; equal scores share a rank."""
     ranks = [
         VerifiedRank(
             entry,

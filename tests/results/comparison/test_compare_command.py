@@ -5,6 +5,7 @@ import io
 import json
 from functools import partial
 
+import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.cli.compare import compare
@@ -96,3 +97,14 @@ def test_a_k_that_is_none_is_refused(call, three, k):
     """--k takes positive whole numbers; anything else is one line that shows how to write it."""
     with pytest.raises(ConfigError, match="write it as 1,5,10"):
         call("good", "fair", "--k", k)
+
+
+def test_the_verified_view_leaves_out_tasks_that_decide_nothing(call, runs, reference_data):
+    """59 is passed by a function that returns None; the other task has no errata."""
+    columns = ["task_id", "complete_prompt", "canonical_solution", "test"]
+    rows = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet", columns=columns).to_pylist()
+    facts = {row["task_id"]: row for row in rows if row["task_id"] in ("BigCodeBench/57", "BigCodeBench/59")}
+    runs.add("one", dict.fromkeys(facts, "pass"), facts=facts)
+    runs.add("two", dict.fromkeys(facts, "fail"), facts=facts)
+    assert "Scores on 2 common tasks" in call("one", "two")
+    assert "Scores on 1 common tasks" in call("one", "two", "--view", "verified")
