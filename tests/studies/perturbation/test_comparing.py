@@ -54,6 +54,7 @@ def test_tasks_are_paired_and_variants_of_a_task_are_averaged(store: Store) -> N
     assert (function.original, function.perturbed, function.difference) == (1.0, 0.5, 0.5)
     assert function.interval.low > 0.3
     assert function.p < 0.01
+    assert function.kept == 0.5
     assert (data.n_tasks, data.difference) == (10, 0.0)
     assert (every.kind, every.n_tasks, every.n_variants) == ("all kinds", 40, 90)
     assert every.difference == pytest.approx((10 * 0.25 + 30 * 0.5) / 40)

@@ -9,6 +9,7 @@ from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.table import Cell, Column, Table
 
 _PASSAGE_CHARACTERS = 400
+_MOST_SHOWN = 50
 #: Places that are less alike share but some phrases with a task.
 _ALIKE = 0.5
 _Row = Mapping[str, Any]
@@ -52,14 +53,19 @@ def _task_table(rows: Sequence[_Row]) -> Table:
 
 
 def _passages(rows: Sequence[_Row]) -> Table:
-    cells = []
-    for row in rows:
-        for prefix, kind in (("fuzzy", "most alike"), ("longest", "longest passage")):
+    cells, notes = [], []
+    if len(rows) > _MOST_SHOWN:
+        notes = [f"Of the first {_MOST_SHOWN} of {len(rows):,} tasks; the catalog's view contamination has all."]
+    for row in rows[:_MOST_SHOWN]:
+        whole = row["fuzzy_score"] == 1 and row["fuzzy_part"] == row["longest_part"]
+        for prefix, kind in (("fuzzy", "most alike"), *(() if whole else (("longest", "longest passage"),))):
             if where := _where(row, prefix):
                 texts = (row[f"{prefix}_task_text"], row[f"{prefix}_text"])
                 shown = (elided(text, _PASSAGE_CHARACTERS) for text in texts)
                 cells.append((row["task_id"], f"{kind}, {row[f'{prefix}_part']}", *shown, where))
-    return Table.of(("task", "match", "in the task", "in the corpus", "where"), cells, title="Passages side by side")
+    return Table.of(
+        ("task", "match", "in the task", "in the corpus", "where"), cells, title="Passages side by side", notes=notes
+    )
 
 
 def _where(row: _Row, prefix: str) -> str:

@@ -32,6 +32,8 @@ class Gap(NamedTuple):
     """95 % interval of the difference, by the bootstrap over tasks: a task with its variants is one cluster."""
     p: float
     """Two-sided, of the sign-flip test over tasks."""
+    kept: float
+    """Robustness: the chance that a sample of a variant passes where one of the original does; NaN where none does."""
 
 
 def gaps(rows: Sequence[_Row]) -> list[Gap]:
@@ -64,6 +66,9 @@ def _gap(kind: str, tasks: Sequence[Sequence[_Row]]) -> Gap:
         math.fsum(differences) / len(tasks),
         mean_interval(differences),
         sign_flip_p(differences),
+        math.fsum(one * other for one, other in zip(before, after, strict=True)) / math.fsum(before)
+        if any(before)
+        else math.nan,
     )
 
 
@@ -76,20 +81,21 @@ def tables(rows: pa.Table) -> list[Table]:
 def _gap_table(rows: Sequence[_Row]) -> Table:
     found = gaps(rows)
     adjusted = holm([gap.p for gap in found])
-    right = ("tasks", "variants", "original", "perturbed", "gap, points", "95 % interval", "p (Holm)")
+    right = ("tasks", "variants", "original", "perturbed", "gap, points", "95 % interval", "p (Holm)", "kept")
     headings: list[str | Column] = ["kind", *(Column(one, "right", wrap="never") for one in right)]
     cells = [
         (
             *(gap.kind.replace("+", " + "), gap.n_tasks, gap.n_variants),
             *(f"{gap.original:.3f}", f"{gap.perturbed:.3f}", Cell(f"{100 * gap.difference:+.1f}", _tone(gap, p))),
             *(f"{100 * gap.interval.low:+.1f} … {100 * gap.interval.high:+.1f}", f"{p:.2g}"),
+            "" if math.isnan(gap.kept) else f"{gap.kept:.0%}",
         )
         for gap, p in zip(found, adjusted, strict=True)
     ]
     note = (
         "gap: share of passed samples on original tasks less that on variants of the same tasks, paired by task; "
         "several variants of a task count as their mean. A gap above 0 whose interval leaves out 0 is knowledge of the "
-        "text itself."
+        "text itself. kept: of what passes in the original, the share that passes in variants."
     )
     return Table.of(headings, cells, title=f"{rows[0]['model']}: original against perturbed tasks", notes=[note])
 
