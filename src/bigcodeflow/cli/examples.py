@@ -41,7 +41,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "perturb write": (
         "bigcodeflow perturb write --dataset starter --out variants.parquet",
-        "bigcodeflow perturb write --kinds function --kinds parameters+docstring --per-task 2 --out variants.jsonl",
+        "bigcodeflow perturb write --kinds function+docstring --out variants.jsonl",
     ),
     "perturb compare": ("bigcodeflow perturb compare my-model my-model-perturbed",),
     "contamination": (

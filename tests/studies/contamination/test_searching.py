@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +26,7 @@ TASKS = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_t
 PLANTED = "# kept here\n" + TASKS[1]["canonical_solution"] + "\nprint('and more that is of no interest at all')\n"
 
 
-def search(corpus: Path, store: Path, **settings: float) -> list[dict[str, object]]:
+def search(corpus: Path, store: Path, **settings: Any) -> list[dict[str, object]]:
     dataset = DatasetConfig(ids="0-2")
     config = ContaminationConfig(corpus=str(corpus), dataset=dataset, store=str(store), **settings)
     with progress_listener(quiet=True) as listener:
