@@ -23,6 +23,7 @@ from bigcodeflow.studies.audit.recording import (
     NOT_EXECUTED,
     RESULT_DIFFERS,
     Recording,
+    draws_at_random,
     effect_of,
     read_recording,
     recorded_program,
@@ -87,6 +88,21 @@ def test_a_program_records_its_calls_without_changing_them(capfd: pytest.Capture
     assert found.digests[0] == found.digests[1] != found.digests[2]
     assert found.texts[2] == "raises ValueError: 7"
     assert found.lines == {3, 4, 5, 6}
+
+
+def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixture[str]) -> None:
+    """Else nothing could be said of its mutants; one that seeds itself, or draws nothing, is left alone."""
+    program = "import random\n\ndef task_func():\n    return random.random()\n"
+    found = []
+    for number in (0, 1):
+        names: dict[str, Any] = {}
+        exec(compile(recorded_program(program, "task_func", number=number), "<recorded>", "exec"), names)
+        assert names["task_func"]() != names["task_func"]()
+        found.append(read_recording(capfd.readouterr().out))
+    assert found[0].is_seeded
+    assert found[0].digests == found[1].digests
+    assert not draws_at_random(program.replace("return", "random.seed(1); return"))
+    assert not draws_at_random("def task_func(x):\n    return x")
 
 
 def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:

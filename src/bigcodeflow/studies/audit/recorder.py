@@ -2,14 +2,15 @@
 """Executed in a sandbox as text behind a program: the standard library of Python 3.10, and two names of its own."""
 
 
-def _recorded_calls(function: object, trace_from: int, delay: float, most: int = 200) -> object:
+def _recorded_calls(function: object, trace_from: int, delay: float, seeded: bool, most: int = 200) -> object:
     """The function, which then prints a digest of each result, and lines that ran first, where they are traced.
 
-    A delay makes results that depend on the time of day differ.
+    A delay makes results that depend on the time of day differ; seeded, each call draws alike.
     """
     import functools
     import hashlib
     import json
+    import random
     import sys
     import time
 
@@ -36,6 +37,10 @@ def _recorded_calls(function: object, trace_from: int, delay: float, most: int =
     @functools.wraps(function)
     def recorded(*args: object, **kwargs: object) -> object:
         before = sys.gettrace()
+        if seeded:
+            random.seed(number[0])
+            if "numpy" in sys.modules:
+                sys.modules["numpy"].random.seed(number[0])
         if trace_from > 0:
             sys.settrace(traced)
         try:
@@ -53,7 +58,7 @@ def _recorded_calls(function: object, trace_from: int, delay: float, most: int =
         record(text, text)
         return result
 
-    told(0, "", "", [])
+    told(0, "seeded" if seeded else "", "", [])
     time.sleep(delay)
     return recorded
 

@@ -6,6 +6,7 @@ text behind it, which replaces the function by one that prints a digest of every
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ _PREFIX, _MOST_CALLS = "@recorded-call@ ", 200
 _SECONDS_LATER = 1.1
 #: Text of the recorder, which is executed behind a program.
 _RECORDER = Path(__file__).with_name("recorder.py").read_text(encoding="utf-8")
+_DRAWS = re.compile(r"\brandom\b|\brand(int|om|n)?\(|\b(choices?|shuffle|sample)\(")
+_SEEDS = re.compile(r"seed\(|random_state|RandomState|default_rng|SystemRandom|\bsecrets\b")
 #: What stands in a recorded text for a value that cannot be told.
 _UNTOLD = "?"
 
@@ -32,6 +35,8 @@ class Recording(NamedTuple):
     """1-based lines of the program that ran, where they were traced."""
     is_loaded: bool
     """Whether the function was there to be called."""
+    is_seeded: bool = False
+    """Whether each call drew from generators with a fixed seed."""
 
     @property
     def is_whole(self) -> bool:
@@ -43,8 +48,14 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
     """The program with its function replaced by one that records; equal programs differ by their ``number``."""
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
-    call = f"{entry_point} = _recorded_calls({entry_point}, {line if trace else -line}, {delay})"
+    given = f"{line if trace else -line}, {delay}, seeded={draws_at_random(program)}"
+    call = f"{entry_point} = _recorded_calls({entry_point}, {given})"
     return f"{program}\n{_RECORDER}\n{call}\n# execution {number}\n"
+
+
+def draws_at_random(program: str) -> bool:
+    """Whether a program draws from a shared generator and seeds none, so that its results differ each time."""
+    return bool(_DRAWS.search(program)) and not _SEEDS.search(program)
 
 
 def _defined_at(program: str, entry_point: str) -> int:
@@ -58,18 +69,18 @@ def _defined_at(program: str, entry_point: str) -> int:
 
 def read_recording(stdout: str) -> Recording:
     """What an execution printed; lines that are no record are passed over."""
-    digests, texts, lines, is_loaded = [], [], set[int](), False
+    digests, texts, lines, is_loaded, is_seeded = [], [], set[int](), False, False
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
         with suppress(ValueError, RecursionError):
             match json.loads(content) if marked else None:
-                case [0, *_]:
-                    is_loaded = True
+                case [0, str() as mode, *_]:
+                    is_loaded, is_seeded = True, mode == "seeded"
                 case [int(), str() as digest, str() as text, list() as reached]:
                     digests.append(digest)
                     texts.append(text)
                     lines |= {one for one in reached if isinstance(one, int)}
-    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded)
+    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded, is_seeded)
 
 
 class Effect(NamedTuple):
@@ -104,7 +115,8 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
     pairs = zip(own.digests, mutant.digests, own.texts, mutant.texts, strict=False)
     for number, (before, after, text, other) in enumerate(pairs, start=1):
         if before != after and not (text.startswith(_UNTOLD) or other.startswith(_UNTOLD)):
-            return Effect(RESULT_DIFFERS, f"call {number} of the test gives {_from_difference(other, text)}")
+            seeded = ", with a fixed seed," if own.is_seeded else ""
+            return Effect(RESULT_DIFFERS, f"call {number} of the test{seeded} gives {_from_difference(other, text)}")
     if len(own.digests) != len(mutant.digests):
         return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(own.digests)}")
     whole = "" if own.is_whole else ", as far as they can be told"
