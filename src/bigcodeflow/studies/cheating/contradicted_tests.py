@@ -142,7 +142,12 @@ def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     entry = _parts(task["doc_struct"]).get(ENTRY)
     if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
         return None
-    methods = {name: tuple(ContradictedMethod(*one) for one in entry[name]) for name in ("methods", "other_methods")}
+    try:
+        methods = {
+            name: tuple(ContradictedMethod(*one) for one in entry[name]) for name in ("methods", "other_methods")
+        }
+    except TypeError:  # written by something else
+        return None
     return Contradiction(**{**entry, **methods})
 
 
