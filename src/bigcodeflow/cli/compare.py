@@ -83,6 +83,7 @@ def compare(
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
     if view == "verified":
         compared = [one.on_tasks(judged_alike(one.recorded.path("dataset"))) for one in compared]
+        notice("compared on tasks whose verdicts hold in the verified view")
     method = Method(seed=seed, rounds=rounds, mid_p=mid_p)
     found = library.compare(
         compared, k=whole_numbers("--k", k, positive=True), by=tuple(dict.fromkeys(by or ())), method=method
