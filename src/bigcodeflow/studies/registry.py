@@ -49,7 +49,7 @@ STUDIES: Mapping[str, Study] = {
     ),
     "perturbation": Study(
         "Perturbation",
-        "How much less a model scores on variants of the tasks that mean the same: knowledge of the text itself.",
+        "How much less a model scores on variants of the tasks that mean the same, with intervals.",
         "perturbation.tables",
     ),
     "rounds": Study(

@@ -94,8 +94,8 @@ def _gap_table(rows: Sequence[_Row]) -> Table:
     ]
     note = (
         "gap: share of passed samples on original tasks less that on variants of the same tasks, paired by task; "
-        "several variants of a task count as their mean. A gap above 0 whose interval leaves out 0 is knowledge of the "
-        "text itself. kept: of what passes in the original, the share that passes in variants."
+        "several variants of a task count as their mean. A gap above 0 whose interval leaves out 0 points to knowledge "
+        "of the text itself. kept: of what passes in the original, the share that passes in variants."
     )
     return Table.of(headings, cells, title=f"{rows[0]['model']}: original against perturbed tasks", notes=[note])
 
