@@ -82,6 +82,7 @@ def test_changes_that_mean_the_same_are_left_out() -> None:
         ("raise ValueError('text')", MESSAGES),
         ("ax.set_title('title')", PLOTS),
         ("plt.figure(figsize=(1, 2))", PLOTS),
+        ("return x.plot(title='t')", PLOTS),
         ("random.seed(3)", SEEDS),
         ("f(x, random_state=3)", SEEDS),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.execution import evaluation
+from bigcodeflow.execution.integrity.operands import evaluated_text
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store
@@ -17,7 +18,7 @@ Alteration = Mapping[str, Any]
 def undetected(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, store: Store, listener: Listener
 ) -> list[tuple[str, Alteration]]:
-    """Task id and alteration of each contradicted place of a test that its reference does not fail, each place once."""
+    """Task id and alteration of each contradicted literal of a test that its reference does not fail, each once."""
     rows = evaluation.undetected_contradictions(
         tasks,
         truths,
@@ -26,6 +27,8 @@ def undetected(
         store=store,
         progress=listener.begin("contradictions"),
     )
+    # Another value of an expression may be no other value: a frame of one row is the same in reverse order.
+    rows = [row for row in rows if all(evaluated_text(row[1][name]) is not None for name in ("before", "after"))]
     rows.sort(key=lambda row: (row[0], row[1]["line"], row[1]["after"]))
     return list({(task_id, one["test"], one["line"]): (task_id, one) for task_id, one in reversed(rows)}.values())[::-1]
 
