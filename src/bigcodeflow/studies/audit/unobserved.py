@@ -18,7 +18,8 @@ _PLOT_CALLS = frozenset(
 _PLOT_MODULES = frozenset({"plt", "pyplot", "sns", "seaborn", "ax", "axes", "axs", "fig", "figure", "matplotlib"})
 _PLOT_KEYWORDS = frozenset(
     """color colors cmap alpha figsize linewidth linestyle marker edgecolor facecolor fontsize rotation label
-    interpolation palette lw ls ha va rwidth autopct startangle markersize annot fmt dpi cbar title xlabel ylabel legend grid rot""".split()  # noqa: SIM905 -- as above
+    interpolation palette lw ls ha va rwidth autopct startangle markersize annot fmt dpi cbar title
+    xlabel ylabel legend grid rot""".split()  # noqa: SIM905 -- as above
 )
 _SEED_CALLS = frozenset({"seed", "default_rng", "RandomState", "manual_seed", "set_seed"})
 _SEED_KEYWORDS = frozenset({"random_state", "seed"})
