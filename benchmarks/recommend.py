@@ -7,16 +7,16 @@ Three parts, one Markdown table each:
 - Folds: of the recorded runs a fifth of all tasks is held out, drawn anew for each repeat, and each fifth once. The
   model learns from the others, its variances too, and predicts for each library the share of the held-out tasks that
   each model passes, and the difference between models.
-- Few tasks: of one library all tasks but five are held out. The error of the prediction stands beside that of the five
-  tasks' own share, and of the model's share of all other tasks.
+- Few tasks: of each library of 20 tasks and more all tasks but five are held out. The error of the prediction stands
+  beside that of the five tasks' own share, and of the model's share of all other tasks.
 - Simulations: outcomes drawn from the model itself, of 2, 8 and 20 models on the 1,140 tasks' libraries, with the true
   rates known: also how often the model named the best is the best, beside the probability stated, and the CPU time.
 
 Recorded runs are imported into FOLDER/store by bigcodeflow's importer, nothing is executed. A held-out share is
 discrete: where it lies in its predictive distribution is drawn within its own step (randomized probability integral
-transform), so that a calibrated prediction holds 50 and 95 % exactly. Cells of one repeat share tasks and models; the
-spread over repeats is what the standard errors are of. What is finished stands in FOLDER/recommend.jsonl and is not
-computed again.
+transform), so that a calibrated prediction holds 50 and 95 % exactly. Standard errors are those of means over repeats,
+in the second part over libraries, since each repeat has nearly the same truth; cells within share tasks and models.
+What is finished stands in FOLDER/recommend.jsonl and is not computed again.
 """
 
 import argparse
@@ -42,7 +42,8 @@ from bigcodeflow.studies.recommend.likelihood import Array, Outcomes, design_mat
 from bigcodeflow.studies.recommend.ranking import Recommender
 
 _N_FOLDS, _KEPT, _N_DRAWS = 5, 5, 1_000
-_LIBRARIES = ("pandas", "numpy", "matplotlib", "sklearn", "scipy", "seaborn", "requests", "nltk", "os", "re", "json")
+#: Tasks of a library that is held out but for five.
+_FEWEST_HELD = 20
 _SIZES = (2, 8, 20)
 _TRUTH = Deviations(difficulty=2.5, ability=0.7, library=0.4, interaction=0.3)
 _LEVELS = (0.5, 0.95)
@@ -75,8 +76,9 @@ def main() -> None:
     except BigCodeFlowError as error:
         sys.exit(str(error))
     seeds = range(given.seed, given.seed + given.repeats)
+    large = [name for name, n_tasks in outcomes.n_tasks_of.items() if n_tasks >= _FEWEST_HELD]
     units = [Unit("folds", str(fold), seed) for seed in seeds for fold in range(_N_FOLDS)]
-    units += [Unit("few", library, seed) for seed in seeds for library in _LIBRARIES]
+    units += [Unit("few", library, seed) for seed in seeds for library in large]
     units += [Unit("simulated", str(size), given.seed + place) for size in _SIZES for place in range(given.simulations)]
     libraries = libraries_of(given.data / "data")
     found = measured_once(given.out / "recommend.jsonl", units, lambda unit: computed(unit, outcomes, libraries))
@@ -246,13 +248,13 @@ def tables(units: Sequence[Unit], found: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _coverage(results: Sequence[tuple[Unit, Mapping[str, Any]]], kind: str) -> list[str]:
-    """Number of cells, and shares within the intervals, each with its standard error over repeats."""
-    by_seed: dict[int, list[float]] = {}
+    """Number of cells, and shares within the intervals, each with its standard error over repeats or libraries."""
+    groups: dict[object, list[float]] = {}
     for unit, one in results:
-        by_seed.setdefault(unit.seed, []).extend(one[kind])
-    cells = [f"{sum(map(len, by_seed.values())):,}"]
+        groups.setdefault(unit.what if unit.part == "few" else unit.seed, []).extend(one[kind])
+    cells = [f"{sum(map(len, groups.values())):,}"]
     for level in _LEVELS:
-        shares = [np.mean([abs(place - 0.5) <= level / 2 for place in places]) for places in by_seed.values()]
+        shares = [np.mean([abs(place - 0.5) <= level / 2 for place in places]) for places in groups.values()]
         cells.append(_with_error(shares, 100, " %"))
     return cells
 
@@ -263,7 +265,9 @@ def _errors(results: Sequence[tuple[Unit, Mapping[str, Any]]]) -> Table:
     for library in dict.fromkeys(unit.what for unit, _ in results):
         ones = [one for unit, one in results if unit.what == library]
         squares = {name: np.mean([np.square(one[name]) for one in ones]) for name in ("pooled", "own", "all")}
-        rows.append([library, *(f"{100 * square**0.5:.1f}" for square in squares.values())])
+        rows.append([library, *squares.values()])
+    rows.append(["all", *np.mean([row[1:] for row in rows], axis=0)])
+    rows = [[library, *(f"{100 * square**0.5:.1f}" for square in squares)] for library, *squares in rows]
     headings = ["library", *numbers("recommend", "the five tasks alone", "all other tasks")]
     return Table.of(headings, rows, title="Error of the predicted share where five tasks are known, points")
 
