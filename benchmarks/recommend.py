@@ -2,8 +2,10 @@
 
     python benchmarks/recommend.py --data ../shared --out FOLDER [--repeats 10] [--seed 0] [--simulations 20]
 
-Three parts, one Markdown table each:
+Four parts, one Markdown table each:
 
+- Single tasks: each task is left out by itself, and its outcome compared with the predicted chance of each model. The
+  variances are learnt without the task's group, every twentieth task.
 - Folds: of the recorded runs a fifth of all tasks is held out, drawn anew for each repeat, and each fifth once. The
   model learns from the others, its variances too, and predicts for each library the share of the held-out tasks that
   each model passes, and the difference between models.
@@ -21,6 +23,7 @@ What is finished stands in FOLDER/recommend.jsonl and is not computed again.
 
 import argparse
 import ast
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,9 +42,11 @@ from bigcodeflow.results.formatting import numbers
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun, evidence_of_store
 from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn
 from bigcodeflow.studies.recommend.likelihood import Array, Outcomes, design_matrix, normal_grid
-from bigcodeflow.studies.recommend.ranking import Recommender
+from bigcodeflow.studies.recommend.ranking import Recommender, drawn_rates
 
-_N_FOLDS, _KEPT, _N_DRAWS = 5, 5, 1_000
+_N_GROUPS, _N_FOLDS, _KEPT, _N_DRAWS = 20, 5, 5, 1_000
+#: Ends of the groups of predicted chances.
+_CHANCES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Tasks of a library that is held out but for five.
 _FEWEST_HELD = 20
 _SIZES = (2, 8, 20)
@@ -77,7 +82,8 @@ def main() -> None:
         sys.exit(str(error))
     seeds = range(given.seed, given.seed + given.repeats)
     large = [name for name, n_tasks in outcomes.n_tasks_of.items() if n_tasks >= _FEWEST_HELD]
-    units = [Unit("folds", str(fold), seed) for seed in seeds for fold in range(_N_FOLDS)]
+    units = [Unit("single", str(group), given.seed) for group in range(_N_GROUPS)]
+    units += [Unit("folds", str(fold), seed) for seed in seeds for fold in range(_N_FOLDS)]
     units += [Unit("few", library, seed) for seed in seeds for library in large]
     units += [Unit("simulated", str(size), given.seed + place) for size in _SIZES for place in range(given.simulations)]
     libraries = libraries_of(given.data / "data")
@@ -103,11 +109,37 @@ def libraries_of(data: Path) -> list[frozenset[str]]:
 def computed(unit: Unit, outcomes: Outcomes, libraries: Sequence[frozenset[str]]) -> dict[str, Any]:
     """The result of a unit: places of truths in their predictions, and errors."""
     print(f"{time.strftime('%H:%M:%S')} {unit.key} …", file=sys.stderr, flush=True)
+    if unit.part == "single":
+        return single(outcomes, int(unit.what))
     if unit.part == "folds":
         return fold(outcomes, int(unit.what), unit.seed)
     if unit.part == "few":
         return few(outcomes, unit.what, unit.seed)
     return simulation(libraries, int(unit.what), unit.seed)
+
+
+def single(outcomes: Outcomes, number: int) -> dict[str, Any]:
+    """Every twentieth task left out by itself: the chance that each model passes, what came, and two plain guesses."""
+    group = np.arange(number, len(outcomes.task_ids), _N_GROUPS)
+    known = learn(_without(outcomes, group))
+    found: dict[str, list[float]] = {"chances": [], "passed": [], "all": [], "own": []}
+    for place in group:
+        kept, libraries = _without(outcomes, [place]), outcomes.libraries[place]
+        chances = drawn_rates(fit_outcomes(kept, known), [libraries], _N_DRAWS).mean(axis=0)
+        alike = [other for other, names in enumerate(kept.libraries) if names & libraries]
+        means = np.nanmean(kept.shares, axis=1)
+        own = np.nanmean(kept.shares[:, alike], axis=1) if alike else means
+        for model in np.flatnonzero(np.isfinite(outcomes.shares[:, place])):
+            found["chances"].append(float(chances[model]))
+            found["passed"].append(float(outcomes.shares[model, place]))
+            found["all"].append(float(means[model]))
+            found["own"].append(float(own[model] if np.isfinite(own[model]) else means[model]))
+    return found
+
+
+def _without(outcomes: Outcomes, held: Sequence[int] | Array) -> Outcomes:
+    kept = np.setdiff1d(range(len(outcomes.task_ids)), held)
+    return outcomes.kept(range(len(outcomes.models)), [int(one) for one in kept])
 
 
 def fold(outcomes: Outcomes, number: int, seed: int) -> dict[str, Any]:
@@ -144,9 +176,7 @@ def few(outcomes: Outcomes, library: str, seed: int) -> dict[str, Any]:
 
 
 def _trained(outcomes: Outcomes, held: Array) -> tuple[Fit, Outcomes]:
-    kept = outcomes.kept(
-        range(len(outcomes.models)), [int(one) for one in np.setdiff1d(range(len(outcomes.task_ids)), held)]
-    )
+    kept = _without(outcomes, held)
     return fit_outcomes(kept, learn(kept)), kept
 
 
@@ -229,10 +259,12 @@ def simulated(libraries: Sequence[frozenset[str]], n_models: int, seed: int) -> 
 
 
 def tables(units: Sequence[Unit], found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    """The three tables."""
+    """The tables of the parts that there are."""
     by_part: dict[str, list[tuple[Unit, Mapping[str, Any]]]] = {}
     for unit, one in zip(units, found, strict=True):
         by_part.setdefault(unit.part, []).append((unit, one))
+    if "single" in by_part:
+        yield from _single_tasks([one for _, one in by_part["single"]])
     headings = ["predicted", *numbers("cells", "in the 50 % interval", "in the 95 % interval")]
     rows = [
         [f"{part}: {kind}", *_coverage(by_part[part], kind)]
@@ -245,6 +277,26 @@ def tables(units: Sequence[Unit], found: Sequence[Mapping[str, Any]]) -> Iterato
         yield _errors(by_part["few"])
     if "simulated" in by_part:
         yield _simulations(by_part["simulated"])
+
+
+def _single_tasks(results: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Predicted chances beside the shares that passed, and squared errors beside those of plain guesses."""
+    passed = np.concatenate([one["passed"] for one in results])
+    guesses = {name: np.concatenate([one[name] for one in results]) for name in ("chances", "all", "own")}
+    chances, rows = guesses["chances"], []
+    for low, high in itertools.pairwise(_CHANCES):
+        chosen = (chances >= low) & ((chances < high) | (high == _CHANCES[-1]))
+        if chosen.any():
+            error = np.sqrt((chances[chosen] * (1 - chances[chosen])).sum()) / chosen.sum()
+            rows.append([
+                f"{low:.0%} to {high:.0%}", f"{chosen.sum():,}", f"{chances[chosen].mean():.1%}",
+                f"{passed[chosen].mean():.1%}", f"{error:.1%}",
+            ])  # fmt: skip
+    headings = ["predicted chance", *numbers("cells", "mean chance", "passed", "standard error")]
+    yield Table.of(headings, rows, title="Each task left out by itself")
+    names = {"chances": "recommend", "all": "the model's share of all other tasks", "own": "its share of tasks alike"}
+    errors = [[words, f"{np.square(guesses[name] - passed).mean():.4f}"] for name, words in names.items()]
+    yield Table.of(["prediction", *numbers("Brier score")], errors, title="Squared error of a task's outcome")
 
 
 def _coverage(results: Sequence[tuple[Unit, Mapping[str, Any]]], kind: str) -> list[str]:

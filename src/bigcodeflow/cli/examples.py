@@ -9,7 +9,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow run starter",
         "bigcodeflow run bigcodebench --model openai:gpt-4o --set dataset.subset=hard",
         "bigcodeflow run bigcodebench --set samples.source=answers.jsonl",
-        "bigcodeflow run bigcodebench --model openai:gpt-4o --rounds 3 --feedback tests",
+        "bigcodeflow run bigcodebench --model openai:gpt-4o --rounds 3",
     ),
     "sweep": (
         "bigcodeflow sweep nightly --dry-run",
@@ -82,7 +82,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "cheating tasks": ("bigcodeflow cheating tasks --dataset starter --out contradicted.parquet",),
     "cheating run": (
         "bigcodeflow cheating run --samples oracle --ids 0-4",
-        "bigcodeflow cheating run --model openai:gpt-4o --dataset bigcode/bigcodebench --environment bigcodebench",
+        "bigcodeflow cheating run --model openai:gpt-4o --wording neutral",
     ),
     "leaderboard show": ("bigcodeflow leaderboard show --split instruct --subset hard",),
     "leaderboard write": ("bigcodeflow leaderboard write --out leaderboard",),
