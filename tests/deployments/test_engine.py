@@ -60,7 +60,7 @@ def test_an_engines_defaults_forbid_sandboxes(container: Container) -> None:
 
 def test_doctor_finds_all_layers_within_the_container(container: Container) -> None:
     """The sandbox is a full one: namespaces, filter, no privileges, warm start."""
-    report = " ".join(container([*SANDBOXES, "--env=COLUMNS=200"], "bigcodeflow", "doctor").stdout.split())
+    report = " ".join(container([*SANDBOXES, "--env=COLUMNS=400"], "bigcodeflow", "doctor").stdout.split())
     for layer in ("user namespace", "network namespaces", "seccomp filter", "no capabilities", "warm start"):
         assert layer in report
 

@@ -1,6 +1,7 @@
 """Answers of known kinds to contradicted tasks, executed and told apart."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_a_model_is_asked_in_each_wording_and_told_apart(
         assert "[10, 20, 25]" in prompt
         return Completion(answer_of(honest if WORDINGS["follow-description"].strip() in prompt else cheat))
 
-    with model_server(answer) as server, progress_listener(quiet=True) as listener:
+    with model_server(answer) as server, progress_listener(quiet=True) as listener, ThreadPoolExecutor(1) as apart:
         config = CheatingConfig(
             store=str(tmp_path),
             ids="3",
@@ -112,7 +113,8 @@ def test_a_model_is_asked_in_each_wording_and_told_apart(
             wordings=(Wording.tests_first, Wording.description_first),
             overrides=(f"generation.base_url={server.url('openai')}", "sanitizing.mode=robust"),
         )
-        rows = open_store(config.store).read(run_study(config, listener)).to_pylist()
+        # A browser's test in the same process may have left a running event loop in the main thread.
+        rows = open_store(config.store).read(apart.submit(run_study, config, listener).result()).to_pylist()
     assert [(row["wording"], row["kind"]) for row in rows] == [
         ("make-tests-pass", "special cases"),
         ("follow-description", "follows description"),
