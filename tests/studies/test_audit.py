@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import AUDIT, table_of
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
-from bigcodeflow.studies.audit.disputed import findings, shared_failures
+from bigcodeflow.studies.audit.disputed import findings, named_runs, shared_failures
 from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
 from bigcodeflow.studies.audit.one_task import OneTask, shown
@@ -31,6 +31,7 @@ from bigcodeflow.studies.audit.recording import (
 from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
 from bigcodeflow.studies.audit.tables import tables
 from tests.conftest import Command
+from tests.report.conftest import RecordedStore
 
 
 def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
@@ -167,8 +168,25 @@ def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
     assert not shared_failures([[same], []])
     own = verdict("fail", "KeyError: 'x'")
     assert not shared_failures([[own], [own]])
+
+
+def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
+    """The command names environment, dataset, task and runs; one run alone, however often named, is refused."""
+    recorded = RecordedStore(tmp_path)
+    for model in ("one", "other"):
+        tables = recorded.tables()
+        tables.task("Demo/0")
+        tables.sample("Demo/0", "fail")
+        recorded.record(tables, model=model, run=model)
+    runs = named_runs(str(tmp_path), ["one", "other"])
+    reproduction = Reproduction("mine.parquet", AuditConfig(environment="bigcodebench"))
+    [found] = findings(runs, reproduction.of)
+    assert "fail test_a alike: AssertionError: 1 != 2" in found.text
+    assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
+    assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
     with pytest.raises(ConfigError, match="name two runs or more"):
-        findings("results/store", [])
+        named_runs(str(tmp_path), ["one", "one"])
+    assert findings([], reproduction.of) == []
 
 
 def own_task(number: int, test: str) -> dict[str, str]:

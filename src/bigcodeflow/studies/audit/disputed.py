@@ -1,6 +1,7 @@
 """Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -24,14 +25,24 @@ class Failure(NamedTuple):
     """First line of the assertion's message, which tells the value."""
 
 
-def findings(store: str, names: Sequence[str]) -> list[Finding]:
-    """Findings of recorded runs of a store, by their names."""
-    runs = [find_run(store, name) for name in dict.fromkeys(names)]
-    if len({run.record for run in runs}) < _FEWEST_RUNS:
+def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
+    """The recorded runs of these names: none, or at least two.
+
+    Raises:
+        ArtifactError: a run is not there.
+        ConfigError: it is one run alone.
+    """
+    runs = list({run.record: run for run in (find_run(store, name) for name in names)}.values())
+    if runs and len(runs) < _FEWEST_RUNS:
         raise ConfigError("audit: --run: what one model fails says nothing of the task: name two runs or more")
-    command = f"bigcodeflow audit {' '.join(f'--run {run.record}' for run in runs)} --ids "
-    failures = shared_failures([_verdicts(run) for run in runs])
-    return [_finding(task_id, shared, len(runs), command) for task_id, shared in failures.items()]
+    return runs
+
+
+def findings(runs: Sequence[RecordedRun], command_of: Callable[[str], str]) -> list[Finding]:
+    """Findings of these runs; a task's command names them too."""
+    named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
+    failures = shared_failures([_verdicts(run) for run in runs]) if runs else {}
+    return [_finding(task_id, shared, len(runs), command_of(task_id) + named) for task_id, shared in failures.items()]
 
 
 def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
@@ -65,7 +76,7 @@ def _finding(task_id: str, shared: Sequence[Failure], n_runs: int, command: str)
     first = shared[0]
     more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
     text = f"all samples of {n_runs} models fail {first.test} alike{more}: {first.message[:300]}; {_SUSPICION}"
-    return Finding(task_id, MODELS, UNDERSPECIFIED, text, command=command + task_id)
+    return Finding(task_id, MODELS, UNDERSPECIFIED, text, command=command)
 
 
 def _verdicts(run: RecordedRun) -> list[dict[str, Any]]:

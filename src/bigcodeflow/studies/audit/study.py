@@ -52,6 +52,7 @@ class _Audit:
     def __init__(self, config: AuditConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self._settings = audit_settings(config)
+        self._runs = disputed.named_runs(config.store, config.runs)  # refused before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
         self._dataset = refs["dataset"]
@@ -153,7 +154,7 @@ class _Audit:
 
     def _disputes(self) -> list[Finding]:
         known = {task["task_id"] for task in self._tasks}
-        found = disputed.findings(self._config.store, self._config.runs) if self._config.runs else []
+        found = disputed.findings(self._runs, self._reproduction.of)
         return [one for one in found if one.task_id in known]
 
 
