@@ -18,6 +18,8 @@ STAGE_FOLDERS: Mapping[str, str] = {
 CONTRADICTED_PREFIX = "Contradicted/"
 #: Stands in the id of a task's variant behind that of the task: no score over variants counts.
 VARIANT_SEPARATOR = "~"
+#: Folder of a store with dataset and sample files that studies have made; a study makes them again.
+DERIVED_FOLDER = "studies"
 #: What imported rows hold where a column must have a text and nobody knows which.
 UNKNOWN = "unknown"
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
-from bigcodeflow.core.schemas import STAGE_FOLDERS, STUDIES
+from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS, STUDIES
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
@@ -25,7 +25,7 @@ from bigcodeflow.store import StoredFolder, open_store
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 #: Of studies debris goes only: a result may have taken hours, and no record names it.
-_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), *STUDIES, "quarantine", LIVE_FOLDER)
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), *STUDIES, DERIVED_FOLDER, "quarantine", LIVE_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
 
@@ -147,6 +147,8 @@ def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> 
     # A run at work writes its live file every other second.
     if key.endswith((".tmp", ".old")) or entry.torn or folder == LIVE_FOLDER:
         return "debris", "left by something that was killed"
+    if folder == DERIVED_FOLDER:
+        return "artifact", "a study makes it again"
     if folder in STAGE_FOLDERS.values() and "." not in key and entry.name not in artifacts:
         return "artifact", "no recorded run needs it"
     return None, ""

@@ -12,7 +12,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
+from bigcodeflow.core.schemas import AUDIT, METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
 from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention import (
     Removable,
@@ -25,6 +25,7 @@ from bigcodeflow.pipeline.retention import (
 )
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
+from bigcodeflow.studies.derived_files import sample_file
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMAS = dict(zip(dict.fromkeys(STAGE_FOLDERS.values()), (TASKS, SAMPLES, SOLUTIONS, VERDICTS, METRICS), strict=True))
@@ -98,6 +99,19 @@ def test_artifacts_of_further_rounds_stay_with_their_run(store: Store) -> None:
     artifact(store, "execution", "b" * 64, days=400)
     first.write_text(json.dumps(json.loads(first.read_text()) | {"rounds": [{"execution": "a" * 64}]}))
     assert named(removable(settings(store), NOW)) == [("artifact", "b" * 64)]
+
+
+def test_results_of_studies_stay_and_files_that_they_can_make_again_go(store: Store) -> None:
+    """A result may have taken hours, and no record names it; the samples that it executed follow from its settings."""
+    store.publish("audit", "a" * 64, AUDIT.empty_table(), settings={})
+    aged(store.folder("audit", "a" * 64), 400)
+    left = Path(sample_file(store, "mutants", [("Demo/0", "pass")]))
+    aged(left, 400)
+    assert named(found := removable(settings(store), NOW)) == [("artifact", left.name)]
+    assert remove(settings(store, dry_run=False), found, NOW) == found
+    assert not left.exists()
+    assert sample_file(store, "mutants", [("Demo/0", "pass")]) == str(left)
+    assert removable(settings(store), NOW) == []
 
 
 def test_unfinished_work_stays_while_it_is_added_to(store: Store) -> None:

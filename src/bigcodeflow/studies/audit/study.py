@@ -21,6 +21,7 @@ from bigcodeflow.studies.audit.findings import Finding, MutantCounts
 from bigcodeflow.studies.audit.mutation import Mutant, mutants_of
 from bigcodeflow.studies.audit.recording import recorded_program, recordings
 from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
+from bigcodeflow.studies.derived_files import sample_file
 from bigcodeflow.studies.records import publish_study
 
 Task = Mapping[str, Any]
@@ -95,10 +96,8 @@ class _Audit:
 
     def _execute(self, name: str, programs: Sequence[tuple[str, str]], extra: Sequence[str] = ()) -> pa.Table:
         """Verdicts of programs by task id and text, in their order by task; every task needs at least one."""
-        lines = [json.dumps({"task_id": task_id, "solution": program}) for task_id, program in programs]
-        content = "\n".join([*lines, ""]).encode("utf-8", "surrogatepass")
-        path = self._store.write(f"studies/audit/{name}-{hashlib.sha256(content).hexdigest()[:24]}.jsonl", content)
-        return self._store.read(self._perform(audit_settings(self._config, str(path), extra))["execution"])
+        settings = audit_settings(self._config, sample_file(self._store, name, programs), extra)
+        return self._store.read(self._perform(settings)["execution"])
 
     def _mutation(self) -> list[dict[str, Any]]:
         """A row for each mutant that survived, and one with the counts of each task that can be judged."""

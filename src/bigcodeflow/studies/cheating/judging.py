@@ -4,7 +4,6 @@ The texts are the test that was shown, the task's own, and another contradiction
 and each distinct program a sample of it.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +16,8 @@ from bigcodeflow.store import ArtifactRef, Store, open_store
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.config import ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
-from bigcodeflow.studies.cheating.tasks import Row, derived_file, executable_row, table_bytes
+from bigcodeflow.studies.cheating.tasks import Row, executable_row, table_bytes
+from bigcodeflow.studies.derived_files import dataset_file, sample_file
 
 _TEXTS = ("shown", "test", "other")
 _COLUMNS = ["task_id", "sample_index", "status", "tests", "tampering", "exit"]
@@ -101,7 +101,7 @@ def _is_program(solution: Mapping[str, Any]) -> bool:
 
 def _files(tests: _Tests, store: Store) -> tuple[str, str]:
     """Paths of a task file with each test's texts, and of a sample file with the programs."""
-    rows, lines = [], []
+    rows, samples = [], []
     for number, one in enumerate(tests.values()):
         if not one.programs:
             continue
@@ -111,9 +111,8 @@ def _files(tests: _Tests, store: Store) -> tuple[str, str]:
             if text:
                 task_id = f"{contradiction.task_id}/{number}/{kind}"
                 rows.append(executable_row(one.task, task_id, text, contradiction))
-                lines += [json.dumps({"task_id": task_id, "solution": program}) for program in one.programs]
-    source = derived_file(store, "judged.parquet", table_bytes(rows))
-    return source, derived_file(store, "answers.jsonl", ("\n".join(lines) + "\n").encode())
+                samples += [(task_id, program) for program in one.programs]
+    return dataset_file(store, "judged", table_bytes(rows)), sample_file(store, "answers", samples)
 
 
 def _verdicts(rows: Sequence[Row], tests: _Tests) -> _Verdicts:

@@ -10,7 +10,8 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from bigcodeflow.studies.cheating.config import CheatingConfig
 from bigcodeflow.studies.cheating.judging import Answers, judged_rows
-from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, derived_file, given_tasks, table_bytes
+from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, given_tasks, table_bytes
+from bigcodeflow.studies.derived_files import dataset_file
 from bigcodeflow.studies.records import publish_study
 
 #: Bump when the rows of unchanged answers change.
@@ -57,8 +58,7 @@ def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[
         return [config.dataset]
     tasks = contradicted_tasks(config, listener).tasks
     return [
-        derived_file(store, "asked.parquet", table_bytes([one.row(wording) for one in tasks]))
-        for wording in config.wordings
+        dataset_file(store, "asked", table_bytes([one.row(wording) for one in tasks])) for wording in config.wordings
     ]
 
 

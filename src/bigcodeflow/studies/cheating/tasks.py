@@ -4,13 +4,10 @@ A contradiction of a test method counts where the reference solution passes the 
 each of two executions, and where a program with an empty body fails it too.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bigcodeflow.core.difficulty import published_solve_rates
 from bigcodeflow.core.errors import DatasetError
@@ -26,6 +23,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     contradicted_texts,
     contradiction_of,
 )
+from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
 
 #: Bump when other contradictions are made of the same tasks.
 VERSION = 1
@@ -109,16 +107,7 @@ def table_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows of the hub's schema as a Parquet file."""
     texts = pa.schema([(name, pa.string()) for name in HUB_COLUMNS])
     schema = texts.append(pa.field("hard", pa.bool_()))
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
-
-
-def derived_file(store: Store, name: str, content: bytes) -> str:
-    """Path of a derived file of the study in the store, named by its content as well."""
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    stem, _, suffix = name.partition(".")
-    return str(store.write(f"studies/cheating/{stem}-{digest}.{suffix}", content).absolute())
+    return parquet_bytes(rows, schema)
 
 
 def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradiction: Contradiction) -> Row:
@@ -162,14 +151,14 @@ def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
     """The candidates with those contradictions that hold, as far as any of the shown text does."""
-    rows, lines = [], []
+    rows, programs = [], []
     for one in candidates:
         program = f"{one.task['complete_prompt']}{one.task['canonical_solution']}"
         mine = list(_rows(one))
         rows += mine
-        lines += [json.dumps({"task_id": row["task_id"], "solution": program}) for row in mine]
-    source = derived_file(store, "candidates.parquet", table_bytes(rows))
-    samples = derived_file(store, "references.jsonl", ("\n".join(lines) + "\n").encode())
+        programs += [(row["task_id"], program) for row in mine]
+    source = dataset_file(store, "candidates", table_bytes(rows))
+    samples = sample_file(store, "references", programs)
     run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
     found = perform_up_to("execution", run, listener)
     reference, stub = (outcomes_of(store.read(found[name])) for name in ("execution", "ground_truth"))

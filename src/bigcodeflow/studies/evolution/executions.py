@@ -1,7 +1,5 @@
 """What the study executes: reference solutions and recorded samples, as ordinary runs in each environment."""
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.store import ArtifactRef, Store, open_store
+from bigcodeflow.studies.derived_files import sample_file
 from bigcodeflow.studies.evolution.config import EvolutionConfig
 
 Row = dict[str, Any]
@@ -66,14 +65,8 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
             "dataset that it answers (--dataset), or other tasks (--ids)"
         )
     ordered = {task_id: dict(sorted(programs[task_id].items())) for task_id in tasks if task_id in programs}
-    lines = [
-        json.dumps({"task_id": task_id, "solution": program})
-        for task_id, mine in ordered.items()
-        for program in mine.values()
-    ]
-    content = ("\n".join(lines) + "\n").encode()
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    file = str(store.write(f"studies/evolution/{digest}.jsonl", content).absolute())
+    listed = ((task_id, program) for task_id, mine in ordered.items() for program in mine.values())
+    file = sample_file(store, "evolution", listed)
     return Samples(run.label, run.recorded.record, run.recorded.model, file, ordered)
 
 

@@ -1,13 +1,11 @@
 """Datasets of variants: made of a dataset's tasks, executed with reference solution and stub, and written as a file."""
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig, SanitizingConfig
@@ -17,8 +15,9 @@ from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import Store, artifact_key, open_store, write_atomically
-from bigcodeflow.studies.perturbation import VERSION, PerturbationConfig
+from bigcodeflow.store import Store, open_store, write_atomically
+from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes
+from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.variants import Variant, variants_of
 
 #: Columns of a file of variants beside those of the hub: text, but for ``hard`` and the lists.
@@ -73,18 +72,16 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
     run, store = config.run, open_store(config.run.store)
     resolved = datasets.resolve(run.dataset)
     tasks = datasets.load_tasks(run.dataset, resolved).to_pylist()
-    made, ids = list[Variant](), [task["task_id"] for task in tasks]
+    made = list[Variant]()
     progress = listener.begin("variants")
     for number, task in enumerate(tasks, start=1):
         for kind in config.kinds:
             made += variants_of(task, kind, seed=config.seed, per_task=config.per_task)
         progress(number, len(tasks), f"{len(made):,} variants")
-    settings = {"kinds": config.kinds, "seed": config.seed, "per_task": config.per_task, "tasks": ids}
-    key = artifact_key("perturbed", VERSION, {**settings, "dataset": resolved.fingerprint})
     if not made:
         raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
     rows = {variant.task_id: row for variant, row in zip(made, _rows(made, tasks), strict=True)}
-    candidates = _stored(store, f"{key}-candidates", rows.values())
+    candidates = _stored(store, "candidates", rows.values())
     valid = valid_variants(run, candidates, listener)
     kept = list(_first(made, valid, config.per_task))
     if not kept:
@@ -92,7 +89,7 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
             f"{run.dataset.source}: of {len(made):,} variants none holds in environment {run.execution.environment}: "
             "check it with `bigcodeflow env check`"
         )
-    path = _stored(store, key, [rows[variant.task_id] for variant in kept])
+    path = _stored(store, "variants", [rows[variant.task_id] for variant in kept])
     yields = [_yield_of(kind, len(tasks), made, kept) for kind in config.kinds]
     return Perturbed(path, [rows[variant.task_id] for variant in kept], yields)
 
@@ -136,7 +133,7 @@ def write_dataset(perturbed: Perturbed, out: str) -> Path:
     require_suffix(out)
     path = user_path(out)
     if path.suffix == ".parquet":
-        return write_atomically(path, _parquet(perturbed.rows))
+        return write_atomically(path, parquet_bytes(perturbed.rows, SCHEMA))
     return write_atomically(path, "".join(json.dumps(row) + "\n" for row in perturbed.rows).encode())
 
 
@@ -156,13 +153,7 @@ def _rows(variants: Iterable[Variant], tasks: Sequence[Mapping[str, Any]]) -> It
 
 
 def _stored(store: Store, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
-    return store.write(f"studies/perturbation/{name}.parquet", _parquet(rows)).resolve()
-
-
-def _parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMA), buffer, compression="zstd")
-    return buffer.getvalue()
+    return Path(dataset_file(store, name, parquet_bytes(rows, SCHEMA)))
 
 
 def _first(made: Iterable[Variant], valid: frozenset[str], per_task: int) -> Iterator[Variant]:
