@@ -165,3 +165,41 @@ def test_what_the_model_knows_already_is_no_secret() -> None:
     assert HiddenText(TEST, [], NAMES).found_in(line)
     assert not HiddenText(TEST, [f"Example: {line}"], NAMES).found_in(line)
     assert not HiddenText(TEST, [], NAMES).found_in("test_counts_by_letter, test_counts_words")
+
+
+def test_a_trace_whose_beginning_is_cut_off_is_told_like_any_other() -> None:
+    """Its frames are none of the exception's message: no path, no line of the test, and the exception is named."""
+    library = '  File "/opt/env/lib/python3.10/copy.py", line 146, in deepcopy\n    y = copier(x, memo)'
+    own = f'  File "__test__.py", line 6, in task_func\n{library}\n  [Previous line repeated 9 more times]\n{library}'
+    test = f'  File "__test__.py", line {LINES + 7}, in test_counts_words\n    check(1)'
+    text, level = told(
+        verdict_of("\n".join(["deepcopy", "    d = id(x)", test, *[own] * 40, "RecursionError: too deep"]))
+    )
+    assert level == "traceback"
+    assert "\nRecursionError: too deep\n" in text
+    assert 'File "copy.py", line 146, in deepcopy' in text
+    assert [word for word in ("/opt/", "__test__", "check(1)") if word in text] == []
+
+
+def test_a_group_of_exceptions_is_told_without_lines_of_the_test() -> None:
+    """Frames behind the margins of a group are frames as elsewhere, in groups within groups too."""
+    group = f"""  + Exception Group Traceback (most recent call last):
+  |   File "__test__.py", line {LINES + 7}, in test_counts_words
+  |     check(1)
+  |   File "/opt/env/lib/python3.13/asyncio/taskgroups.py", line 71, in __aexit__
+  |     return await self._aexit(et, exc)
+  | ExceptionGroup: unhandled (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Exception Group Traceback (most recent call last):
+    |   File "__test__.py", line 6, in task_func
+    |     return lenght(words)
+    | ExceptionGroup: inner (1 sub-exception)
+    +-+---------------- 1 ----------------
+      | ValueError: 3
+      +------------------------------------
+"""
+    text, level = told(verdict_of(group))
+    assert level == "traceback"
+    assert 'File "tests.py", in test_counts_words\n  File "asyncio/taskgroups.py", line 71' in text
+    assert "ExceptionGroup: inner (1 sub-exception)\n---\nValueError: 3" in text
+    assert [word for word in ("/opt/", "__test__", "check(1)", " | ") if word in text] == []

@@ -13,7 +13,7 @@ from bigcodeflow.core.tracebacks import CHAINED, HEAD
 from bigcodeflow.generation.hidden_text import HiddenText
 
 #: Part of every key of a further round; bump when other texts are sent for the same verdicts.
-VERSION = 1
+VERSION = 2
 
 Level = Literal["failed", "tests", "traceback"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -38,6 +38,12 @@ _OWN_FILE = "__test__.py"
 _FRAME = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d{1,9})(?:, in (?P<function>.*))?')
 #: A library's file without what is before it on the machine that executed.
 _LIBRARY = re.compile(r".*/(?:site-packages|lib/python[\d.]+)/")
+_REPEATED = re.compile(r"  \[Previous line repeated \d+ more times?\]")
+#: How Python draws groups of exceptions: a head, lines behind a margin, rules between the group's exceptions.
+_GROUP = re.compile(r" *(?:\+ )?Exception Group (?=Traceback \(most recent call last\):$)")
+_MARGIN, _GROUP_RULE = re.compile(r" *\| ?"), re.compile(r" *\+[-+]+(?: (?:\d+|\.\.\.) -+)?")
+#: Stands for a rule, and for a beginning that is cut off.
+_RULE, _CUT = "\0---", "..."
 #: Differs from one execution to the next, and would make another prompt of the same failure.
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
@@ -108,12 +114,15 @@ def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
 
 def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenText) -> str:
     """A trace without lines of the test, and without messages that quote it."""
-    lines, source, found = trace.rstrip().split("\n"), program.split("\n"), list[str]()
+    lines, source, found = _from_a_head(trace.rstrip().split("\n")), program.split("\n"), list[str]()
     number = 0
     while number < len(lines):
         line = lines[number]
         number += 1
-        if line == HEAD or line in CHAINED or not line:
+        if _GROUP.match(line):
+            lines[number - 1 :] = _without_margins(lines[number - 1 :])
+            found.append(HEAD)
+        elif line in (HEAD, _RULE, _CUT, "", *CHAINED) or _REPEATED.fullmatch(line):
             found.append(line)
         elif frame := _FRAME.fullmatch(line):
             below = _below(lines, number)
@@ -125,11 +134,25 @@ def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenTe
             message = [line, *_message(lines, number)]
             number += len(message) - 1
             found.append(_told("\n".join(message), hidden))
-    text = _ADDRESS.sub("0x...", "\n".join(found))
+    text = _ADDRESS.sub("0x...", "\n".join(found)).replace("\0", "")
     if len(text) <= _MOST_TRACE_CHARACTERS:
         return text
     _, _, end = text[-_MOST_TRACE_CHARACTERS:].partition("\n")  # which says most
     return f"...\n{end}"
+
+
+def _from_a_head(lines: list[str]) -> list[str]:
+    """The lines; of a long trace, whose beginning is cut off, those from the first whole frame on."""
+    if lines[0] == HEAD or _GROUP.match(lines[0]):
+        return lines
+    flat = _without_margins(lines)
+    first = next((number for number, line in enumerate(flat) if _FRAME.fullmatch(line)), None)
+    return lines if first is None else [_CUT, *flat[first:]]
+
+
+def _without_margins(lines: Sequence[str]) -> list[str]:
+    """The lines of a group's exceptions, one traceback below the other."""
+    return [_RULE if _GROUP_RULE.fullmatch(line) else _MARGIN.sub("", line, count=1) for line in lines]
 
 
 def _below(lines: Sequence[str], start: int) -> list[str]:
@@ -143,7 +166,7 @@ def _below(lines: Sequence[str], start: int) -> list[str]:
 def _message(lines: Sequence[str], start: int) -> list[str]:
     """The rest of an exception's message, which may hold anything: up to the next traceback of the chain."""
     end = start
-    while end < len(lines) and lines[end] not in CHAINED:
+    while end < len(lines) and lines[end] not in (_RULE, *CHAINED):
         end += 1
     return list(lines[start:end])
 
