@@ -203,3 +203,20 @@ def test_a_group_of_exceptions_is_told_without_lines_of_the_test() -> None:
     assert 'File "tests.py", in test_counts_words\n  File "asyncio/taskgroups.py", line 71' in text
     assert "ExceptionGroup: inner (1 sub-exception)\n---\nValueError: 3" in text
     assert [word for word in ("/opt/", "__test__", "check(1)", " | ") if word in text] == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "printed"),
+    [
+        (r"'ab,cd\nef,gh'", r"['x'] != ['ab,cd\nef,gh']"),
+        (r"b'\x89PNG\r\n'", r"'x' != b'\x89PNG\r\n'"),
+        ("np.array([1.0, 2.0, 3.0, -4.50])", " DESIRED: array([ 1. ,  2. ,  3. , -4.5])"),
+        ("[0.10, 0.20,\n 0.30, 0.40]", "[0] != [0.1, 0.2, 0.3, 0.4]"),
+    ],
+)
+def test_what_is_printed_in_another_notation_than_it_is_stated_in_is_found(stated: str, printed: str) -> None:
+    """Escapes of a text, and zeros and blanks of numbers in a row, make no other value; who knows it may be told."""
+    test = f"class TestCases(TestCase):\n    def test_1(self):\n        check({stated})\n"
+    assert HiddenText(test, [""]).found_in(f"AssertionError: {printed}")
+    assert not HiddenText(test, [f"e.g. {printed}"]).found_in(f"AssertionError: {printed}")
+    assert not HiddenText(test, [""]).found_in("AssertionError: [1, 2, 3] != [1.0, 2.0]")

@@ -17,6 +17,10 @@ SHORTEST = 8
 #: Formatting that a value's text may differ in from its source.
 _LEFT_OUT = re.compile(r"[\s'\"\\]+")
 _NAME = "\0"
+#: Numbers in a row, with nothing but commas, brackets and blanks between them, that count in any notation.
+_NUMBERS_IN_A_ROW = 4
+_NUMBER = r"(?<![\w.])-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])"
+_ROW = re.compile(rf"{_NUMBER}(?:[\s,()\[\]]+{_NUMBER})+")
 
 
 class HiddenText:
@@ -40,6 +44,7 @@ class HiddenText:
         written = _n_grams("\1".join(map(_as_written, known)), N_GRAM_AS_WRITTEN)
         self._written = _n_grams(_as_written(test), N_GRAM_AS_WRITTEN) - written
         self._literals = {text for text in _literals(test) if text not in known_text}
+        self._rows = _rows(test).difference(*map(_rows, known))
         lines = {_condensed(line) for line in test.splitlines()}
         self._lines = {line for line in lines if len(line) >= SHORTEST and line not in known_text}
 
@@ -50,6 +55,7 @@ class HiddenText:
         lines = {_condensed(line) for line in text.splitlines()}
         pieces = (_n_grams(condensed) & self._n_grams) | (lines & self._lines)
         pieces |= _n_grams(_as_written(text), N_GRAM_AS_WRITTEN) & self._written
+        pieces |= {str(row) for row in _rows(text) & self._rows}
         return min(pieces, default="") or next((one for one in self._literals if one in condensed), "")
 
 
@@ -65,17 +71,29 @@ def _n_grams(text: str, length: int = N_GRAM) -> set[str]:
     return {text[start : start + length] for start in range(len(text) - length + 1)}
 
 
+def _rows(text: str) -> set[tuple[float, ...]]:
+    """Numbers that follow one another, as values: arrays are printed in another notation than they are stated in."""
+    found = set()
+    for row in _ROW.findall(text):
+        values = [float(one) for one in re.findall(_NUMBER, row)]
+        starts = range(len(values) - _NUMBERS_IN_A_ROW + 1)
+        found |= {tuple(values[start : start + _NUMBERS_IN_A_ROW]) for start in starts}
+    return found
+
+
 def _literals(test: str) -> set[str]:
     """Texts and numbers that the test states, condensed, as far as they are long enough to tell them by.
 
-    A text of several lines counts line by line, as reports of differences show it.
+    A text of several lines counts line by line, as reports of differences show it, and whole as Python writes it, with
+    what stands there for line ends and for letters that are not printed.
     """
     try:
         tree = parse(test)
     except REFUSALS:  # its n-grams and lines count all the same
         return set()
     values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    stated = (value for value in values if isinstance(value, str | bytes | int | float) and not isinstance(value, bool))
+    stated = [value for value in values if isinstance(value, str | bytes | int | float) and not isinstance(value, bool)]
     texts = (value.decode("latin-1") if isinstance(value, bytes) else str(value) for value in stated)
-    condensed = (_condensed(line) for text in texts for line in text.splitlines())
+    written = (repr(value).removeprefix("b") for value in stated)
+    condensed = (_condensed(line) for text in (*texts, *written) for line in text.splitlines())
     return {text for text in condensed if len(text) >= SHORTEST}
