@@ -66,6 +66,7 @@ def test_a_model_that_mends_itself_in_known_rounds_gives_the_exact_figures(tmp_p
     assert mean_reciprocal_rank == pytest.approx((1 + 1 + 1 / 2 + 1 / 3 + 0) / 5)
     _check_conversations(model)
     _check_records(run, artifacts)
+    _check_quarantine(config(tmp_path, server, 3, **{"execution.quarantine": "exclude"}), artifacts)
 
 
 def _check_conversations(model: MendingModel) -> None:
@@ -96,6 +97,14 @@ def _check_records(run: RunConfig, artifacts: RunArtifacts) -> None:
     assert study.title == "mending · full · complete, 3 rounds, feedback traceback"
     titles = [table.title for table in study.tables(open_store(run.store))]
     assert titles == ["Scores by round", "Cost by round", "Feedback by level", "Samples that a further round repaired"]
+
+
+def _check_quarantine(run: RunConfig, artifacts: RunArtifacts) -> None:
+    """Tasks that the run's score leaves out are in no score of its rounds: here the one that passes in round 2."""
+    listed = {"quarantined_tasks": ["Starter/2"]}
+    aggregation = artifacts.aggregation.model_copy(update={"statistics": listed})
+    rounds, _ = _figures(run, artifacts._replace(aggregation=aggregation))
+    assert [one.pass_at_1 for one in rounds] == pytest.approx([2 / 4, 2 / 4, 3 / 4])
 
 
 def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:

@@ -58,3 +58,16 @@ def test_answers_that_were_not_judged_are_named() -> None:
     """The scores are provisional then."""
     found, *_ = tables(rows_of([[None]], status="infra_error"))
     assert any("3 answers could not be judged" in note for note in found.notes)
+
+
+def test_what_round_1_could_not_judge_is_in_no_score() -> None:
+    """As in the run's own; a sample that only a later round could not judge has failed, and counts so."""
+    rows = rows_of([[1, None], [2], [None], [None]]).to_pylist()
+    unjudged = {("T/0", 1, 1), ("T/2", 0, 1), ("T/3", 0, 2)}
+    for row in rows:
+        if (row["task_id"], row["sample_index"], row["round"]) in unjudged:
+            row["status"] = "infra_error"
+    rows = [row for row in rows if row["round"] == 1 or (row["task_id"], row["sample_index"], 1) not in unjudged]
+    chains = Chains(pa.Table.from_pylist(rows, schema=ROUNDS))
+    assert [one.pass_at_1 for one in chains.summaries()] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+    assert chains.mean_reciprocal_rank == pytest.approx((1 + 1 / 2 + 0) / 3)

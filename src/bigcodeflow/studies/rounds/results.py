@@ -24,16 +24,25 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
     title = f"{run_title(config)}, {len(rounds)} rounds, feedback {config.generation.feedback}"
     # By content: a round with samples that could not be judged is made again under the same key.
-    identity = {"title": title, "content": [ref.sha256 for ref in inputs]}
+    identity: dict[str, Any] = {"title": title, "content": [ref.sha256 for ref in inputs]}
+    if left_out := _left_out(config, artifacts):
+        identity["left_out"] = sorted(left_out)
     key = artifact_key("rounds", VERSION, identity, [ref.key for ref in inputs])
     if found := store.find("rounds", key):
         return found
     levels = levels_by_template(config.dataset.split, config.generation.prompt)
-    rows = (row for number, one in enumerate(rounds, start=1) for row in _rows(store, number, one, levels))
+    each = (row for number, one in enumerate(rounds, start=1) for row in _rows(store, number, one, levels))
+    rows = (row for row in each if row["task_id"] not in left_out)
     settings = {"generation.rounds": config.generation.rounds, "generation.feedback": config.generation.feedback}
     return publish_study(
         store, "rounds", key, rows, title=title, models=[model_name(config)], settings=settings, inputs=inputs
     )
+
+
+def _left_out(config: RunConfig, artifacts: RunArtifacts) -> frozenset[str]:
+    """Tasks that the run's score leaves out, by ids."""
+    listed = artifacts.aggregation.statistics.get("quarantined_tasks", ())
+    return frozenset(listed if config.execution.quarantine == "exclude" else ())
 
 
 def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

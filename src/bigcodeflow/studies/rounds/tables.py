@@ -25,7 +25,7 @@ class RoundSummary:
     repaired: int
     """Of these, the ones that passed."""
     pass_at_1: float
-    """Mean over tasks of the share of samples that passed in this round or before."""
+    """Mean over tasks of the share of judged samples that passed in this round or before."""
     interval: tuple[float, float] | None
     """Of that mean, 95 %, the task being the cluster."""
     recall: float | None
@@ -46,6 +46,8 @@ class Chains:
         self.samples: dict[tuple[str, int], list[Row]] = defaultdict(list)
         for row in sorted(self.rows, key=lambda row: int(row["round"])):
             self.samples[row["task_id"], row["sample_index"]].append(row)
+        # What round 1 could not judge is in no score; a later round that could not be judged has mended nothing so far.
+        self.judged = [sample for sample, rows in self.samples.items() if rows[0]["status"] != "infra_error"]
         self.last = max((row["round"] for row in self.rows), default=1)
 
     def first_pass(self, sample: tuple[str, int]) -> int | None:
@@ -58,8 +60,8 @@ class Chains:
 
     @property
     def mean_reciprocal_rank(self) -> float | None:
-        """Mean over samples of 1 / the first round that passed, 0 for a sample that none did; None without samples."""
-        ranks = [self.first_pass(sample) for sample in self.samples]
+        """Mean over judged samples of 1 / the first round that passed, 0 where none did; None without samples."""
+        ranks = [self.first_pass(sample) for sample in self.judged]
         return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
 
     def summaries(self) -> list[RoundSummary]:
@@ -69,7 +71,7 @@ class Chains:
     def _summary(self, number: int) -> RoundSummary:
         rows, passed = [row for row in self.rows if row["round"] == number], self.passed_by(number)
         by_task = defaultdict[str, list[int]](list)
-        for sample in self.samples:
+        for sample in self.judged:
             by_task[sample[0]].append(int(sample in passed))
         score, ever = estimate([fmean(one) for one in by_task.values()]), self.passed_by(self.last)
         latencies = _known(rows, "latency_seconds")
@@ -112,7 +114,10 @@ def _scores(chains: Chains, summaries: Sequence[RoundSummary]) -> Table:
     if rank is not None:
         notes.append(f"Mean reciprocal rank of the first round that passes: {rank:.3f}.")
     if unjudged := sum(row["status"] == "infra_error" for row in chains.rows):
-        notes.append(f"{unjudged:,} answers could not be judged and count as not passed: run again to judge them.")
+        notes.append(
+            f"{unjudged:,} answers could not be judged: run again to judge them. Those of round 1 are in no score, "
+            "later ones count as not passed."
+        )
     headings = ("round", "asked", "passed", "of those asked", "pass@1 up to it", "95 % interval", "recall")
     return Table.of(numbers(*headings), shown, title="Scores by round", notes=notes)
 
