@@ -120,6 +120,17 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     assert model.asked == {1: 5, 2: 3}
 
 
+def test_the_limit_of_cost_counts_answers_of_a_round_that_it_has_ended(tmp_path: Path) -> None:
+    """Of round 2's three answers, 0.003 dollars each, one is paid for: asking again does not begin at 0."""
+    model = MendingModel()
+    limits = {"generation.requests.max_cost_usd": 0.0185, "generation.sampling.max_tokens": 50}
+    with model_server(model) as server:
+        for _ in range(3):
+            with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0130 of 0\.0185 US dollars are spent"):
+                perform_all(config(tmp_path, server, 2, **limits), Watcher())
+            assert model.asked == {1: 5, 2: 1}
+
+
 @pytest.mark.slow
 def test_a_kill_between_rounds_costs_nothing(tmp_path: Path) -> None:
     """Killed with the first request of round 3 under way: only that one is sent again, and the figures are the same."""

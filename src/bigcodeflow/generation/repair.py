@@ -62,7 +62,7 @@ def repaired_samples(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Answers of the round after the given ones, to samples that failed in the last of them; as `model_samples`.
 
-    Costs of the rounds before count against max_cost_usd.
+    Against max_cost_usd count the costs of the rounds before, and of this one's answers that are there already.
     """
     open_samples = failed_attempts(rounds)
     if not open_samples:
@@ -73,12 +73,14 @@ def repaired_samples(
     if count := conversations.withheld:
         levels = ", ".join(f"{number:,} get {level!r}" for level, number in sorted(count.items()))
         notify(f"round {len(rounds) + 1}: feedback that would quote a test is not sent, but of a lower level: {levels}")
-    costs = (cost for one in rounds for cost in one.samples["cost_usd"].to_pylist())
+    wanted, ledger = requests_by_answer(iter(requests)), ledger_of(config, answers_folder)
+    costs = [cost for one in rounds for cost in one.samples["cost_usd"].to_pylist()]
+    costs += [(one.record.cost_usd or 0.0) / len(one.record.answers) for one in ledger.answers(wanted)]
     run = SamplesRun(
         settings,
-        requests_by_answer(iter(requests)),
+        wanted,
         lambda: iter(requests),
-        ledger_of(config, answers_folder),
+        ledger,
         report,
         notify,
         shared_limit,
