@@ -126,3 +126,11 @@ def test_libraries_without_tasks_are_named(tmp_path):
     path.write_text("")
     with pytest.raises(ConfigError, match="nothing"):
         stack_of(KNOWN, requirements=[path])
+
+
+@pytest.mark.parametrize("named", ["matplotlib.pyplot", "matplotlib[x]>=3", "Matplotlib == 3.8"])
+def test_a_library_may_be_named_as_files_and_programs_name_it(named):
+    """By a module in it, with extras and with a version; two names without a comma are none."""
+    assert "matplotlib" in stack_of(KNOWN, names=[named]).libraries
+    with pytest.raises(ConfigError, match="numpy pandas"):
+        stack_of(KNOWN, names=["numpy pandas"])

@@ -184,3 +184,13 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
     for path in (tmp_path / "gone.txt", tmp_path):
         with pytest.raises(ConfigError, match="cannot be read"):
             read_requirements(path)
+
+
+@pytest.mark.parametrize("name", ["environment.yml", "setup.py", "setup.cfg", "project.toml"])
+def test_files_of_other_formats_are_refused(tmp_path, name):
+    """Their lines would name nothing, or what is none of the project's; also where another file includes them."""
+    (tmp_path / name).write_text("dependencies:\n  - numpy=1.26\n")
+    (tmp_path / "all.txt").write_text(f"-r {name}\npandas\n")
+    for path in (tmp_path / "all.txt", tmp_path / name)[: 1 if name.endswith(".toml") else 2]:
+        with pytest.raises(ConfigError, match=f"{name}: is no list of requirements"):
+            read_requirements(path)

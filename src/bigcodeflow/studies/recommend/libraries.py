@@ -40,6 +40,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tf-nightly": ("tensorflow",),
 }
 _SEPARATORS = re.compile(r"[-_.]+")
+_BEHIND_A_NAME = re.compile(r"[\[=<>~!;@].*")
 _SHOWN = 12
 
 
@@ -91,10 +92,14 @@ def stack_of(
 
 
 def _modules_of(distribution: str) -> list[str]:
-    """In small letters, since files write names in any way."""
-    name = _SEPARATORS.sub("-", distribution.strip()).lower()
+    """In small letters, since files write names in any way.
+
+    Extras and versions behind a name are left aside; of a dotted name the module that is imported counts, too.
+    """
+    bare = _BEHIND_A_NAME.sub("", distribution).strip()
+    name = _SEPARATORS.sub("-", bare).lower()
     found = _MODULES.get(name, ())
-    return [one.lower() for one in (*found, name.replace("-", "_"), name)]
+    return [one.lower() for one in (*found, name.replace("-", "_"), name, bare.partition(".")[0])]
 
 
 def _nothing(without: Iterable[str], requirements: Sequence[Path], folders: Sequence[Path]) -> str:

@@ -38,6 +38,8 @@ _EGG = re.compile(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)")
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _INCLUDES = frozenset({"-r", "--requirement"})
 _EDITABLE = frozenset({"-e", "--editable"})
+#: What other formats than lists of requirements end with; read as lines they would name something else, or nothing.
+_OTHER_FORMATS = (".yml", ".yaml", ".py", ".cfg", ".ini", ".toml", ".json")
 _SHOWN = 60
 
 
@@ -98,6 +100,11 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
     if path.resolve() in read:
         return
     read.add(path.resolve())
+    if path.name.lower().endswith(_OTHER_FORMATS):
+        raise ConfigError(
+            f"{path}: is no list of requirements: name a requirements.txt, pyproject.toml or lock file, or what it "
+            "lists by --libraries"
+        )
     text = _CONTINUED.sub(" ", _read(path).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
     for number, raw in enumerate(text.splitlines(), start=1):
         line = _COMMENT.sub("", raw).strip()
