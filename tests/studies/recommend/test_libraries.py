@@ -134,3 +134,22 @@ def test_a_library_may_be_named_as_files_and_programs_name_it(named):
     assert "matplotlib" in stack_of(KNOWN, names=[named]).libraries
     with pytest.raises(ConfigError, match="numpy pandas"):
         stack_of(KNOWN, names=["numpy pandas"])
+
+
+def test_scripts_import_what_lies_beside_them(tmp_path):
+    """A script finds its neighbours before any library; a module of a package does not."""
+    files = {
+        "tools/run.py": "import holidays, numpy\n",
+        "tools/holidays.py": "",
+        "app/__init__.py": "",
+        "app/regex.py": "import regex\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert imported_modules(tmp_path) == ("numpy", "regex")
+
+
+def test_lines_of_old_programs_may_hold_several_statements():
+    """As in a program that can be parsed."""
+    assert modules_of("import numpy; import pandas as pd\nprint 'old'\n") == {"numpy", "pandas"}

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from bigcodeflow.studies.recommend.requirements import decoded
 _SKIPPED = frozenset({"node_modules", "site-packages", "venv", "env", "virtualenv", "__pycache__", "build", "dist"})
 _SUFFIXES = (".py", ".pyw", ".ipynb")
 #: For text that is no Python 3: a line that imports.
-_LINE = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([\w \t.,]+))", re.MULTILINE)
+_LINE = re.compile(
+    r"(?:^|;)[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([\w \t.,]+))", re.MULTILINE
+)
 #: Lines of notebooks for IPython, not Python: magics, commands, help.
 _MAGIC = re.compile(r"^[ \t]*(?:[%!?]|.*\?[ \t]*$)")
 _LARGEST_BYTES = 20_000_000
@@ -39,7 +42,8 @@ def imported_modules(folder: Path) -> tuple[str, ...]:
         raise ConfigError(f"{folder}: there is no such folder: name one with Python files or notebooks")
     if not files:
         raise ConfigError(f"{folder}: has no Python file and no notebook: name another folder")
-    found = {module for file in files for text in _programs(file) for module in modules_of(text)}
+    beside = _beside(files)
+    found = {module for file in files for text in _programs(file) for module in modules_of(text) - beside[file.parent]}
     return tuple(sorted(found - own))
 
 
@@ -87,6 +91,14 @@ def _own_modules(relative: Path) -> Iterator[str]:
     yield parts[0]
     if parts[0] in ("src", "lib") and len(parts) > 1:
         yield parts[1]
+
+
+def _beside(files: Iterable[Path]) -> Mapping[Path, set[str]]:
+    """By folder what a script in it imports from beside itself; nothing of packages, which name themselves for that."""
+    found = defaultdict[Path, set[str]](set)
+    for file in files:
+        found[file.parent].add(file.stem)
+    return defaultdict(set, {folder: names for folder, names in found.items() if "__init__" not in names})
 
 
 def _programs(path: Path) -> Iterator[str]:
