@@ -6,7 +6,7 @@ import pytest
 from bigcodeflow.core import schemas
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
-from bigcodeflow.store import open_store
+from bigcodeflow.store import ArtifactRef, open_store
 from bigcodeflow.studies import STUDIES, publish_study, recorded_studies, sections_about
 from tests.explorer.conftest import exploring
 
@@ -86,7 +86,27 @@ def test_the_explorer_lists_results_and_shows_one(store, tmp_path):
 
 def test_a_report_has_the_latest_result_about_its_models(store):
     """Of results of one study and title the latest counts; of other models none."""
-    names = {section.name for section in sections_about(store, {"model-a"})}
+    names = {section.name for section in sections_about(store, {"model-a"}, [])}
     assert names
     assert len({name.split("-")[1] for name in names}) == 1
-    assert sections_about(store, {"model-b"}) == []
+    assert sections_about(store, {"model-b"}, []) == []
+
+
+def test_a_report_has_rounds_of_its_own_runs_only(tmp_path):
+    """Two runs of a model may have the same title, such as at two temperatures; each has its own rounds."""
+    found = open_store(tmp_path / "store")
+    runs = [ArtifactRef(stage="execution", key=key, rows=0, sha256="0") for key in "ab"]
+    for key, run in zip(KEYS, runs, strict=True):
+        further = ArtifactRef(stage="execution", key="c", rows=0, sha256="0")
+        more = {"title": "m, 2 rounds", "models": ["m"], "settings": {}, "inputs": [run, further]}
+        publish_study(found, "rounds", key, [], **more)
+
+    def results(*executions):
+        return {section.name.split("-")[1] for section in sections_about(found, {"m"}, executions)}
+
+    assert [results("a"), results("b"), results("a", "b"), results("c")] == [
+        {KEYS[0][:12]},
+        {KEYS[1][:12]},
+        {key[:12] for key in KEYS},
+        set(),
+    ]

@@ -67,7 +67,9 @@ def report(
     The file needs no network and sends nothing: it can be mailed, archived and opened anywhere. See docs/report.md.
     """
     selected = select_runs(store, runs)
-    about = sections_about(open_store(store), {run.recorded.model for run in selected})
+    recorded = [run.recorded for run in selected]
+    executions = [one.keys["execution"] for one in recorded if "execution" in one.keys]
+    about = sections_about(open_store(store), {one.model for one in recorded}, executions)
     written = write_report(selected, out_file, sections=about)
     print_line(written.path)
     limit, address = written.text_limit, written.path.resolve().as_uri()

@@ -25,6 +25,8 @@ class StudyRecord(NamedTuple):
     """Models that it is about, as the original's file names state them; none: it is about the tasks."""
     settings: dict[str, Any]
     written_at: datetime
+    execution: str
+    """Key of the first execution that it was made from; empty where it was made from none."""
 
     def tables(self, store: Store) -> list[Table]:
         """What people read of it; an ArtifactError says that its file cannot be read."""
@@ -75,13 +77,18 @@ def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
         settings = manifest["settings"]
         written_at = datetime.fromisoformat(manifest["written_at"]).astimezone(UTC)
         title, models = str(settings.get("title", study)), tuple(settings.get("models", ()))
-        yield StudyRecord(ref, title, models, settings, written_at)
+        execution = next((one["key"] for one in manifest["inputs"] if one["stage"] == "execution"), "")
+        yield StudyRecord(ref, title, models, settings, written_at, execution)
 
 
-def sections_about(store: Store, models: Collection[str]) -> list[Section]:
-    """Sections of the latest results about any of the models, one of each study and title."""
-    latest: dict[tuple[str, str], StudyRecord] = {}
+def sections_about(store: Store, models: Collection[str], executions: Collection[str]) -> list[Section]:
+    """Sections of the latest results about any of the models, one of each study and title.
+
+    Results about one run count for runs with these executions, by their keys, one of each title and run.
+    """
+    latest: dict[tuple[str, str, str], StudyRecord] = {}
     for record in recorded_studies(store):
-        if set(record.models) & set(models):
-            latest.setdefault((record.ref.stage, record.title), record)
+        run = record.execution if STUDIES[record.ref.stage].is_of_one_run else ""
+        if set(record.models) & set(models) and (not run or run in executions):
+            latest.setdefault((record.ref.stage, record.title, run), record)
     return [section for record in latest.values() for section in record.sections(store)]

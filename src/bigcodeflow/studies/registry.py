@@ -18,6 +18,8 @@ class Study(NamedTuple):
     """One sentence: what its tables tell."""
     module: str
     """Below this package, with a function ``tables(rows) -> list[Table]``: the summary first, then the evidence."""
+    is_of_one_run: bool = False
+    """Whether a result is about one run, and says nothing of others of the same model."""
 
     def tables(self, rows: "pa.Table") -> list[Table]:
         """What people read of a result."""
@@ -56,5 +58,6 @@ STUDIES: Mapping[str, Study] = {
         "Repair rounds",
         "What a model mends when it is told that its answers failed: scores, recall, cost and tokens by round.",
         "rounds.tables",
+        is_of_one_run=True,
     ),
 }
