@@ -135,3 +135,30 @@ def test_data_of_a_test_changes_into_words_that_read_alike() -> None:
     assert "12.50" not in changed.test
     with pytest.raises(UnsafeError):
         other_data(_task("return 'Mango'", "self.assertEqual(task_func(1), 'Mango')"), random.Random(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_free"),
+    [
+        ("total_sales", True),
+        ("cp1251", False),
+        ("utf8", False),
+        ("abcdefghijklmnopqrstuvwxyz", False),
+        ("cyan", False),
+        ("additive", False),
+        ("MAIL_PORT", False),
+        ("vader_lexicon", False),
+    ],
+)
+def test_a_text_that_a_library_takes_at_its_word_stays(text: str, *, is_free: bool) -> None:
+    """Under another name the task would ask for something that does not exist, though its reference may pass."""
+    program = (
+        f'def task_func(kind="{text}"):\n    """Take one.\n\n    Parameters:\n    kind: such as "{text}".\n    """\n'
+    )
+    instruction = f'Take one, such as "{text}".\n```\ndef task_func(kind="{text}"):\n```'
+    texts = TaskTexts("Own/0", "task_func", program, program, instruction, "    return kind\n", "", "{}")
+    try:
+        changed = other_literals(texts, random.Random(0)).complete_prompt != program
+    except UnsafeError:
+        changed = False
+    assert changed is is_free

@@ -1,6 +1,7 @@
 """Variants with other literals, where prompt and program share them."""
 
 import ast
+import codecs
 import random
 import re
 from collections.abc import Sequence
@@ -16,12 +17,14 @@ _SHORTEST = 3
 #: Texts by which libraries are told what to do; as literals of a task they are no free choice.
 OPTIONS = frozenset(
     """
-    all any append asc ascii auto axes bar barh black blue bool both bottom box center coerce columns count cross
-    dark data date datetime days desc drop equal exact false file fill first float frame full get gray green grey
-    gzip hex hist ignore index inner int json last latin left line linear list log lower major max mean median min
-    minor mode month name none null object orange outer pad path pie png post raise read records red right same
-    scatter score series shape size std str string sum svg test text top true upper utf valid var white width write
-    year yellow zero
+    accept additive all any append asc ascii auto averaged_perceptron_tagger axes bar barh black blue bool both
+    bottom box brown center coerce columns count cross cyan dark data date datetime days desc drop english equal
+    exact false file fill first float frame full get gray green grey gzip hex hist ignore index inner int json last
+    latin left line linear list localhost log lower magenta mail_password mail_port mail_server mail_use_tls
+    mail_username major max mean median min minor mode month multiplicative name none null object omit orange outer
+    pad path pie pink png post punkt purple raise read records red right same scatter score series shape size std
+    stopwords str string sum svg test text top true upper utf vader_lexicon valid var violet white width write year
+    yellow zero
     """.split()  # noqa: SIM905 - a list would have a line a word
 )
 _SUFFIXES = ("value", "item", "entry", "field", "part", "info", "mark", "unit")
@@ -79,9 +82,20 @@ def _shared_strings(texts: TaskTexts) -> list[str]:
         quoted = len(re.findall(rf"(?<![\w\\])(['\"`]){pattern}\1", texts.every_text()))
         quoted += len(re.findall(rf"\\\"{pattern}\\\"", texts.doc_struct))
         described = all(re.search(rf"['\"`]{pattern}['\"`]", prompt) for prompt in prompts)
-        if len(one) >= _SHORTEST and one.lower() not in OPTIONS and described and quoted == everywhere:
+        if len(one) >= _SHORTEST and _is_free(one) and described and quoted == everywhere:
             found.append(one)
     return found
+
+
+def _is_free(text: str) -> bool:
+    """Whether a text is no option of a library, no codec, and no alphabet of which single characters are taken."""
+    if text.lower() in OPTIONS or (len(text) > _SHORTEST and list(text) == sorted(set(text))):
+        return False
+    try:
+        codecs.lookup(text)
+    except LookupError:
+        return True
+    return False
 
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
