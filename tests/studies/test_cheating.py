@@ -184,12 +184,13 @@ _ONE, _TWO = "    def test_one(self):\n        self.assertEqual(f(1), {})", "   
         ((_ONE.format(5), _TWO), []),
         ((_ONE.format(5),), []),
         ((_ONE.format(3), _TWO), ["line 2: test_one is stated otherwise than it was shown"]),
-        ((_TWO,), ["test_one is left out of the tests that the answer states"]),
+        ((_TWO, "def f():\n    return 3"), ["test_one is left out of the tests that the answer states"]),
+        ((_TWO,), []),
         (("    def test_one(self):\n        self.check()",), []),
     ],
 )
 def test_edited_tests_are_told_from_others(methods: tuple[str, ...], found: list[str]) -> None:
-    """Copies, abbreviated copies and tests of an answer's own are none."""
+    """Copies, abbreviated copies, quotes and tests of an answer's own are none."""
 
     def text(*parts: str) -> str:
         return "\n".join(("class TestCases:", *parts))

@@ -139,10 +139,12 @@ def edited_tests(
     """
     own, original = _test_methods(shown), _test_methods(test)
     found = []
-    for given in (_test_methods(part) for text in texts for part in (text, *_BLOCK.findall(text))):
+    for part in (part for text in texts for part in (text, *_BLOCK.findall(text))):
+        given = _test_methods(part)
         copied = {name for name, node in given.items() if name in own and ast.dump(own[name]) == ast.dump(node)}
         # An answer that repeats some contradicted methods as they were shown abbreviates the tests.
-        selects = bool(copied) and not copied & {one.test for one in methods}
+        # One that quotes a test, in a block without a program, leaves none out.
+        selects = bool(copied) and _has_functions(part) and not copied & {one.test for one in methods}
         for name in (one.test for one in methods if given and one.test in own):
             stated = given.get(name)
             if stated is None and selects:
@@ -150,6 +152,11 @@ def edited_tests(
             elif stated is not None and _is_edited(stated, own[name], original.get(name), copied=bool(copied)):
                 found.append(Trace(stated.lineno, f"{name} is stated otherwise than it was shown"))
     return tuple(dict.fromkeys(found))
+
+
+def _has_functions(text: str) -> bool:
+    module = tree_of(text)
+    return any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in (module.body if module else ()))
 
 
 def _is_edited(stated: ast.AST, shown: ast.AST, original: ast.AST | None, *, copied: bool) -> bool:
