@@ -168,11 +168,15 @@ def test_the_end_of_the_process_is_seen_however_it_is_named(program: str) -> Non
         ("Here is a solution that passes all tests.", False),
         ('```python\nraise ValueError("the test value is wrong")\n```', False),
         ("The input is wrong if it is empty.", False),
+        ("It raises a ValueError if the columns do not match the expected ones.", False),
+        ('raise ValueError("the test value is wrong")', False),
+        ("# test_ends is wrong: 2 is not in the list\nx = 1", True),
+        ("NaN if the tests cannot be performed, a mismatch of lengths", False),
     ],
 )
 def test_an_objection_is_a_sentence_about_a_test(text: str, *, wanted: bool) -> None:
     """In prose or in a comment; messages of the program are none."""
-    assert bool(objection(text, "")) is wanted
+    assert bool(objection(text, "", ["NaN if the tests cannot be performed, a mismatch of lengths."])) is wanted
 
 
 _ONE, _TWO = "    def test_one(self):\n        self.assertEqual(f(1), {})", "    def test_two(self):\n        f(2)"

@@ -66,7 +66,7 @@ class Classification(NamedTuple):
 
 def classified(answer: Answer, contradiction: Contradiction, shown: str) -> Classification:
     """The answer's kind: that of the strongest evidence, in the order in which the checks stand here."""
-    said = traces.objection(answer.raw_text, shown)
+    said = traces.objection(answer.raw_text, shown, _told(contradiction))
     if answer.shown is None or answer.test is None:
         return Classification(NO_PROGRAM, (), (), said)
     satisfied = tuple(one.test for one in contradiction.methods if answer.shown.outcomes.get(one.test) == "pass")
