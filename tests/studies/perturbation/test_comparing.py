@@ -13,7 +13,7 @@ from bigcodeflow.core.table import Cell
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs, require_same_question
 from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
 from bigcodeflow.studies.perturbation.tables import gaps, tables
 
@@ -93,3 +93,26 @@ def test_a_run_on_variants_is_named_so(tmp_path: Path) -> None:
     run = RecordedRun.model_validate(record)
     assert run.title == "a-model · full · complete · variants of tasks"
     assert run.board == "full · complete · variants of tasks"
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({}, ""),
+        ({"model": "b"}, "its model is b, that of .* is a: name two runs of one model"),
+        ({"config": {"dataset": {"split": "instruct"}, "samples": {"source": "model"}}}, "its split is instruct"),
+        ({"model": "b", "config": {"dataset": {"split": "complete"}, "samples": {"source": "b.jsonl"}}}, ""),
+    ],
+)
+def test_a_gap_is_one_model_s(store: Store, change: dict[str, Any], refused: str) -> None:
+    """Of two models, or of two splits, it would tell nothing of variants; a file's name is no model's."""
+    source = "a.jsonl" if change.get("config", {}).get("samples", {}).get("source") == "b.jsonl" else "model"
+    config = {"dataset": {"split": "complete"}, "samples": {"source": source}}
+    moment = "2026-01-01T00:00:00Z"
+    given = {"record": "r", "store": store, "run": "r", "model": "a", "started_at": moment, "config": config}
+    runs = RecordedRun.model_validate(given), RecordedRun.model_validate({**given, **change})
+    if not refused:
+        require_same_question(*runs)
+        return
+    with pytest.raises(ArtifactError, match=refused):
+        require_same_question(*runs)

@@ -44,6 +44,25 @@ def judged_run(store: Store, run: RecordedRun) -> JudgedRun:
     return JudgedRun(run.title, run.model, ref)
 
 
+def require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None:
+    """Refuse runs whose gap would be one of two models, or of two splits.
+
+    Names of sample files are no names of models: those of recorded answers may differ.
+
+    Raises:
+        ArtifactError: they were asked in different ways.
+    """
+    asked = "model" in {run.config.get("samples", {}).get("source") for run in (original, perturbed)}
+    names = [run.control or run.model for run in (original, perturbed)]
+    controlled = any(run.control for run in (original, perturbed))
+    for what, (one, other) in {"model": names, "split": [original.split, perturbed.split]}.items():
+        if one != other and (what == "split" or asked or controlled):
+            raise ArtifactError(
+                f"{perturbed.title}: its {what} is {other}, that of {original.title} is {one}: "
+                f"name two runs of one {what}"
+            )
+
+
 def compare_runs(
     store: Store, original: JudgedRun, perturbed: JudgedRun, *, variant: str = "calibrated"
 ) -> ArtifactRef:
