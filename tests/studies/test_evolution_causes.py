@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.studies.evolution.causes import CAUSES, LABELS, Texts, causes_of, deciding_cause, label_of, removals_of
 from bigcodeflow.studies.evolution.removals import evidence_of, removal_in
+from bigcodeflow.studies.evolution.study import outdated_calls
 
 SITE = "/opt/environments/current/venv/lib/python3.13/site-packages"
 PYTHON = "/opt/python/lib/python3.13"
@@ -310,6 +311,17 @@ def test_outdated_calls_are_those_of_the_solution() -> None:
     assert (imported.removal.name, imported.library) == ("imp", "python")
 
 
+def test_what_a_library_misses_in_a_value_is_no_call_of_the_solution() -> None:
+    """Nor is what the older libraries lack too, where they call the type otherwise."""
+    inner = library_frame(f"{SITE}/matplotlib/colorbar.py", "__init__", "cmap = mappable.cmap")
+    found = verdict(traceback("AttributeError: 'Axes' object has no attribute 'cmap'", *IN_SOLUTION, inner))
+    assert removals_of(found, TEXTS) == []
+    now = verdict(traceback("AttributeError: 'TtestResult' object has no attribute 'p'", *IN_SOLUTION))
+    before = verdict(traceback("AttributeError: 'Ttest_indResult' object has no attribute 'p'", *IN_SOLUTION))
+    assert [one["name"] for one in outdated_calls(0, (PASSED, now), TEXTS)] == ["TtestResult.p"]
+    assert list(outdated_calls(0, (before, now), TEXTS)) == []
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -336,6 +348,10 @@ def test_evidence_is_one_line() -> None:
         "ImportError: `load_boston` has been removed."
     )
     assert len(evidence_of(traceback(f"ValueError: {'x' * 5000}", *IN_TEST))) == 300
+    ruler = "*" * 70
+    assert evidence_of(traceback(f"LookupError: \n{ruler}\n  Resource 'punkt_tab' not found.\n{ruler}", *IN_TEST)) == (
+        "LookupError: Resource 'punkt_tab' not found."
+    )
 
 
 @given(st.text(max_size=300), st.integers(-5, 10**9), st.booleans())

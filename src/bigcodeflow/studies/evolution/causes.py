@@ -69,7 +69,7 @@ _OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() f
 _COMMON = ("matplotlib", "numpy", "pandas")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"\s*(?:async )?def ")
-_FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+', re.MULTILINE)
+_FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+(?:, in (?P<function>\w+))?', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
 _OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
 #: Where a library compares values for somebody else's assertion.
@@ -99,6 +99,8 @@ class Cause(NamedTuple):
     evidence: str
     """Last traceback line, or how the sandbox ended."""
     removal: Removal | None = None
+    is_inner: bool = False
+    """Whether a library missed an attribute of a value that it was given, which is no call of the program's."""
 
     @property
     def is_dead(self) -> bool:
@@ -180,7 +182,7 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
     """What a failing sample uses of libraries that is gone, each name once: not what setup or test use."""
-    found = [one for one in causes_of(verdict, texts) if one.removal and one.place == "solution"]
+    found = [one for one in causes_of(verdict, texts) if one.removal and one.place == "solution" and not one.is_inner]
     return list({one.removal.name: one for one in found if one.removal}.values())
 
 
@@ -209,7 +211,16 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
     library, basis = _library(trace, frames, removal, texts)
     if kind == "network" and basis != "traceback":
         library = basis = ""  # whoever asks for an address is not to blame for it
-    return Cause(kind, place, library, basis, evidence_of(trace), removal)
+    is_inner = removal is not None and _is_inner(trace, removal)
+    return Cause(kind, place, library, basis, evidence_of(trace), removal, is_inner)
+
+
+def _is_inner(trace: str, removal: Removal) -> bool:
+    """Whether an attribute of a value was looked up by a library, not through one's ``__getattr__`` by the program."""
+    *_, last = [None, *_FILE.finditer(trace)]
+    is_attribute = removal.kind == "name" and removal.owner and not removal.of_module
+    of_library = last and last["path"] != "__test__.py" and not (last["function"] or "").startswith("__getattr")
+    return bool(is_attribute and of_library)
 
 
 def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:

@@ -71,7 +71,7 @@ def message_of(trace: str) -> str:
 
 def evidence_of(trace: str) -> str:
     """The last traceback line: class and first sentence of the message, in one line of at most 300 characters."""
-    parts = [part.strip() for part in message_of(trace).splitlines() if part.strip()]
+    parts = [part.strip() for part in message_of(trace).splitlines() if part.strip(" *")]  # rulers of NLTK say nothing
     # Where the message begins with a line break, the class alone says nothing.
     return " ".join(parts[:2] if parts and parts[0].endswith(":") else parts[:1])[:_EVIDENCE]
 

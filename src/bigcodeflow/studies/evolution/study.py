@@ -10,7 +10,7 @@ from bigcodeflow.generation.controls import oracle
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
-from bigcodeflow.studies.evolution.causes import PYTHON, Texts, label_of, library_of_module, removals_of
+from bigcodeflow.studies.evolution.causes import PYTHON, Texts, causes_of, label_of, library_of_module, removals_of
 from bigcodeflow.studies.evolution.config import EvolutionConfig
 from bigcodeflow.studies.evolution.executions import (
     Both,
@@ -26,7 +26,7 @@ from bigcodeflow.studies.evolution.libraries import library_versions
 from bigcodeflow.studies.records import publish_study
 
 #: Bump when the rows of unchanged verdicts change.
-VERSION = 1
+VERSION = 2
 STUDY = "evolution"
 
 
@@ -118,7 +118,7 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
         outdated = [
             call
             for index, program, *pair in zip(programs, programs.values(), before, now, strict=True)
-            for call in _outdated(index, pair, Texts(task["code_prompt"], program, task["test"]))
+            for call in outdated_calls(index, pair, Texts(task["code_prompt"], program, task["test"]))
         ]
         yield labelled[task_id] | {
             "run": samples.title,
@@ -130,16 +130,15 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
         }
 
 
-def _outdated(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row]:
+def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row]:
     """What one failing sample misses in the newer libraries; what the older ones lack too, its model made up."""
     before, now = pair
     if now["status"] == "pass":
         return
-    made_up = (
-        {one.removal.name for one in removals_of(before, texts) if one.removal} if before["status"] != "pass" else set()
-    )
+    earlier = causes_of(before, texts) if before["status"] != "pass" else []
+    made_up = {_last_part(one.removal.name) for one in earlier if one.removal}
     for cause in removals_of(now, texts):
-        if cause.removal and cause.removal.name not in made_up:
+        if cause.removal and _last_part(cause.removal.name) not in made_up:
             yield {
                 "name": cause.removal.name,
                 "library": cause.library or library_of_module(cause.removal.owner),
@@ -147,6 +146,11 @@ def _outdated(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row
                 "sample_index": index,
                 "evidence": cause.evidence,
             }
+
+
+def _last_part(name: str) -> str:
+    """Name without its owner, which may have another name in the older libraries: p of TtestResult.p."""
+    return name.rpartition(".")[2]
 
 
 def _passes(verdicts: Sequence[Verdict]) -> int:
